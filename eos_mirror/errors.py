@@ -1,0 +1,119 @@
+"""
+Every error of eos_mirror, and what each one asks of its reader.
+
+MirrorError
++- ConfigError              fix the file (exit 2); lists every fault with file and line
++- UnsafeError              refused: going on could lose, double or reorder records (exit 4)
++- RetriableError           same call again; stays inside kafka/
++- NewIncarnation           new transactional id, claim again, read the shadow offsets, go on
++- RestartTask              end the process; the supervisor starts another
+|  +- ProducerFenced        someone claimed after us, or the coordinator timed us out
+|  +- CommitOutcomeUnknown
+|  +- SourceUnavailable, TargetUnavailable
++- PartitionStopped         this partition only, with its cause; the others go on
+|  +- SourceDataLost        truncated, expired or re-created
+|  +- RecordRefused         too large, unmappable, refused by the target or by policy
+|  +- PositionLost          the shadow offset is gone and the map cannot rebuild it
+|  +- MarkersLost           the target lost transaction markers; only an operator can decide
++- FatalError               stop the task and say so in status
+   +- NotAuthorized
+   +- ForeignWriter         someone else writes our partitions: exactly once cannot hold
+
+The message of an error says what failed, where (flow, partition, next_offset) and what to do.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+
+class MirrorError(Exception):
+    """Base of every error that eos_mirror raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+    """What a command that ends with this error returns to the shell."""
+
+
+class ConfigError(MirrorError):
+    """
+    The configuration cannot be used. Nothing was written to any cluster.
+
+    Args:
+        faults: One line each: the place (file and line where known), the fault, the fix.
+    """
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, *faults: str) -> None:
+        super().__init__("\n".join(faults))
+        self.faults: Sequence[str] = faults
+
+
+class UnsafeError(MirrorError):
+    """Refused: what is on the clusters now would break the guarantee. Nothing was written."""
+
+    exit_code: ClassVar[int] = 4
+
+
+class RetriableError(MirrorError):
+    """The same call may succeed if it is repeated. Never leaves kafka/."""
+
+
+class NewIncarnation(MirrorError):
+    """
+    The last commit is good, but a late duplicate of it may exist.
+
+    Take a new transactional id, claim again and read the shadow offsets before the next
+    transaction. The group membership is kept.
+    """
+
+
+class RestartTask(MirrorError):
+    """End this process. Its successor reads the truth from the shadow offsets."""
+
+
+class ProducerFenced(RestartTask):
+    """Another incarnation claimed a partition after us, or the coordinator timed us out."""
+
+
+class CommitOutcomeUnknown(RestartTask):
+    """The transaction may or may not have been committed: only the shadow offsets know."""
+
+
+class SourceUnavailable(RestartTask):
+    """The source cluster did not answer within the deadline."""
+
+
+class TargetUnavailable(RestartTask):
+    """The target cluster did not answer within the deadline."""
+
+
+class PartitionStopped(MirrorError):
+    """One partition cannot go on; the others do. Needs a person."""
+
+
+class SourceDataLost(PartitionStopped):
+    """The source no longer has the next record: truncated, expired or re-created."""
+
+
+class RecordRefused(PartitionStopped):
+    """A record that cannot be copied unchanged: too large, unmappable or refused."""
+
+
+class PositionLost(PartitionStopped):
+    """The shadow offset is gone although the partition was mirrored before."""
+
+
+class MarkersLost(PartitionStopped):
+    """A transaction on the target was decided, but its markers were never written."""
+
+
+class FatalError(MirrorError):
+    """The task cannot go on, and starting it again would not help."""
+
+
+class NotAuthorized(FatalError):
+    """A principal lacks a right. The message names the operation and the resource."""
+
+
+class ForeignWriter(FatalError):
+    """Someone else writes our target partitions: exactly once cannot hold."""

