@@ -1,0 +1,1 @@
+"""Pure decisions and codecs: no network, thread, clock or third-party library."""

@@ -1,0 +1,125 @@
+"""
+Claims: which incarnation writes which target partition.
+
+A claim is one record of the claims topic. It is never rewritten; its end is the tombstone of
+its key. The order of the log decides who is earlier (docs/guarantees.md, claim-log fencing).
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from eos_mirror.core.records import TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """
+    One incarnation's claim on one target partition.
+
+    Attributes:
+        remote: The target partition. Not the source's: two incarnations exclude each other on
+            what they write, even when the source topic was re-created in between.
+        transactional_id: The incarnation, initialised before the claim was appended.
+        sequence: Counter in the process; tells repeated claims apart.
+        slot: Task slot, for people.
+        host: Host and process id, for people.
+    """
+
+    remote: TopicPartition
+    transactional_id: str
+    sequence: int
+    slot: int = -1
+    host: str = ""
+
+    @property
+    def key(self) -> str:
+        """Record key; unique per claim."""
+        return json.dumps(
+            [self.remote.topic, self.remote.partition, self.transactional_id, self.sequence],
+            separators=(",", ":"),
+        )
+
+    @property
+    def value(self) -> str:
+        """Record value: what the key does not say."""
+        return json.dumps({"slot": self.slot, "host": self.host}, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRecord:
+    """A live claim and where it stands in the log."""
+
+    claim: Claim
+    offset: int
+
+
+def parse_claim(key: str, value: str) -> Claim:
+    """
+    Read a claim back.
+
+    Raises:
+        ValueError: Not a claim record.
+    """
+    try:
+        topic, partition, transactional_id, sequence = json.loads(key)
+        body = json.loads(value)
+        return Claim(
+            remote=TopicPartition(str(topic), int(partition)),
+            transactional_id=str(transactional_id),
+            sequence=int(sequence),
+            slot=int(body.get("slot", -1)),
+            host=str(body.get("host", "")),
+        )
+    except (TypeError, AttributeError, ValueError) as exc:
+        raise ValueError(f"not a claim: {key!r}") from exc
+
+
+def earlier_claims(
+    live: Mapping[str, ClaimRecord], own: Mapping[TopicPartition, int], transactional_id: str
+) -> dict[str, Claim]:
+    """
+    Claims to fence and bury: on our partitions, before ours, by another incarnation (A3).
+
+    Args:
+        live: Every live claim, read through our own.
+        own: Offset of our claim, by target partition.
+        transactional_id: Ours.
+
+    Returns:
+        Claims by record key.
+    """
+    return {
+        key: record.claim
+        for key, record in live.items()
+        if record.claim.transactional_id != transactional_id
+        and record.claim.remote in own
+        and record.offset < own[record.claim.remote]
+    }
+
+
+def superseded(
+    live: Mapping[str, ClaimRecord],
+    own: Mapping[TopicPartition, int],
+    own_ids: Collection[str],
+) -> set[TopicPartition]:
+    """Our partitions on which somebody claimed after us: stand down."""
+    return {
+        record.claim.remote
+        for record in live.values()
+        if record.claim.transactional_id not in own_ids
+        and record.claim.remote in own
+        and record.offset > own[record.claim.remote]
+    }
+
+
+def keys_of(
+    live: Mapping[str, ClaimRecord], transactional_id: str, remotes: Iterable[TopicPartition]
+) -> list[str]:
+    """Record keys of the live claims of one incarnation on these partitions."""
+    wanted = set(remotes)
+    return [
+        key
+        for key, record in live.items()
+        if record.claim.transactional_id == transactional_id and record.claim.remote in wanted
+    ]

@@ -1,0 +1,105 @@
+"""Which topics of the source a flow replicates."""
+
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eos_mirror.core.flow import INTERNAL_PREFIX, Flow
+from eos_mirror.core.policy import (
+    IdentityReplicationPolicy,
+    ReplicationPolicy,
+    is_heartbeats_topic,
+    is_internal_topic,
+)
+from eos_mirror.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFilter:
+    """
+    Include and exclude lists of regular expressions; a name must match as a whole.
+
+    An empty include list matches nothing. Exclude beats include.
+
+    Raises:
+        ConfigError: Every pattern that Python's `re` cannot take.
+
+    Source: Kafka's DefaultTopicFilter, `topics` and `topics.exclude`.
+    """
+
+    include: Sequence[str]
+    exclude: Sequence[str]
+
+    def __post_init__(self) -> None:
+        faults = [fault for pattern in (*self.include, *self.exclude) for fault in _faults(pattern)]
+        if faults:
+            raise ConfigError(*faults)
+
+    def matches(self, topic: str) -> bool:
+        """True if the lists let the topic through."""
+        return _any_match(self.include, topic) and not _any_match(self.exclude, topic)
+
+
+def is_replicated(
+    topic: str,
+    topic_filter: TopicFilter,
+    *,
+    policy: ReplicationPolicy,
+    flow: Flow,
+    heartbeats_replicated: bool = True,
+) -> bool:
+    """
+    Decide about one topic of the source.
+
+    Args:
+        topic: Its name there.
+        topic_filter: What the configuration lets through.
+        policy: Tells internal topics, heartbeats and where copies came from.
+        flow: Copies that came from either of its clusters would go round in circles.
+        heartbeats_replicated: `heartbeats.replication.enabled`: heartbeats pass the filter.
+
+    Source: MirrorSourceConnector of Kafka 4.4 (KIP-1074, KIP-1089, KAFKA-9914); topics of
+        eos_mirror itself are ours to leave out.
+    """
+    wanted = topic_filter.matches(topic) or (
+        heartbeats_replicated and is_heartbeats_topic(policy, topic)
+    )
+    return (
+        wanted
+        and not topic.startswith(INTERNAL_PREFIX)
+        and not is_internal_topic(policy, topic)
+        and not _is_cycle(topic, policy, flow)
+    )
+
+
+def _is_cycle(topic: str, policy: ReplicationPolicy, flow: Flow) -> bool:
+    """True if a hop of the topic's way was one of the flow's clusters."""
+    # Under the identity policy every topic claims to come from the source.
+    identity = isinstance(policy, IdentityReplicationPolicy)
+    closed = {flow.target} if identity else {flow.source, flow.target}
+    upstream: str | None = topic
+    while upstream is not None:
+        topic = upstream
+        if policy.topic_source(topic) in closed:
+            return True
+        upstream = policy.upstream_topic(topic)
+        if upstream == topic:
+            return False
+    return False
+
+
+def _any_match(patterns: Sequence[str], topic: str) -> bool:
+    return any(re.fullmatch(pattern, topic) for pattern in patterns)
+
+
+def _faults(pattern: str) -> list[str]:
+    """Nothing, or why the pattern cannot be taken."""
+    try:
+        with warnings.catch_warnings():
+            # [a-z&&[^x]] is a set operation in Java, and something else here.
+            warnings.simplefilter("error", FutureWarning)
+            re.compile(pattern)
+    except (re.error, FutureWarning) as exc:
+        return [f"topic pattern {pattern!r}: {exc}; write it without Java's extensions"]
+    return []

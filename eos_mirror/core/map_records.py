@@ -1,0 +1,91 @@
+"""
+Records of the offset map topic.
+
+Key `["<remote topic>",<partition>,<number>]`: a spilled segment (core/offset_map.py).
+Key `["<remote topic>",<partition>,"start"]`: written once, by the transaction that committed the
+first position. It is how a task knows a partition that was never mirrored from one whose shadow
+offset was lost.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from eos_mirror.core.offset_map import Segment, decode_segment
+from eos_mirror.core.records import TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartRecord:
+    """
+    How a partition began.
+
+    Attributes:
+        topic_id: Identity of the source topic.
+        next_offset: Position resolved from the configured start.
+        partitions: Partition count of the source topic then; what came later is growth.
+    """
+
+    topic_id: str
+    next_offset: int
+    partitions: int
+
+    def encode(self) -> bytes:
+        """Record value."""
+        return json.dumps(
+            {
+                "topic_id": self.topic_id,
+                "next_offset": self.next_offset,
+                "partitions": self.partitions,
+            },
+            separators=(",", ":"),
+        ).encode()
+
+    @staticmethod
+    def decode(data: bytes) -> "StartRecord":
+        """
+        Read a start record back.
+
+        Raises:
+            ValueError: Not a start record.
+        """
+        try:
+            fields = json.loads(data)
+            return StartRecord(
+                topic_id=str(fields["topic_id"]),
+                next_offset=int(fields["next_offset"]),
+                partitions=int(fields["partitions"]),
+            )
+        except (KeyError, TypeError, ValueError) as exc:
+            raise ValueError(f"not a start record: {data[:80]!r}") from exc
+
+
+def segment_key(remote: TopicPartition, number: int) -> str:
+    """Record key of a spilled segment."""
+    return json.dumps([remote.topic, remote.partition, number], separators=(",", ":"))
+
+
+def start_key(remote: TopicPartition) -> str:
+    """Record key of a start record."""
+    return json.dumps([remote.topic, remote.partition, "start"], separators=(",", ":"))
+
+
+def segments_of(entries: Mapping[str, bytes], remote: TopicPartition) -> list[Segment]:
+    """
+    The spilled segments of one partition, in order.
+
+    Raises:
+        ValueError: A record cannot be read.
+    """
+    found = []
+    for key, value in entries.items():
+        topic, partition, number = json.loads(key)
+        if (topic, partition) == remote and isinstance(number, int):
+            found.append(decode_segment(value))
+    return sorted(found, key=lambda segment: segment.number)
+
+
+def start_of(entries: Mapping[str, bytes], remote: TopicPartition) -> StartRecord | None:
+    """The start record of one partition, None if it was never mirrored."""
+    value = entries.get(start_key(remote))
+    return None if value is None else StartRecord.decode(value)

@@ -1,0 +1,187 @@
+"""
+Segments of an offset map: the links of the chain and their bytes.
+
+Bytes: format, then varints: number, commits, upstream start, downstream start + 1 (0: unknown),
+count of runs; for each run the upstream gap and the downstream gap before it and its length;
+last, the upstream gap between the last run and the end.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+FORMAT: Final = 1
+"""First byte of an encoded segment."""
+
+MAX_OFFSET: Final = 2**63 - 1
+MAX_VARINT_BYTES: Final = 9
+MIN_RUN_BYTES: Final = 3
+
+_LOW_BITS: Final = 0x7F
+_MORE: Final = 0x80
+
+
+class Run(NamedTuple):
+    """A stretch of mirrored records in which both offsets grow by one."""
+
+    upstream: int
+    downstream: int
+    length: int
+
+    @property
+    def upstream_end(self) -> int:
+        """Upstream offset of the last record + 1."""
+        return self.upstream + self.length
+
+    @property
+    def downstream_end(self) -> int:
+        """Downstream offset of the last record + 1."""
+        return self.downstream + self.length
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """
+    One link of a partition's map.
+
+    Attributes:
+        number: Place in the chain, from 0.
+        commits: Transactions with records that it covers.
+        upstream_start: First upstream offset it covers; where its predecessor ended.
+        upstream_end: next_offset after its last transaction.
+        downstream_start: Where its predecessor ended; None if nothing is known before it.
+        runs: In order; upstream offsets between them have no record on the target.
+    """
+
+    number: int
+    commits: int
+    upstream_start: int
+    upstream_end: int
+    downstream_start: int | None
+    runs: Sequence[Run]
+
+    @property
+    def downstream_end(self) -> int | None:
+        """Downstream offset after the last mirrored record; None if there was none."""
+        return self.runs[-1].downstream_end if self.runs else self.downstream_start
+
+
+def decode_segment(data: bytes) -> Segment:
+    """
+    Read a spilled segment back.
+
+    Raises:
+        ValueError: Malformed, or written in a newer format.
+    """
+    if not data or data[0] != FORMAT:
+        raise ValueError(f"offset map format {data[0] if data else 'missing'}, not {FORMAT}")
+    reader = _Reader(data, 1)
+    number, commits, upstream_start = reader.varint(), reader.varint(), reader.varint()
+    known, count = reader.varint(), reader.varint()
+    if count * MIN_RUN_BYTES > len(data) - reader.at:
+        raise ValueError(f"offset map says {count} runs, more than its {len(data)} bytes can hold")
+    upstream, downstream = upstream_start, max(0, known - 1)
+    runs: list[Run] = []
+    for _ in range(count):
+        upstream_gap, downstream_gap, length = reader.varint(), reader.varint(), reader.varint()
+        if length == 0 or (runs and upstream_gap == downstream_gap == 0):
+            raise ValueError("offset map run is empty or continues the one before")
+        run = Run(upstream + upstream_gap, downstream + downstream_gap, length)
+        upstream, downstream = run.upstream_end, run.downstream_end
+        runs.append(run)
+    upstream_end = upstream + reader.varint()
+    if reader.at != len(data):
+        raise ValueError(f"offset map has {len(data) - reader.at} bytes too many")
+    if max(upstream_end, downstream) > MAX_OFFSET:
+        raise ValueError("offset map goes past the largest offset")
+    return Segment(
+        number=number,
+        commits=commits,
+        upstream_start=upstream_start,
+        upstream_end=upstream_end,
+        downstream_start=known - 1 if known else None,
+        runs=tuple(runs),
+    )
+
+
+def check_links(chain: Sequence[Segment]) -> None:
+    """
+    Prove that each segment starts where the one before ended.
+
+    Raises:
+        ValueError: The first break: a segment is missing or there twice, a gap, an overlap, or
+            an offset that was mirrored twice.
+    """
+    before: Segment | None = None
+    for segment in chain:
+        if before is not None:
+            _check_link(before, segment)
+        _check_runs(segment)
+        before = segment
+
+
+def _check_link(before: Segment, after: Segment) -> None:
+    if after.number != before.number + 1:
+        raise ValueError(f"offset map segment {before.number} is followed by {after.number}")
+    if after.upstream_start != before.upstream_end:
+        kind = "overlap" if after.upstream_start < before.upstream_end else "gap"
+        raise ValueError(
+            f"upstream {kind}: offset map segment {before.number} ends at {before.upstream_end}, "
+            f"{after.number} starts at {after.upstream_start}"
+        )
+    if after.downstream_start != before.downstream_end:
+        raise ValueError(
+            f"downstream break: offset map segment {before.number} ends at "
+            f"{before.downstream_end}, {after.number} starts at {after.downstream_start}"
+        )
+
+
+def _check_runs(segment: Segment) -> None:
+    upstream, downstream = segment.upstream_start, segment.downstream_start or 0
+    for run in segment.runs:
+        if run.upstream < upstream:
+            raise ValueError(
+                f"upstream overlap in offset map segment {segment.number}: "
+                f"{run.upstream} was mirrored before, next_offset={upstream}"
+            )
+        if run.downstream < downstream:
+            raise ValueError(
+                f"downstream not increasing in offset map segment {segment.number}: "
+                f"{run.downstream} comes after {downstream}"
+            )
+        upstream, downstream = run.upstream_end, run.downstream_end
+    if upstream > segment.upstream_end:
+        raise ValueError(
+            f"offset map segment {segment.number} has records up to {upstream}, "
+            f"but ends at {segment.upstream_end}"
+        )
+
+
+def put_varint(out: bytearray, value: int) -> None:
+    """Append an unsigned varint, seven bits a byte, lowest first."""
+    while value > _LOW_BITS:
+        out.append(value & _LOW_BITS | _MORE)
+        value >>= 7
+    out.append(value)
+
+
+class _Reader:
+    """Reads varints and stops at the end of the bytes."""
+
+    __slots__ = ("_data", "at")
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self._data = data
+        self.at = at
+
+    def varint(self) -> int:
+        """The next number, only in the form that `put_varint` writes."""
+        value = 0
+        for index, byte in enumerate(self._data[self.at : self.at + MAX_VARINT_BYTES]):
+            value |= (byte & _LOW_BITS) << 7 * index
+            if byte < _MORE:
+                if byte == 0 and index > 0:
+                    break
+                self.at += index + 1
+                return value
+        raise ValueError(f"offset map is cut off or malformed at byte {self.at}")

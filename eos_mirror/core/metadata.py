@@ -1,0 +1,105 @@
+"""
+The metadata of a shadow offset: what a position was committed with, in one ASCII string.
+
+`em1:<topic id>:<claims topic id>:<incarnation>:<sequence>:<tail of the offset map>`
+"""
+
+import binascii
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+from typing import Final
+
+from eos_mirror.core.map_segment import decode_segment
+
+PREFIX: Final = "em1:"
+MAX_CHARS: Final = 1024
+"""Brokers take 4096 (offset.metadata.max.bytes); a quarter leaves room for stricter ones."""
+
+_TOPIC_ID = r"[A-Za-z0-9_-]{22}|"
+_FIELDS: Final = re.compile(
+    rf"em1:(?P<topic_id>{_TOPIC_ID}):(?P<claims_topic_id>{_TOPIC_ID})"
+    r":(?P<incarnation>[0-9a-f]{32}):(?P<sequence>0|[1-9][0-9]{0,18}):(?P<tail>[A-Za-z0-9_-]+)"
+)
+_OTHER_VERSION: Final = re.compile(r"em[0-9]+:")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowMetadata:
+    """
+    What a shadow offset says besides next_offset.
+
+    Attributes:
+        topic_id: Of the source topic, in Kafka's base64 (22 characters); empty if the source
+            has none. Another id at the next start means that the topic was re-created.
+        claims_topic_id: Of the claims topic, likewise. Another id means that claims were lost.
+        incarnation: Who committed: uuid4, 32 hex digits.
+        sequence: Number of the commit; grows for the life of the shadow offset.
+        tail: `MapTail.encode()`; its upstream end is the committed next_offset.
+    """
+
+    topic_id: str
+    claims_topic_id: str
+    incarnation: str
+    sequence: int
+    tail: bytes
+
+
+def encode(metadata: ShadowMetadata) -> str:
+    """
+    The string to commit; ASCII, at most 1024 characters.
+
+    Raises:
+        ValueError: A field does not fit its form, or the tail should have been spilled.
+    """
+    text = (
+        f"{PREFIX}{metadata.topic_id}:{metadata.claims_topic_id}"
+        f":{metadata.incarnation}:{metadata.sequence}:{_to_base64(metadata.tail)}"
+    )
+    if len(text) > MAX_CHARS:
+        raise ValueError(f"shadow metadata has {len(text)} characters, more than {MAX_CHARS}")
+    if _FIELDS.fullmatch(text) is None:
+        raise ValueError(f"shadow metadata has a malformed field: {text[:120]!r}")
+    return text
+
+
+def decode(text: str) -> ShadowMetadata:
+    """
+    Read a committed string back. One trailing NUL, which some clients leave, is ignored.
+
+    Raises:
+        ValueError: Written by somebody else, by a newer eos_mirror, or damaged.
+    """
+    text = text.removesuffix("\0")
+    if len(text) > MAX_CHARS:
+        raise ValueError(f"shadow metadata has {len(text)} characters, more than {MAX_CHARS}")
+    if not text.startswith(PREFIX):
+        if _OTHER_VERSION.match(text):
+            raise ValueError(f"shadow metadata was written by a newer eos_mirror: {text[:8]!r}")
+        raise ValueError(f"shadow metadata was not written by eos_mirror: {text[:40]!r}")
+    fields = _FIELDS.fullmatch(text)
+    if fields is None:
+        raise ValueError(f"shadow metadata has a malformed field: {text[:120]!r}")
+    tail = _from_base64(fields["tail"])
+    decode_segment(tail)
+    return ShadowMetadata(
+        topic_id=fields["topic_id"],
+        claims_topic_id=fields["claims_topic_id"],
+        incarnation=fields["incarnation"],
+        sequence=int(fields["sequence"]),
+        tail=tail,
+    )
+
+
+def _to_base64(data: bytes) -> str:
+    return urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _from_base64(text: str) -> bytes:
+    try:
+        data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except binascii.Error as exc:
+        raise ValueError(f"shadow metadata has a damaged offset map: {exc}") from exc
+    if _to_base64(data) != text:
+        raise ValueError("shadow metadata has a damaged offset map: stray bits at its end")
+    return data

@@ -1,0 +1,326 @@
+"""
+The offset map: which downstream offset each mirrored record got, as runs.
+
+A partition's map is a chain of segments. All but the last are spilled records of the offset map
+topic; the last, the tail, rides in the metadata of the shadow offset. Both are written by the
+transaction that wrote the data, so a reader finds all three or none of them.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import islice
+from operator import attrgetter, sub
+from typing import Final, Self
+
+from eos_mirror.core.map_segment import (
+    FORMAT,
+    Run,
+    Segment,
+    check_links,
+    decode_segment,
+    put_varint,
+)
+
+__all__ = [
+    "BEFORE_START",
+    "PENDING",
+    "MapTail",
+    "OffsetMap",
+    "Run",
+    "Segment",
+    "Untranslatable",
+    "check_chain",
+    "decode_segment",
+    "stretches",
+]
+
+MAX_COMMITS: Final = 64
+"""A tail is spilled after this many transactions."""
+
+MAX_PACKED_BYTES: Final = 600
+"""A tail is spilled when its closed runs take more. What else an encoded tail holds takes 60
+bytes at most, so base64 and the other metadata fields fit into 1 KiB."""
+
+
+class Untranslatable(Enum):
+    """Why an offset has no translation. The map never guesses."""
+
+    PENDING = "not mirrored yet"
+    BEFORE_START = "before the first retained segment"
+
+
+PENDING: Final = Untranslatable.PENDING
+BEFORE_START: Final = Untranslatable.BEFORE_START
+
+
+@dataclass(slots=True, kw_only=True)
+class MapTail:
+    """
+    The newest segment of one partition, growing in the memory of the task that owns it.
+
+    A: runs are ordered and disjoint in both offsets, and no two neighbours can be merged.
+    B: every run lies in [upstream_start, upstream_end).
+    C: `_packed` holds the encoded runs up to the length of the last one, which may still grow.
+
+    Attributes:
+        segment: Number that the next spill gets.
+        commits: Transactions with records since the last spill.
+        upstream_start: First upstream offset not covered by the segments before.
+        upstream_end: next_offset that the map covers.
+        downstream_start: Downstream end of the segments before; None if nothing is known.
+        runs: Runs since the last spill.
+    """
+
+    segment: int
+    commits: int
+    upstream_start: int
+    upstream_end: int
+    downstream_start: int | None
+    runs: list[Run] = field(default_factory=list)
+    _packed: bytearray = field(default_factory=bytearray, repr=False)
+
+    @classmethod
+    def empty(cls, next_upstream: int, *, segment: int = 0, downstream: int | None = None) -> Self:
+        """
+        A tail before its first record.
+
+        Args:
+            next_upstream: Where mirroring starts.
+            segment: Number of the first spill.
+            downstream: End of the target partition at that moment, where known: what
+                `OffsetMap` answers until a record is mirrored.
+        """
+        return cls(
+            segment=segment,
+            commits=0,
+            upstream_start=next_upstream,
+            upstream_end=next_upstream,
+            downstream_start=downstream,
+        )
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """
+        Read an encoded tail or segment back.
+
+        Raises:
+            ValueError: Not the bytes of `encode`.
+        """
+        segment = decode_segment(data)
+        tail = cls.empty(
+            segment.upstream_start, segment=segment.number, downstream=segment.downstream_start
+        )
+        for run in segment.runs:
+            tail.add([(run.upstream, run.length)], run.downstream)
+        tail.commits = segment.commits
+        tail.upstream_end = segment.upstream_end
+        return tail
+
+    @property
+    def downstream_end(self) -> int | None:
+        """Downstream offset after the last mirrored record; None if there was none."""
+        return self.runs[-1].downstream_end if self.runs else self.downstream_start
+
+    def add(self, mirrored: Iterable[tuple[int, int]], first_downstream: int) -> None:
+        """
+        Record one transaction.
+
+        Args:
+            mirrored: Stretches (first upstream offset, length) in order, without the upstream
+                offsets that have no record.
+            first_downstream: Where the first record went; the others follow without a gap.
+
+        Raises:
+            ValueError: A record was mirrored twice, or the target was written by someone else.
+                The tail must not be used any more.
+        """
+        if first_downstream < (self.downstream_end or 0):
+            raise ValueError(
+                f"downstream offset {first_downstream} was written before: "
+                f"the map ends at {self.downstream_end}"
+            )
+        upstream_end, downstream = self.upstream_end, first_downstream
+        for first, length in mirrored:
+            if first < upstream_end or length < 1:
+                raise ValueError(
+                    f"upstream offset {first} (length {length}) was mirrored before: "
+                    f"next_offset={upstream_end}"
+                )
+            self._append(first, downstream, length)
+            upstream_end = first + length
+            downstream += length
+        self.upstream_end = upstream_end
+        self.commits += 1
+
+    def advance(self, next_offset: int) -> None:
+        """
+        Cover upstream offsets without records: control records, compaction, holes.
+
+        Raises:
+            ValueError: That would go back.
+        """
+        if next_offset < self.upstream_end:
+            raise ValueError(f"next_offset={next_offset} is before {self.upstream_end}")
+        self.upstream_end = next_offset
+
+    def needs_spill(self) -> bool:
+        """True when the tail must be spilled before it is committed again."""
+        return self.commits >= MAX_COMMITS or len(self._packed) > MAX_PACKED_BYTES
+
+    def spill(self) -> tuple[int, bytes]:
+        """
+        Close the segment and begin the next one.
+
+        Returns:
+            The number of the closed segment and its bytes, to be written by the same
+            transaction that commits the tail.
+        """
+        number, data = self.segment, self.encode()
+        self.downstream_start = self.downstream_end
+        self.upstream_start = self.upstream_end
+        self.segment += 1
+        self.commits = 0
+        self.runs = []
+        self._packed = bytearray()
+        return number, data
+
+    def encode(self) -> bytes:
+        """The tail as bytes: absolute start, then the gaps before and the length of each run."""
+        out = bytearray((FORMAT,))
+        put_varint(out, self.segment)
+        put_varint(out, self.commits)
+        put_varint(out, self.upstream_start)
+        put_varint(out, 0 if self.downstream_start is None else self.downstream_start + 1)
+        put_varint(out, len(self.runs))
+        out += self._packed
+        covered = self.upstream_start
+        if self.runs:
+            put_varint(out, self.runs[-1].length)
+            covered = self.runs[-1].upstream_end
+        put_varint(out, self.upstream_end - covered)
+        return bytes(out)
+
+    def freeze(self) -> Segment:
+        """The tail as it is now."""
+        return Segment(
+            number=self.segment,
+            commits=self.commits,
+            upstream_start=self.upstream_start,
+            upstream_end=self.upstream_end,
+            downstream_start=self.downstream_start,
+            runs=tuple(self.runs),
+        )
+
+    def _append(self, upstream: int, downstream: int, length: int) -> None:
+        covered_upstream, covered_downstream = self.upstream_start, self.downstream_start or 0
+        if self.runs:
+            last = self.runs[-1]
+            covered_upstream, covered_downstream = last.upstream_end, last.downstream_end
+            if upstream == covered_upstream and downstream == covered_downstream:
+                self.runs[-1] = Run(last.upstream, last.downstream, last.length + length)
+                return
+            put_varint(self._packed, last.length)
+        put_varint(self._packed, upstream - covered_upstream)
+        put_varint(self._packed, downstream - covered_downstream)
+        self.runs.append(Run(upstream, downstream, length))
+
+
+class OffsetMap:
+    """
+    Translation of one partition's offsets, in both directions.
+
+    Exact for every upstream offset from the start of the first segment to the end of the tail:
+    who reads the target with read_committed from the answer on sees the images of exactly the
+    records from the question on.
+    """
+
+    __slots__ = ("_runs", "downstream_end", "downstream_start", "upstream_end", "upstream_start")
+
+    def __init__(self, segments: Iterable[Segment], tail: MapTail) -> None:
+        """
+        Build the map.
+
+        Args:
+            segments: Spilled segments, in any order. Those that the tail does not know yet are
+                left out; so read the tail first, then the segments.
+            tail: As committed with the shadow offset.
+
+        Raises:
+            ValueError: The chain is broken (see `check_chain`).
+        """
+        spilled = [segment for segment in segments if segment.number < tail.segment]
+        chain = check_chain(spilled, tail)
+        self._runs = [run for segment in chain for run in segment.runs]
+        self.upstream_start = chain[0].upstream_start
+        self.upstream_end = tail.upstream_end
+        self.downstream_start = chain[0].downstream_start
+        self.downstream_end = tail.downstream_end
+
+    def translate(self, upstream: int) -> int | Untranslatable:
+        """
+        Where a reader of the target goes on who would read `upstream` next on the source.
+
+        Returns:
+            The downstream offset; PENDING past the shadow offset, or while nothing at all was
+            mirrored; BEFORE_START where no segment is left.
+        """
+        if upstream < self.upstream_start:
+            return BEFORE_START
+        if upstream > self.upstream_end or self.downstream_end is None:
+            return PENDING
+        index = bisect_right(self._runs, upstream, key=attrgetter("upstream_end"))
+        if index == len(self._runs):
+            return self.downstream_end
+        run = self._runs[index]
+        return run.downstream + max(0, upstream - run.upstream)
+
+    def reverse(self, downstream: int) -> int | Untranslatable:
+        """
+        Where a reader of the source goes on who would read `downstream` next on the target.
+
+        Ask with offsets that were read before the map was; a later one may belong to a record
+        that this map does not know, and gets the shadow offset as its lower bound.
+
+        Returns:
+            The upstream offset, or BEFORE_START where no segment is left.
+        """
+        if self.downstream_start is not None and downstream < self.downstream_start:
+            return BEFORE_START
+        index = bisect_right(self._runs, downstream, key=attrgetter("downstream_end"))
+        if index == len(self._runs):
+            return self.upstream_end
+        run = self._runs[index]
+        return run.upstream + max(0, downstream - run.downstream)
+
+
+def stretches(offsets: Sequence[int]) -> list[tuple[int, int]]:
+    """Strictly increasing offsets as (first, length) of what follows without a gap."""
+    if not offsets:
+        return []
+    first, count = offsets[0], len(offsets)
+    if offsets[-1] - first == count - 1:
+        return [(first, count)]
+    steps = map(sub, islice(offsets, 1, None), offsets)
+    starts = [0, *(index for index, step in enumerate(steps, 1) if step != 1), count]
+    return [
+        (offsets[start], end - start)
+        for start, end in zip(starts, islice(starts, 1, None), strict=False)
+    ]
+
+
+def check_chain(segments: Iterable[Segment], tail: MapTail) -> list[Segment]:
+    """
+    Prove that segments and tail are one unbroken map.
+
+    Returns:
+        The segments in order, the tail last.
+
+    Raises:
+        ValueError: The first break: a segment is missing or there twice, one does not start
+            where the one before ended, or an offset was mirrored twice.
+    """
+    chain = [*sorted(segments, key=attrgetter("number")), tail.freeze()]
+    check_links(chain)
+    return chain

@@ -1,0 +1,189 @@
+"""The plan of a flow: which topics are copied, under which names, and what stands in the way."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from eos_mirror.core.filters import TopicFilter, is_replicated
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.policy import ReplicationPolicy
+
+MAX_TOPIC_CHARS: Final = 249
+_LEGAL_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One topic's way. `partitions` is the count on the source; numbers are kept."""
+
+    source_topic: str
+    remote_topic: str
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TooSmall:
+    """A topic on the target with fewer partitions than its source topic."""
+
+    source_topic: str
+    remote_topic: str
+    present: int
+    needed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Source topics that cannot be copied, and why."""
+
+    flow: Flow
+    source_topics: Sequence[str]
+    remote_topic: str
+    reason: str
+
+    def __str__(self) -> str:
+        sources = ", ".join(self.source_topics)
+        return f"{self.flow} {sources} to {self.remote_topic}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowPlan:
+    """
+    What a flow would do, from what is on the clusters now. Sorted by source topic.
+
+    Attributes:
+        flow: The flow.
+        routes: Topics to copy. Those in `conflicts` are not among them.
+        to_create: Routes whose remote topic does not exist.
+        too_small: Routes whose remote topic has too few partitions. To grow it is right if this
+            flow created it, and for the caller to judge if it was there before.
+        conflicts: Topics that cannot be copied.
+    """
+
+    flow: Flow
+    routes: Sequence[Route]
+    to_create: Sequence[Route]
+    too_small: Sequence[TooSmall]
+    conflicts: Sequence[Conflict]
+
+
+def plan_flow(
+    source_topics: Mapping[str, int],
+    target_topics: Mapping[str, int],
+    *,
+    policy: ReplicationPolicy,
+    topic_filter: TopicFilter,
+    flow: Flow,
+    heartbeats_replicated: bool = True,
+) -> FlowPlan:
+    """
+    Decide what to copy.
+
+    Args:
+        source_topics: Partition counts of all topics of the source.
+        target_topics: Partition counts of all topics of the target.
+        policy: Names the remote topics.
+        topic_filter: What the configuration lets through.
+        flow: From where to where.
+        heartbeats_replicated: `heartbeats.replication.enabled`.
+    """
+    wanted = [
+        Route(
+            source_topic=topic,
+            remote_topic=policy.format_remote_topic(flow.source, topic),
+            partitions=partitions,
+        )
+        for topic, partitions in sorted(source_topics.items())
+        if is_replicated(
+            topic,
+            topic_filter,
+            policy=policy,
+            flow=flow,
+            heartbeats_replicated=heartbeats_replicated,
+        )
+    ]
+    conflicts = _conflicts(flow, wanted, target_topics)
+    refused = {topic for conflict in conflicts for topic in conflict.source_topics}
+    routes = tuple(route for route in wanted if route.source_topic not in refused)
+    return FlowPlan(
+        flow=flow,
+        routes=routes,
+        to_create=tuple(route for route in routes if route.remote_topic not in target_topics),
+        too_small=_too_small(routes, target_topics),
+        conflicts=conflicts,
+    )
+
+
+def cross_flow_conflicts(plans: Iterable[FlowPlan]) -> list[str]:
+    """
+    Topics that two flows would write on the same cluster: exactly once cannot hold there.
+
+    Returns:
+        One sentence for each, naming the flows and their source topics.
+    """
+    writers: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for plan in plans:
+        for route in plan.routes:
+            writers[plan.flow.target, route.remote_topic].append(
+                f"{plan.flow} ({route.source_topic})"
+            )
+    return [
+        f"topic {remote} on {target} would be written by {' and '.join(sorted(flows))}: exclude "
+        "it from all flows but one, or use a replication policy that renames topics"
+        for (target, remote), flows in sorted(writers.items())
+        if len(flows) > 1
+    ]
+
+
+def _too_small(routes: Iterable[Route], target_topics: Mapping[str, int]) -> tuple[TooSmall, ...]:
+    return tuple(
+        TooSmall(
+            source_topic=route.source_topic,
+            remote_topic=route.remote_topic,
+            present=target_topics[route.remote_topic],
+            needed=route.partitions,
+        )
+        for route in routes
+        if target_topics.get(route.remote_topic, route.partitions) < route.partitions
+    )
+
+
+def _conflicts(
+    flow: Flow, wanted: Sequence[Route], target_topics: Mapping[str, int]
+) -> tuple[Conflict, ...]:
+    """Names that Kafka refuses, and names that two source topics share."""
+    sources: defaultdict[str, list[str]] = defaultdict(list)
+    for route in wanted:
+        sources[route.remote_topic].append(route.source_topic)
+    lookalikes: defaultdict[str, set[str]] = defaultdict(set)
+    for topic in (*target_topics, *sources):
+        lookalikes[_metric_name(topic)].add(topic)
+
+    found = []
+    for remote, topics in sources.items():
+        reason = _illegal(remote)
+        if reason is None and len(topics) > 1:
+            reason = "several source topics for one remote topic; exclude all but one"
+        others = sorted(lookalikes[_metric_name(remote)] - {remote})
+        if reason is None and others and remote not in target_topics:
+            reason = f"Kafka takes '.' and '_' for the same; in the way: {', '.join(others)}"
+        if reason is not None:
+            found.append(
+                Conflict(flow=flow, source_topics=tuple(topics), remote_topic=remote, reason=reason)
+            )
+    return tuple(found)
+
+
+def _illegal(topic: str) -> str | None:
+    """Why Kafka would refuse the name; None if it takes it."""
+    if len(topic) > MAX_TOPIC_CHARS:
+        return f"the name has {len(topic)} characters, Kafka takes {MAX_TOPIC_CHARS}"
+    if topic in {".", ".."} or _LEGAL_TOPIC.fullmatch(topic) is None:
+        return "the name is illegal; Kafka takes letters, digits, '.', '_' and '-'"
+    return None
+
+
+def _metric_name(topic: str) -> str:
+    """Topics with the same one cannot exist side by side."""
+    return topic.replace(".", "_")

@@ -1,0 +1,207 @@
+"""
+Replication policies: what a topic is called on the target, and what a name says.
+
+The rules are those of Kafka's `connect-mirror-client` 4.x, so that its `MirrorClient` and
+`RemoteClusterUtils` recognise what we create.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from eos_mirror.errors import ConfigError
+
+HEARTBEATS_TOPIC: Final = "heartbeats"
+DEFAULT_SEPARATOR: Final = "."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InternalTopics:
+    """
+    Names of MirrorMaker 2's own topics.
+
+    Attributes:
+        separator: Between the parts of a name.
+
+    Source: KIP-382, KIP-949, KIP-1074; Kafka's DefaultReplicationPolicy.
+    """
+
+    separator: str = DEFAULT_SEPARATOR
+
+    @property
+    def suffix(self) -> str:
+        """What every one of them ends with."""
+        return f"{self.separator}internal"
+
+    def checkpoints(self, alias: str) -> str:
+        """On the target: translated group offsets of the groups of cluster `alias`."""
+        return f"{alias}{self.separator}checkpoints{self.suffix}"
+
+    def offset_syncs(self, alias: str) -> str:
+        """Pairs of upstream and downstream offsets; `alias` is the other cluster's."""
+        return f"mm2-offset-syncs{self.separator}{alias}{self.suffix}"
+
+    def is_checkpoints(self, topic: str) -> bool:
+        """True for the checkpoints topic of any cluster."""
+        return topic.endswith(self.checkpoints(""))
+
+    def is_internal(self, topic: str) -> bool:
+        """True for any of them."""
+        return (topic.startswith("mm2") and topic.endswith(self.suffix)) or self.is_checkpoints(
+            topic
+        )
+
+
+class ReplicationPolicy(Protocol):
+    """
+    How topics are named across clusters. The same one for every flow, client and tool.
+
+    Source: KIP-382, KIP-690; Kafka's ReplicationPolicy.
+    """
+
+    @property
+    def internal_topics(self) -> InternalTopics:
+        """Names of MirrorMaker 2's own topics."""
+
+    def format_remote_topic(self, alias: str, topic: str) -> str:
+        """Name on the target of `topic` of cluster `alias`."""
+
+    def topic_source(self, topic: str) -> str | None:
+        """Alias of the cluster that `topic` came from; None for a local topic."""
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """Name of `topic` on the cluster it came from; None for a local topic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefaultReplicationPolicy:
+    """
+    Remote topics are called `alias.topic`.
+
+    An alias that contains the separator cannot be told from the topic that follows it.
+
+    Source: Kafka's DefaultReplicationPolicy.
+    """
+
+    separator: str = DEFAULT_SEPARATOR
+    internal_topics: InternalTopics = InternalTopics()
+
+    def format_remote_topic(self, alias: str, topic: str) -> str:
+        """The topic with the alias before it."""
+        return f"{alias}{self.separator}{topic}"
+
+    def topic_source(self, topic: str) -> str | None:
+        """
+        What stands before the first separator, which may be nothing at all.
+
+        None if only separators follow: Java's split drops empty parts at the end.
+        """
+        alias, _, rest = topic.partition(self.separator)
+        return alias if rest.replace(self.separator, "") else None
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """What stands behind the first separator."""
+        alias = self.topic_source(topic)
+        return None if alias is None else topic[len(alias) + len(self.separator) :]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityReplicationPolicy:
+    """
+    Remote topics keep their names, except heartbeats. Names say nothing about cycles.
+
+    Attributes:
+        source_alias: Where every topic is taken to come from; None if not configured.
+        prefixing: The policy for heartbeats.
+
+    Source: Kafka's IdentityReplicationPolicy (KAFKA-9726).
+    """
+
+    source_alias: str | None = None
+    prefixing: DefaultReplicationPolicy = DefaultReplicationPolicy()
+
+    @property
+    def internal_topics(self) -> InternalTopics:
+        """Names of MirrorMaker 2's own topics."""
+        return self.prefixing.internal_topics
+
+    def format_remote_topic(self, alias: str, topic: str) -> str:
+        """The topic itself."""
+        if _looks_like_heartbeats(topic):
+            return self.prefixing.format_remote_topic(alias, topic)
+        return topic
+
+    def topic_source(self, topic: str) -> str | None:
+        """The configured source."""
+        if _looks_like_heartbeats(topic):
+            return self.prefixing.topic_source(topic)
+        return self.source_alias
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """The topic itself."""
+        if _looks_like_heartbeats(topic):
+            return self.prefixing.upstream_topic(topic)
+        return topic
+
+
+def replication_policy(
+    name: str,
+    *,
+    separator: str = DEFAULT_SEPARATOR,
+    internal_separator_enabled: bool = True,
+    source_alias: str | None = None,
+) -> ReplicationPolicy:
+    """
+    The policy that a configuration asks for.
+
+    Args:
+        name: `replication.policy.class`: a Java class name, with or without its package.
+        separator: `replication.policy.separator`.
+        internal_separator_enabled: `replication.policy.internal.topic.separator.enabled`; False
+            keeps the dots in the names of internal topics.
+        source_alias: `source.cluster.alias`; used by the identity policy.
+
+    Raises:
+        ConfigError: Unknown class or empty separator.
+    """
+    if not separator:
+        raise ConfigError("replication.policy.separator must not be empty")
+    internal = InternalTopics(
+        separator=separator if internal_separator_enabled else DEFAULT_SEPARATOR
+    )
+    default = DefaultReplicationPolicy(separator=separator, internal_topics=internal)
+    match name.rpartition(".")[2]:
+        case "DefaultReplicationPolicy":
+            return default
+        case "IdentityReplicationPolicy":
+            return IdentityReplicationPolicy(source_alias=source_alias, prefixing=default)
+        case _:
+            raise ConfigError(
+                f"replication.policy.class={name} is unknown: "
+                "use DefaultReplicationPolicy or IdentityReplicationPolicy"
+            )
+
+
+def original_topic(policy: ReplicationPolicy, topic: str) -> str:
+    """Name of the topic on the cluster where its records were first written."""
+    upstream = policy.upstream_topic(topic)
+    while upstream is not None and upstream != topic:
+        topic, upstream = upstream, policy.upstream_topic(upstream)
+    return topic
+
+
+def is_heartbeats_topic(policy: ReplicationPolicy, topic: str) -> bool:
+    """True for `heartbeats` and its copies, however many hops away."""
+    return original_topic(policy, topic) == HEARTBEATS_TOPIC
+
+
+def is_internal_topic(policy: ReplicationPolicy, topic: str) -> bool:
+    """
+    True for topics that serve Kafka or MirrorMaker 2.
+
+    Since Kafka 4.0 a topic of an application may end with `.internal` (KIP-1074).
+    """
+    return topic.startswith(("__", ".")) or policy.internal_topics.is_internal(topic)
+
+
+def _looks_like_heartbeats(topic: str) -> bool:
+    return topic.endswith(HEARTBEATS_TOPIC)

@@ -1,0 +1,291 @@
+"""
+What the engine needs of the world, as Protocols of at most six methods.
+
+The engine (`replication/`) is written against these; `kafka/` and `runtime/` implement them,
+and `testing/` has fakes for the faults that real brokers cannot be made to produce.
+Threads: one thread owns a `Source`, a `TransactionalProducer` and a `ClaimsLog`.
+"""
+
+import threading
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Protocol
+
+from eos_mirror.core.claims import Claim, ClaimRecord
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.errors import PartitionStopped
+
+Headers = list[tuple[str, bytes | None]]
+
+
+@dataclass(slots=True, kw_only=True)
+class RecordRun:
+    """
+    Neighbouring records of one source partition, in offset order, as parallel columns.
+
+    Columns, not objects per record, because the way from consumer to producer is then a
+    chain of built-in functions (benchmarks/throughput.py shows what that is worth).
+
+    Attributes:
+        offsets: Upstream offsets, strictly increasing.
+        timestamps: Milliseconds since the epoch; -1 is a record without one.
+        headers: None where a record has none.
+        leader_epoch: Of the last record; None if the broker did not say.
+        size_bytes: Sum of the value lengths: what the byte boundary counts.
+    """
+
+    partition: TopicPartition
+    offsets: Sequence[int]
+    timestamps: Sequence[int]
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes | None]
+    headers: Sequence[Headers | None]
+    leader_epoch: int | None
+    size_bytes: int
+
+    @property
+    def next_offset(self) -> int:
+        """Where reading goes on after the run."""
+        return self.offsets[-1] + 1
+
+    def from_offset(self, next_offset: int) -> "RecordRun | None":
+        """The part at or after `next_offset`; None if there is none."""
+        if self.offsets[0] >= next_offset:
+            return self
+        skip = bisect_left(self.offsets, next_offset)
+        if skip == len(self.offsets):
+            return None
+        values = self.values[skip:]
+        return RecordRun(
+            partition=self.partition,
+            offsets=self.offsets[skip:],
+            timestamps=self.timestamps[skip:],
+            keys=self.keys[skip:],
+            values=values,
+            headers=self.headers[skip:],
+            leader_epoch=self.leader_epoch,
+            size_bytes=sum(len(value) for value in values if value is not None),
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Polled:
+    """
+    What one poll brought.
+
+    Attributes:
+        runs: In arrival order. A partition may appear more than once.
+        ends: End-of-partition events: offset at which the reader stood at the end (LSO).
+            They come after the runs.
+        faults: Partitions that cannot be read on after the runs, with the reason.
+    """
+
+    runs: list[RecordRun] = field(default_factory=list)
+    ends: dict[TopicPartition, int] = field(default_factory=dict)
+    faults: dict[TopicPartition, PartitionStopped] = field(default_factory=dict)
+
+
+class RebalanceListener(Protocol):
+    """Called from inside `Source.poll` and `Source.close`, on the polling thread. Never raises."""
+
+    def on_granted(self, partitions: Sequence[TopicPartition]) -> None:
+        """The group gave us these. Nothing is read from them before `Source.assign`."""
+
+    def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
+        """The group takes these back and waits for us to finish with them."""
+
+    def on_lost(self, partitions: Sequence[TopicPartition]) -> None:
+        """The group has already given these away. Nothing may be committed for them."""
+
+
+class Source(Protocol):
+    """A member of the source consumer group, read_committed, without automatic resets."""
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Subscribe to exactly these topics. Partitions come through the listener."""
+
+    def poll(self, *, wait: timedelta) -> Polled:
+        """
+        Everything that is ready, at most one chunk; waits only when nothing is.
+
+        Raises:
+            RestartTask: The consumer is dead (fenced instance, fatal error).
+            NotAuthorized: Read on the topic or the group was denied.
+        """
+
+    def assign(self, positions: Mapping[TopicPartition, Position]) -> None:
+        """Start reading granted partitions at these positions."""
+
+    def unassign(self, partitions: Sequence[TopicPartition]) -> None:
+        """Stop reading; what was prefetched is dropped."""
+
+    def commit(self, positions: Mapping[TopicPartition, Position]) -> None:
+        """Advisory group offsets on the source, for people and lag tools. Does not wait."""
+
+    def close(self) -> None:
+        """Leave. A static member keeps its partitions until the session ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceTopic:
+    """A source topic as it is now."""
+
+    topic_id: str
+    partitions: int
+
+
+class SourceMetadata(Protocol):
+    """Questions about the source that do not go through the group."""
+
+    def topics(self, names: Sequence[str]) -> Mapping[str, SourceTopic]:
+        """Identity and size. A missing topic is absent from the answer."""
+
+    def start_offset(self, partition: TopicPartition, start: str) -> int:
+        """Resolve `earliest`, `latest` or `timestamp:ISO` to an offset."""
+
+    def log_start(self, partition: TopicPartition) -> int:
+        """First offset that can still be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """
+    Where the records of one target partition in the open transaction went.
+
+    Attributes:
+        first: Downstream offset of the first record; None if the broker did not say.
+        last: Downstream offset of the last record; None if the broker did not say.
+        count: Records handed to the client.
+    """
+
+    first: int | None
+    last: int | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowCommit:
+    """One shadow offset to commit with the open transaction."""
+
+    position: Position
+    metadata: str
+
+
+class TransactionalProducer(Protocol):
+    """One incarnation on the target: initialised, owned by one thread, never aborted."""
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+
+    def send(self, run: RecordRun, remote: TopicPartition) -> None:
+        """Hand over a run unchanged; it is sent in the background."""
+
+    def send_map(self, entries: Mapping[str, bytes]) -> None:
+        """Records of the offset map topic, in the open transaction."""
+
+    def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Delivered]:
+        """Wait until everything is acknowledged; say where it went."""
+
+    def commit(self, offsets: Mapping[TopicPartition, ShadowCommit], *, within: timedelta) -> float:
+        """
+        Send the shadow offsets, commit; seconds both took together.
+
+        Raises:
+            RestartTask: Whatever went wrong; the outcome may be unknown.
+        """
+
+    def close(self) -> None:
+        """Drop the client. An open transaction is left to the next claimer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowOffset:
+    """
+    A committed shadow offset.
+
+    Attributes:
+        position: Where mirroring goes on.
+        metadata: As it was committed.
+    """
+
+    position: Position
+    metadata: str
+
+
+class Unstable:
+    """The answer for a partition with a transaction that is decided but not yet visible."""
+
+
+UNSTABLE = Unstable()
+
+
+class Target(Protocol):
+    """The target cluster as the engine sees it."""
+
+    def new_producer(self, transactional_id: str) -> TransactionalProducer:
+        """A new, initialised incarnation (A0)."""
+
+    def fence(self, transactional_ids: Collection[str]) -> set[str]:
+        """
+        Try once to initialise and drop each of these ids, in parallel (A4).
+
+        Returns:
+            The ids whose every earlier user is dead now; the others may be tried again.
+        """
+
+    def shadow_offsets(
+        self, remotes: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, ShadowOffset | Unstable | None]:
+        """Committed shadow offsets, stable ones only (A6). None: never committed."""
+
+    def partitions(self, topics: Sequence[str]) -> Mapping[str, int]:
+        """Partition counts, as every broker knows them. A missing topic is absent."""
+
+    def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Last stable offset of each partition; 0 for one that was never written."""
+
+    def map_entries(self, topic: str) -> Mapping[str, bytes]:
+        """Every record of the offset map of one remote topic, newest value by record key."""
+
+
+class ClaimsLog(Protocol):
+    """The claims topic on the target."""
+
+    def append(self, claims: Sequence[Claim]) -> Mapping[str, int]:
+        """Append claims, all acknowledged; offset by claim key (A1)."""
+
+    def read_through(self, offset: int | None) -> Mapping[str, ClaimRecord]:
+        """Every live claim, from a view that includes `offset`; None: today's end (A2)."""
+
+    def bury(self, keys: Sequence[str]) -> None:
+        """Tombstone claims: our own on release, others' after they were fenced (A5)."""
+
+
+class TaskContext(Protocol):
+    """What the runtime gives a running task. Methods are safe to call from the task's thread."""
+
+    stop: threading.Event
+    """Set when the task shall finish its transaction, release and return."""
+
+    @property
+    def slot(self) -> int:
+        """Index of the task, from 0."""
+
+    def orders(self) -> Mapping[str, Any]:
+        """The newest orders of the driver (such as the topics to subscribe to)."""
+
+    def report(self, status: Mapping[str, Any]) -> None:
+        """Replace the status that the next heartbeat carries; also proves that the loop turns."""
+
+    def event(self, name: str, fields: Mapping[str, Any]) -> None:
+        """Send a log event to the driver, in order, with the next heartbeat."""
+
+    def watch(self, what: str, budget: timedelta) -> AbstractContextManager[None]:
+        """End the process if the block takes longer than the budget."""
+
+
+TaskEntry = Callable[[Mapping[str, Any], TaskContext], None]
+"""The body of a task: configuration and context in, returns when told to stop."""

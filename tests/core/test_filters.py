@@ -1,0 +1,119 @@
+"""Topic selection: as MirrorMaker 2 of Kafka 4.4 selects, without what is ours."""
+
+import pytest
+
+from eos_mirror.core.filters import TopicFilter, is_replicated
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.policy import replication_policy
+from eos_mirror.errors import ConfigError
+
+FLOW = Flow("A", "B")
+ALL = TopicFilter([".*"], [])
+NONE = TopicFilter([], [])
+DEFAULT = replication_policy("DefaultReplicationPolicy")
+IDENTITY = replication_policy("IdentityReplicationPolicy", source_alias="A")
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "topic", "expected"),
+    [
+        ([".*"], [], "orders", True),
+        ([], [], "orders", False),
+        (["orders"], [], "orders", True),
+        (["orders"], [], "orders-eu", False),
+        (["orders"], [], "my-orders", False),
+        (["a|b"], [], "b", True),
+        (["a", "orders.*"], [], "orders-eu", True),
+        ([".*"], ["orders"], "orders", False),
+        (["orders"], ["orders"], "orders", False),
+        ([".*"], ["ord"], "orders", True),
+        (["(?i)ORDERS", "b"], [], "orders", True),
+        ([".*"], [r"mm2.*\.internal", r".*\.replica", "__.*"], "orders.replica", False),
+    ],
+)
+def test_filter_matches_whole_names_and_exclude_wins(
+    include: list[str],
+    exclude: list[str],
+    topic: str,
+    expected: bool,
+) -> None:
+    """Full match; exclude beats include; an empty include list matches nothing."""
+    assert TopicFilter(include, exclude).matches(topic) is expected
+
+
+def test_every_bad_pattern_is_reported_at_once() -> None:
+    """One error names all patterns, also those that mean something else in Java."""
+    with pytest.raises(ConfigError) as caught:
+        TopicFilter(["orders(", "fine"], [r"\p{Alpha}+", "[a-z&&[^b]]"])
+
+    assert len(caught.value.faults) == 3
+    assert all(
+        repr(pattern) in fault
+        for pattern, fault in zip(
+            ["orders(", r"\p{Alpha}+", "[a-z&&[^b]]"], caught.value.faults, strict=True
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("topic", "expected"),
+    [
+        ("orders", True),
+        ("C.orders", True),
+        ("C.D.orders", True),
+        ("orders.internal", True),
+        ("orders-internal", True),
+        ("B.orders", False),
+        ("A.orders", False),
+        ("C.B.orders", False),
+        ("B.A.orders", False),
+        ("__consumer_offsets", False),
+        (".hidden", False),
+        ("mm2-configs.C.internal", False),
+        ("C.checkpoints.internal", False),
+        ("eos-mirror.A.B.claims.internal", False),
+        ("eos-mirror.mine", False),
+        ("heartbeats", True),
+        ("C.heartbeats", True),
+        ("B.heartbeats", False),
+    ],
+)
+def test_default_policy_selection(topic: str, expected: bool) -> None:
+    """No internal topics, nothing of ours, nothing that was on A or B before."""
+    assert is_replicated(topic, ALL, policy=DEFAULT, flow=FLOW) is expected
+
+
+@pytest.mark.parametrize(
+    ("topic", "expected"),
+    [
+        ("orders", True),
+        ("A.orders", True),
+        ("B.orders", True),
+        ("heartbeats", True),
+        ("A.heartbeats", True),
+        ("C.heartbeats", True),
+        ("B.heartbeats", False),
+        ("C.B.heartbeats", False),
+        ("A.checkpoints.internal", False),
+        ("eos-mirror.A.B.claims.internal", False),
+    ],
+)
+def test_identity_policy_selection(topic: str, expected: bool) -> None:
+    """Names say nothing about cycles, but those of heartbeats say who the target is."""
+    assert is_replicated(topic, ALL, policy=IDENTITY, flow=FLOW) is expected
+
+
+def test_heartbeats_pass_the_filter_unless_switched_off() -> None:
+    """Heartbeats are replicated without being listed (KIP-1089)."""
+    assert is_replicated("heartbeats", NONE, policy=DEFAULT, flow=FLOW)
+    assert not is_replicated(
+        "heartbeats", NONE, policy=DEFAULT, flow=FLOW, heartbeats_replicated=False
+    )
+    assert is_replicated("heartbeats", ALL, policy=DEFAULT, flow=FLOW, heartbeats_replicated=False)
+
+
+def test_listing_our_own_topics_does_not_replicate_them() -> None:
+    """What we keep on the clusters stays there, whatever the filters say."""
+    ours = TopicFilter([r"eos-mirror\..*"], [])
+
+    assert not is_replicated(FLOW.offset_map_topic, ours, policy=DEFAULT, flow=FLOW)

@@ -1,0 +1,175 @@
+"""The flow plan: sorted, complete, and it names what stands in the way."""
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eos_mirror.core.filters import TopicFilter
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.plan import (
+    Conflict,
+    FlowPlan,
+    Route,
+    TooSmall,
+    cross_flow_conflicts,
+    plan_flow,
+)
+from eos_mirror.core.policy import InternalTopics, ReplicationPolicy, replication_policy
+
+FLOW = Flow("A", "B")
+ALL = TopicFilter([".*"], [])
+DEFAULT = replication_policy("DefaultReplicationPolicy")
+IDENTITY = replication_policy("IdentityReplicationPolicy")
+
+
+@dataclass(frozen=True, slots=True)
+class FoldingPolicy:
+    """A policy that gives several topics one name."""
+
+    @property
+    def internal_topics(self) -> InternalTopics:
+        """The usual ones."""
+        return InternalTopics()
+
+    def format_remote_topic(self, alias: str, topic: str) -> str:
+        """Lower case."""
+        return f"{alias}.{topic.lower()}"
+
+    def topic_source(self, topic: str) -> str | None:  # noqa: ARG002 - the Protocol's signature
+        """Not known."""
+        return None
+
+    def upstream_topic(self, topic: str) -> str | None:  # noqa: ARG002 - the Protocol's signature
+        """Not known."""
+        return None
+
+
+def _plan(
+    source: dict[str, int],
+    target: dict[str, int] | None = None,
+    *,
+    policy: ReplicationPolicy = DEFAULT,
+    flow: Flow = FLOW,
+) -> FlowPlan:
+    return plan_flow(source, target or {}, policy=policy, topic_filter=ALL, flow=flow)
+
+
+def _route(topic: str, partitions: int) -> Route:
+    return Route(source_topic=topic, remote_topic=f"A.{topic}", partitions=partitions)
+
+
+def test_a_plan_routes_what_is_replicated() -> None:
+    """Routes are sorted; missing and too small remote topics are told apart."""
+    plan = _plan(
+        {"orders": 3, "clicks": 5, "users": 2, "B.back": 1, "__consumer_offsets": 50},
+        {"A.orders": 3, "A.clicks": 2, "other": 1},
+    )
+
+    assert plan == FlowPlan(
+        flow=FLOW,
+        routes=(_route("clicks", 5), _route("orders", 3), _route("users", 2)),
+        to_create=(_route("users", 2),),
+        too_small=(TooSmall(source_topic="clicks", remote_topic="A.clicks", present=2, needed=5),),
+        conflicts=(),
+    )
+
+
+def test_a_remote_topic_with_more_partitions_is_fine() -> None:
+    """Partitions are never taken away."""
+    plan = _plan({"orders": 3}, {"A.orders": 8})
+
+    assert (plan.to_create, plan.too_small, plan.conflicts) == ((), (), ())
+
+
+def test_filters_and_heartbeats_reach_the_plan() -> None:
+    """The plan selects as `is_replicated` does."""
+    listed = TopicFilter(["orders"], [])
+    topics = {"orders": 1, "clicks": 1, "heartbeats": 1}
+
+    with_heartbeats = plan_flow(topics, {}, policy=DEFAULT, topic_filter=listed, flow=FLOW)
+    without = plan_flow(
+        topics, {}, policy=DEFAULT, topic_filter=listed, flow=FLOW, heartbeats_replicated=False
+    )
+
+    assert with_heartbeats.routes == (_route("heartbeats", 1), _route("orders", 1))
+    assert without.routes == (_route("orders", 1),)
+
+
+def test_two_source_topics_for_one_remote_topic_are_a_conflict() -> None:
+    """Both are named, and neither is routed."""
+    plan = _plan({"Orders": 1, "orders": 2, "users": 1}, policy=FoldingPolicy())
+
+    assert [str(conflict) for conflict in plan.conflicts] == [
+        "A->B Orders, orders to A.orders: several source topics for one remote topic; "
+        "exclude all but one"
+    ]
+    assert plan.routes == (_route("users", 1),)
+
+
+@pytest.mark.parametrize(
+    ("topic", "reason"),
+    [
+        ("x" * 248, "the name has 250 characters, Kafka takes 249"),
+        ("orders eu", "the name is illegal"),
+        ("ord\u00e9rs", "the name is illegal"),
+        ("orders\n", "the name is illegal"),
+    ],
+)
+def test_a_name_that_kafka_refuses_is_a_conflict(topic: str, reason: str) -> None:
+    """Found before the topic is created, not after."""
+    plan = plan_flow(
+        {topic: 1, "x" * 247: 1},
+        {},
+        policy=DEFAULT,
+        topic_filter=TopicFilter([r"(?s).*"], []),
+        flow=FLOW,
+    )
+
+    assert [conflict.source_topics for conflict in plan.conflicts] == [(topic,)]
+    assert plan.conflicts[0].reason.startswith(reason)
+    assert plan.routes == (_route("x" * 247, 1),)
+
+
+def test_names_that_kafka_takes_for_the_same_are_a_conflict() -> None:
+    """Kafka refuses to create a topic that differs from another only in '.' and '_'."""
+    plan = _plan({"orders": 1, "users": 1}, {"A_orders": 1})
+    reason = "Kafka takes '.' and '_' for the same; in the way: A_orders"
+
+    assert plan.conflicts == (
+        Conflict(flow=FLOW, source_topics=("orders",), remote_topic="A.orders", reason=reason),
+    )
+    assert plan.routes == (_route("users", 1),)
+    assert not _plan({"orders": 1}, {"A_orders": 1, "A.orders": 1}).conflicts
+
+
+@given(st.permutations(["a", "b", "C.d", "B.e", "heartbeats", "f_g", "f.g"]))
+def test_a_plan_does_not_depend_on_the_order_of_its_input(names: list[str]) -> None:
+    """The same clusters always give the same plan."""
+    assert _plan(dict.fromkeys(names, 1)) == _plan(dict.fromkeys(sorted(names), 1))
+
+
+def test_two_flows_onto_one_remote_topic_are_a_conflict() -> None:
+    """The message names the topic, both flows and both source topics."""
+    plans = [
+        _plan({"orders": 1, "users": 1}, policy=IDENTITY, flow=Flow("C", "B")),
+        _plan({"orders": 1}, policy=IDENTITY),
+    ]
+
+    assert cross_flow_conflicts(plans) == [
+        "topic orders on B would be written by A->B (orders) and C->B (orders): exclude it from "
+        "all flows but one, or use a replication policy that renames topics"
+    ]
+
+
+def test_flows_to_different_clusters_or_names_do_not_conflict() -> None:
+    """Aliases in the names, or different targets, keep flows apart."""
+    apart = [_plan({"orders": 1}), _plan({"orders": 1}, flow=Flow("C", "B"))]
+    elsewhere = [
+        _plan({"orders": 1}, policy=IDENTITY),
+        _plan({"orders": 1}, policy=IDENTITY, flow=Flow("B", "A")),
+    ]
+
+    assert cross_flow_conflicts(apart) == []
+    assert cross_flow_conflicts(elsewhere) == []
