@@ -1,0 +1,130 @@
+"""
+What MirrorMaker 2 and its Connect worker know and this version does nothing with.
+
+A file that runs there shall start here, and say what it does not do. Names that would change
+*which* records are mirrored, or their content, are refused instead: see `REFUSED`.
+"""
+
+NAMES: dict[str, str] = {
+    "name": "connector name",
+    "connector.class": "connector class",
+    "tasks.max.enforce": "task limit",
+    "config.action.reload": "Connect reload",
+    "errors.retry.timeout": "Connect error handling",
+    "errors.retry.delay.max.ms": "Connect error handling",
+    "errors.tolerance": "Connect error handling",
+    "errors.log.enable": "Connect error handling",
+    "errors.log.include.messages": "Connect error handling",
+    "source.cluster.alias": "follows from the flow",
+    "target.cluster.alias": "follows from the flow",
+    "forwarding.admin.class": "Java class",
+    "metric.reporters": "Java class",
+    "metric.names.formats": "metrics",
+    "add.source.alias.to.metrics": "metrics",
+    "auto.include.jmx.reporter": "metrics",
+    "config.properties.exclude": "topic configuration sync",
+    "config.property.filter.class": "topic configuration sync",
+    "use.defaults.from": "topic configuration sync",
+    "use.incremental.alter.configs": "topic configuration sync",
+    "sync.topic.configs.enabled": "topic configuration sync",
+    "sync.topic.configs.interval.seconds": "topic configuration sync",
+    "sync.topic.acls.enabled": "ACL sync",
+    "sync.topic.acls.interval.seconds": "ACL sync",
+    "consumer.poll.timeout.ms": "poll timeout",
+    "offset-syncs.topic.replication.factor": "offset syncs",
+    "offset-syncs.topic.location": "offset syncs",
+    "offset.lag.max": "offset syncs",
+    "emit.offset-syncs.enabled": "offset syncs",
+    "emit.heartbeats.enabled": "heartbeats",
+    "emit.heartbeats.interval.seconds": "heartbeats",
+    "heartbeats.topic.replication.factor": "heartbeats",
+    "groups": "checkpoints",
+    "groups.exclude": "checkpoints",
+    "group.filter.class": "checkpoints",
+    "refresh.groups.enabled": "checkpoints",
+    "refresh.groups.interval.seconds": "checkpoints",
+    "emit.checkpoints.enabled": "checkpoints",
+    "emit.checkpoints.interval.seconds": "checkpoints",
+    "checkpoints.topic.replication.factor": "checkpoints",
+    "sync.group.offsets.enabled": "group offset sync",
+    "sync.group.offsets.interval.seconds": "group offset sync",
+    "dedicated.mode.enable.internal.rest": "REST",
+    "listeners": "REST",
+    "admin.listeners": "REST",
+    "access.control.allow.methods": "REST",
+    "access.control.allow.origin": "REST",
+    "response.http.headers.config": "REST",
+    "config.providers": "env, file and dir are always on",
+    "key.converter": "records are copied as bytes",
+    "value.converter": "records are copied as bytes",
+    "header.converter": "records are copied as bytes",
+    "group.id": "Connect worker",
+    "plugin.path": "Connect worker",
+    "plugin.discovery": "Connect worker",
+    "offset.flush.interval.ms": "Connect worker",
+    "offset.flush.timeout.ms": "Connect worker",
+    "heartbeat.interval.ms": "Connect worker",
+    "rebalance.timeout.ms": "Connect worker",
+    "scheduled.rebalance.max.delay.ms": "Connect worker",
+    "connect.protocol": "Connect worker",
+    "task.shutdown.graceful.timeout.ms": "Connect worker; here it is shutdown.timeout.ms",
+    "worker.sync.timeout.ms": "Connect worker",
+    "worker.unsync.backoff.ms": "Connect worker",
+    "metrics.num.samples": "metrics",
+    "metrics.recording.level": "metrics",
+    "metrics.sample.window.ms": "metrics",
+    "connector.client.config.override.policy": "Connect worker",
+    "exactly.once.source.support": "exactly once is always on",
+    "exactly.once.support": "exactly once is always on",
+    "offsets.storage.topic": "Connect worker",
+    "internal.topics.automatic.creation.enable": "Connect worker",
+}
+"""Name to the function or the reason it belongs to."""
+
+PREFIXES: dict[str, str] = {
+    "config.providers.": "env, file and dir are always on",
+    "config.storage.": "Connect worker",
+    "offset.storage.": "Connect worker",
+    "status.storage.": "Connect worker",
+    "topic.creation.": "Connect worker",
+    "topic.tracking.": "Connect worker",
+    "inter.worker.": "Connect worker",
+    "key.converter.": "records are copied as bytes",
+    "value.converter.": "records are copied as bytes",
+    "header.converter.": "records are copied as bytes",
+    "listeners.https.": "REST",
+    "admin.listeners.https.": "REST",
+    "rest.": "REST",
+    "metrics.context.": "metrics",
+    "offset-syncs-": "offset syncs",
+}
+"""The same for families of names."""
+
+RENAMED: dict[str, str] = {
+    "topics.blacklist": "topics.exclude",
+    "topics.whitelist": "topics",
+    "groups.blacklist": "groups.exclude",
+    "groups.whitelist": "groups",
+    "config.properties.blacklist": "config.properties.exclude",
+}
+"""Old names, unknown to MirrorMaker 2 since 4.0."""
+
+REFUSED: dict[str, tuple[str, str]] = {
+    "topic.filter.class": (
+        "DefaultTopicFilter",
+        "other topic filters are not available in this version; use topics and topics.exclude",
+    ),
+    "transforms": (
+        "",
+        "transforms are not available in this version; records are copied unchanged",
+    ),
+    "predicates": ("", "predicates are not available in this version; remove them"),
+}
+"""Name to the only value that changes nothing, and what to say about any other."""
+
+
+def purpose(name: str) -> str | None:
+    """What an accepted name is about; None if the name is unknown."""
+    if name in NAMES:
+        return NAMES[name]
+    return next((text for prefix, text in PREFIXES.items() if name.startswith(prefix)), None)

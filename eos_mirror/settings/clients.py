@@ -1,0 +1,109 @@
+"""
+Complete configurations of the Kafka clients of a flow.
+
+Three layers: what performs well, what the file says, what exactly once needs. Secrets are in
+them; their repr hides these, JSON and pickle do not.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from eos_mirror.settings.mask import Masked
+from eos_mirror.settings.model import FlowSettings
+
+HEARTBEATS_PER_SESSION = 3
+LONGEST_HEARTBEAT = timedelta(seconds=3)
+POLL_INTERVAL = timedelta(seconds=60)
+"""A task that does not poll for this long leaves the group; its transaction is long gone."""
+
+COMMON = {
+    "log_level": "3",  # errors; what librdkafka warns of it also retries
+    "enable.metrics.push": "false",
+}
+CONSUMER = {
+    "fetch.queue.backoff.ms": "5",  # 1000 by default: costs two thirds of the throughput
+    "queued.min.messages": "20000",
+    "queued.max.messages.kbytes": "16384",  # per partition; 65536 by default
+    "topic.metadata.refresh.interval.ms": "30000",
+}
+PRODUCER = {
+    "linger.ms": "5",
+    "batch.size": "1000000",
+    "queue.buffering.max.messages": "2000000",  # a full queue would stall a big transaction
+    "queue.buffering.max.kbytes": "2097151",
+    "message.max.bytes": "268435456",  # checked before compression, so far above the topic's
+    "retry.backoff.ms": "5",  # waited out at each back-to-back transaction
+    "retry.backoff.max.ms": "1000",
+}
+MEMBER = {
+    "enable.auto.commit": "false",
+    "enable.auto.offset.store": "false",
+    "isolation.level": "read_committed",
+    "auto.offset.reset": "error",  # a silent reset would lose or repeat records
+    "partition.assignment.strategy": "cooperative-sticky",
+    "group.protocol": "classic",
+    "enable.partition.eof": "true",
+    "check.crcs": "true",
+    "allow.auto.create.topics": "false",
+}
+WRITER = {
+    "enable.idempotence": "true",
+    "acks": "all",
+}
+WITHIN_THE_TRANSACTION = frozenset({"message.timeout.ms", "socket.timeout.ms"})
+"""librdkafka refuses a transactional producer that may wait longer than its transaction."""
+
+
+def source_consumer(flow: FlowSettings, *, slot: int) -> Masked:
+    """The source consumer of one task slot: a static member of the source group."""
+    session = flow.session_timeout
+    timing = {
+        "heartbeat.interval.ms": _ms(min(LONGEST_HEARTBEAT, session / HEARTBEATS_PER_SESSION)),
+        "max.poll.interval.ms": _ms(max(POLL_INTERVAL, session)),
+    }
+    forced = MEMBER | {
+        "group.id": flow.flow.source_group,
+        "group.instance.id": flow.flow.instance_id(slot),
+        "session.timeout.ms": _ms(session),
+    }
+    said = flow.clients.source_consumer
+    return _complete(flow, f"source-consumer-{slot}", CONSUMER | timing, said, forced)
+
+
+def target_producer(flow: FlowSettings) -> Masked:
+    """The transactional producer; the caller adds the `transactional.id` of its incarnation."""
+    forced = WRITER | {"transaction.timeout.ms": _ms(flow.transaction_timeout)}
+    said = dict(flow.clients.target_producer)
+    for name in WITHIN_THE_TRANSACTION & said.keys():
+        said[name] = min(said[name], forced["transaction.timeout.ms"], key=_number)
+    return _complete(flow, "target-producer", PRODUCER, said, forced)
+
+
+def source_admin(flow: FlowSettings) -> Masked:
+    """Connection and security of the source: admin clients and plain readers."""
+    return _complete(flow, "source-admin", {}, flow.clients.source_admin, {})
+
+
+def target_admin(flow: FlowSettings) -> Masked:
+    """Connection and security of the target: admin clients and plain readers."""
+    return _complete(flow, "target-admin", {}, flow.clients.target_admin, {})
+
+
+def _complete(
+    flow: FlowSettings,
+    role: str,
+    defaults: Mapping[str, str],
+    said: Mapping[str, str],
+    forced: Mapping[str, str],
+) -> Masked:
+    prefix = f"{said['client.id']}|" if said.get("client.id") else ""
+    name = {"client.id": f"{prefix}{flow.flow.name}|{role}"}
+    return Masked({**COMMON, **defaults, **said, **forced, **name})
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0  # librdkafka says what is wrong with it
+
+
+def _ms(duration: timedelta) -> str:
+    return str(max(1, duration // timedelta(milliseconds=1)))

@@ -1,0 +1,28 @@
+"""Whether two deployments of one flow are configured alike."""
+
+import hashlib
+import json
+
+from eos_mirror.settings.model import FlowSettings
+
+
+def fingerprint(flow: FlowSettings) -> str:
+    """
+    Eight hexadecimal digits over what decides which records are copied where, and by how many.
+
+    Stable over hosts, versions of Python and the order of topics; free of addresses and secrets.
+    """
+    decisive = {
+        "topics": sorted(p.pattern for p in flow.topics),
+        "topics.exclude": sorted(p.pattern for p in flow.topics_exclude),
+        "heartbeats": flow.heartbeats_replicated,
+        "policy": flow.replication_policy.value,
+        "separator": flow.replication_policy_separator,
+        "internal.separator": flow.internal_topic_separator_enabled,
+        "start.position": flow.start_position,
+        "tasks.max": flow.tasks_max,
+        "connector.type": flow.connector_type.value,
+        "exactly.once": flow.exactly_once,
+    }
+    text = json.dumps(decisive, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -1,0 +1,94 @@
+"""
+Client settings that exactly once stands on.
+
+They cannot be set to anything else. A line that says what we do anyway is accepted, because
+files of MirrorMaker 2 often do.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from eos_mirror.settings.translate import Translation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forced:
+    """
+    A setting that is not negotiable.
+
+    Attributes:
+        meant: Lower-case values that mean what is forced; none if it is chosen at run time.
+        fix: What to do instead.
+    """
+
+    meant: tuple[str, ...] = ()
+    fix: str = "exactly once depends on it; remove the line"
+
+
+_START = "is decided by start.position = earliest | latest | timestamp:...; remove the line"
+_GROUP = "is chosen by eos_mirror, one for each flow and task; remove the line"
+_STATIC = "tasks are static members of a cooperative-sticky classic group; remove the line"
+
+CONNECTION_RULES = {
+    "bootstrap.servers": Forced(fix="set it for the cluster, as A.bootstrap.servers"),
+}
+MEMBER_RULES = {
+    "enable.auto.commit": Forced(meant=("false",)),
+    "enable.auto.offset.store": Forced(meant=("false",)),
+    "isolation.level": Forced(meant=("read_committed",)),
+    "auto.offset.reset": Forced(meant=("error", "none"), fix=_START),
+    "group.id": Forced(fix=_GROUP),
+    "group.instance.id": Forced(fix=_GROUP),
+    "partition.assignment.strategy": Forced(
+        meant=(
+            "cooperative-sticky",
+            "org.apache.kafka.clients.consumer.cooperativestickyassignor",
+        ),
+        fix=_STATIC,
+    ),
+    "group.protocol": Forced(meant=("classic",), fix=_STATIC),
+    "enable.partition.eof": Forced(meant=("true",)),
+    "check.crcs": Forced(meant=("true",)),
+    "allow.auto.create.topics": Forced(meant=("false",)),
+    "session.timeout.ms": Forced(fix="set session.timeout.ms of the flow, without client prefix"),
+}
+WRITER_RULES = {
+    "transactional.id": Forced(fix="is new for every incarnation; remove the line"),
+    "enable.idempotence": Forced(meant=("true",)),
+    "acks": Forced(meant=("all",)),
+    "delivery.report.only.error": Forced(meant=("false",)),
+    "transaction.timeout.ms": Forced(
+        fix="set transaction.timeout.ms of the flow, without client prefix"
+    ),
+}
+MAX_IN_FLIGHT = "max.in.flight.requests.per.connection"
+MAX_IN_FLIGHT_IN_ORDER = 5
+"""More would let an idempotent producer reorder. Source: KIP-185, Kafka's ProducerConfig."""
+
+
+def enforce_connection(translated: Translation) -> None:
+    """Take what every client has from its cluster."""
+    _enforce(translated, CONNECTION_RULES)
+
+
+def enforce_member(translated: Translation) -> None:
+    """Take the settings of a source consumer that are ours; wrong ones become faults."""
+    _enforce(translated, CONNECTION_RULES | MEMBER_RULES)
+
+
+def enforce_writer(translated: Translation) -> None:
+    """Take the settings of the target producer that are ours; wrong ones become faults."""
+    _enforce(translated, CONNECTION_RULES | WRITER_RULES)
+    in_flight = translated.config.get(MAX_IN_FLIGHT, "1")
+    if not in_flight.isdecimal() or not 1 <= int(in_flight) <= MAX_IN_FLIGHT_IN_ORDER:
+        translated.faults.append(
+            f"{translated.intros[MAX_IN_FLIGHT]} = {in_flight}: "
+            f"more than {MAX_IN_FLIGHT_IN_ORDER} could reorder records; remove the line"
+        )
+
+
+def _enforce(translated: Translation, rules: Mapping[str, Forced]) -> None:
+    for name, rule in rules.items():
+        value = translated.config.pop(name, None)
+        if value is not None and value.lower() not in rule.meant:
+            translated.faults.append(f"{translated.intros[name]} = {value}: {rule.fix}")

@@ -1,0 +1,115 @@
+"""
+Java's client settings in librdkafka's words.
+
+A name that is not here is passed on unchanged: most are the same, and librdkafka refuses what
+it does not know.
+"""
+
+from collections.abc import Callable
+
+
+def _same(value: str) -> str:
+    return value
+
+
+def _kib(value: str) -> str:
+    return str(max(1, int(value) // 1024))
+
+
+def _os_default(value: str) -> str:
+    """Java says -1 for the operating system's default; librdkafka says 0."""
+    return "0" if value == "-1" else value
+
+
+def _identification(value: str) -> str:
+    """Java turns host name verification off with an empty value."""
+    return value.lower() or "none"
+
+
+Translate = Callable[[str], str]
+
+RENAMED: dict[str, tuple[str, Translate]] = {
+    "acks": ("acks", lambda value: "all" if value == "-1" else value),
+    "auto.commit.enable": ("enable.auto.commit", _same),
+    "buffer.memory": ("queue.buffering.max.kbytes", _kib),
+    "fetch.max.wait.ms": ("fetch.wait.max.ms", _same),
+    "max.in.flight": ("max.in.flight.requests.per.connection", _same),
+    "max.request.size": ("message.max.bytes", _same),
+    "metadata.broker.list": ("bootstrap.servers", _same),
+    "metadata.max.age.ms": ("topic.metadata.refresh.interval.ms", _same),
+    "receive.buffer.bytes": ("socket.receive.buffer.bytes", _os_default),
+    "request.required.acks": ("acks", lambda value: "all" if value == "-1" else value),
+    "request.timeout.ms": ("socket.timeout.ms", _same),
+    "send.buffer.bytes": ("socket.send.buffer.bytes", _os_default),
+    "ssl.endpoint.identification.algorithm": (
+        "ssl.endpoint.identification.algorithm",
+        _identification,
+    ),
+}
+"""Java's name, or an alias of librdkafka's, to librdkafka's name and what becomes of the value."""
+
+DROPPED = frozenset(
+    {
+        "auto.commit.interval.ms",
+        "auto.include.jmx.reporter",
+        "compression.gzip.level",
+        "compression.lz4.level",
+        "compression.zstd.level",
+        "config.providers",
+        "default.api.timeout.ms",
+        "delivery.timeout.ms",
+        "exclude.internal.topics",
+        "interceptor.classes",
+        "key.deserializer",
+        "key.serializer",
+        "max.block.ms",
+        "max.poll.records",
+        "metadata.max.idle.ms",
+        "metric.reporters",
+        "metrics.num.samples",
+        "metrics.recording.level",
+        "metrics.sample.window.ms",
+        "partitioner.adaptive.partitioning.enable",
+        "partitioner.availability.timeout.ms",
+        "partitioner.class",
+        "partitioner.ignore.keys",
+        "poll.timeout.ms",
+        "retries",
+        "sasl.client.callback.handler.class",
+        "sasl.kerberos.kinit.cmd",
+        "sasl.kerberos.min.time.before.relogin",
+        "sasl.kerberos.service.name",
+        "sasl.kerberos.ticket.renew.jitter",
+        "sasl.kerberos.ticket.renew.window.factor",
+        "sasl.login.callback.handler.class",
+        "sasl.login.class",
+        "sasl.login.connect.timeout.ms",
+        "sasl.login.read.timeout.ms",
+        "sasl.login.refresh.buffer.seconds",
+        "sasl.login.refresh.min.period.seconds",
+        "sasl.login.refresh.window.factor",
+        "sasl.login.refresh.window.jitter",
+        "sasl.login.retry.backoff.max.ms",
+        "sasl.login.retry.backoff.ms",
+        "sasl.oauthbearer.clock.skew.seconds",
+        "sasl.oauthbearer.expected.audience",
+        "sasl.oauthbearer.expected.issuer",
+        "sasl.oauthbearer.header.urlencode",
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+        "sasl.oauthbearer.jwks.endpoint.url",
+        "security.providers",
+        "socket.connection.setup.timeout.max.ms",
+        "ssl.enabled.protocols",
+        "ssl.engine.factory.class",
+        "ssl.keymanager.algorithm",
+        "ssl.protocol",
+        "ssl.provider",
+        "ssl.secure.random.implementation",
+        "ssl.trustmanager.algorithm",
+        "value.deserializer",
+        "value.serializer",
+    }
+)
+"""Java's names that mean nothing to librdkafka: dropped, with a note."""

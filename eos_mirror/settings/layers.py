@@ -1,0 +1,73 @@
+"""
+Which lines of the file a client of a flow obeys, weakest first.
+
+MirrorMaker 2's order with its surprises, such as `A.consumer.x` beating `A->B.consumer.x`; only
+`consumer.x`, `producer.x` and `admin.x` at top level, which it drops, count here (weakest).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from eos_mirror.core.flow import Flow
+from eos_mirror.settings.properties import Property
+from eos_mirror.settings.sections import is_common_client_key
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Lines that begin with a prefix; `bare` ones are followed by a name common to all clients."""
+
+    prefix: str
+    bare: bool = False
+
+
+def reader_layers(flow: Flow, *, side: str, role: str) -> Sequence[Layer]:
+    """
+    Of a consumer or admin client.
+
+    Args:
+        side: `source` or `target`.
+        role: `consumer` or `admin`.
+
+    Source: MirrorConnectorConfig, MirrorMakerConfig (Kafka 4.x).
+    """
+    alias = flow.source if side == "source" else flow.target
+    return (
+        Layer(f"{flow}.{side}.cluster.", bare=True),
+        Layer(f"{role}."),
+        Layer(f"{flow}.{role}."),
+        Layer("", bare=True),
+        Layer(f"{alias}.", bare=True),
+        Layer(f"{alias}.{role}."),
+        Layer(f"{flow}.{side}.{role}."),
+    )
+
+
+def writer_layers(flow: Flow) -> Sequence[Layer]:
+    """Of the data producer, which in MirrorMaker 2 is the Connect worker's."""
+    return (
+        Layer("producer."),
+        Layer("", bare=True),
+        Layer(f"{flow.target}.", bare=True),
+        Layer(f"{flow.target}.producer."),
+        Layer(f"{flow}.producer.override."),
+    )
+
+
+def obeyed(lines: Mapping[str, Property], layers: Sequence[Layer]) -> dict[str, Property]:
+    """The line that counts for every client setting, by its name without prefix."""
+    return {name: line for layer in layers for name, line in _in_layer(lines, layer)}
+
+
+def heard(lines: Mapping[str, Property], layers: Sequence[Layer]) -> set[str]:
+    """Every line that some layer holds, whether or not a stronger one beats it."""
+    return {line.key for layer in layers for _, line in _in_layer(lines, layer)}
+
+
+def _in_layer(lines: Mapping[str, Property], layer: Layer) -> Iterator[tuple[str, Property]]:
+    for key, line in lines.items():
+        name = key.removeprefix(layer.prefix)
+        if not name or not key.startswith(layer.prefix):
+            continue
+        if not layer.bare or is_common_client_key(name):
+            yield name, line

@@ -1,0 +1,191 @@
+"""
+From the path of an mm2.properties to checked settings.
+
+Nothing is written and no cluster is asked. Every fault of the file is reported at once.
+"""
+
+import os
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from eos_mirror.core.flow import Flow
+from eos_mirror.errors import ConfigError
+from eos_mirror.settings.connect import connect, layers_of
+from eos_mirror.settings.keys import CLUSTER_ROWS, CLUSTERS_ROW, ENABLED_ROW, FLOW_ROWS, TOP_ROWS
+from eos_mirror.settings.layers import heard
+from eos_mirror.settings.mask import Masked
+from eos_mirror.settings.model import ClusterSettings, FlowSettings, Settings
+from eos_mirror.settings.properties import Property, read_properties
+from eos_mirror.settings.resolve import Report, Resolver
+from eos_mirror.settings.sections import nearest, sort_lines
+from eos_mirror.settings.values import PolicyClass
+
+USUAL_MIN_ISR = 2
+_PLACE = re.compile(r".*?:(\d+): ")
+
+Clusters = Mapping[str, ClusterSettings | None]
+"""By alias; None for one whose brokers are missing or wrong, which is already reported."""
+
+
+def load_settings(
+    path: str | Path,
+    *,
+    clusters: Collection[str] | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> Settings:
+    """
+    Read, check and type a configuration file.
+
+    Args:
+        path: An mm2.properties.
+        clusters: Only flows *into* these aliases (`--clusters`); None is all.
+        environ: What `${env:X}` reads.
+
+    Raises:
+        ConfigError: Lists every fault, one line each, with file and line. Fix the file.
+
+    Source: KIP-382, MirrorMakerConfig; docs/configuration.md.
+    """
+    path, report = Path(path), Report()
+    properties = read_properties(path)
+    aliases = _aliases(path, properties, Resolver(environ=environ, report=report, lines={}))
+    sections = sort_lines(properties, aliases)
+    report.fault(*sections.faults)
+    report.note(*sections.notes)
+    resolver = Resolver(environ=environ, report=report, lines=sections.settings)
+
+    top = resolver.values(TOP_ROWS, ("",))
+    spark = _spark(sections.spark, resolver)
+    known = {alias: _cluster(alias, path, resolver) for alias in aliases}
+    enabled = _enabled(aliases, sections.flows, resolver)
+    _note_unheard(enabled, sections.clients, report)
+    if not enabled and not report.faults:
+        pair = "->".join((*aliases, "B")[:2])
+        report.fault(f"{path}: no flow is enabled; add {pair}.enabled = true")
+    if clusters is not None:
+        enabled = _into(clusters, enabled, aliases, report)
+    flows = [_flow(flow, known, sections.clients, resolver) for flow in enabled]
+    if report.faults:
+        raise ConfigError(*sorted(report.faults, key=_line_number))
+    return Settings(
+        path=path,
+        clusters=tuple(cluster for cluster in known.values() if cluster is not None),
+        flows=tuple(flow for flow in flows if flow is not None),
+        spark=spark,
+        notes=tuple(report.notes),
+        origins=report.origins,
+        **top,
+    )
+
+
+def _line_number(fault: str) -> int:
+    """For the order of the file; faults of the whole file come first."""
+    place = _PLACE.match(fault)
+    return int(place[1]) if place else 0
+
+
+def _aliases(path: Path, properties: Sequence[Property], resolver: Resolver) -> tuple[str, ...]:
+    """
+    The aliases; without them nothing else can be told apart.
+
+    Raises:
+        ConfigError: `clusters` is missing or wrong.
+    """
+    lines = [p for p in properties if p.key == CLUSTERS_ROW.name]
+    if not lines:
+        raise ConfigError(f"{path}: clusters is missing; add clusters = A, B")
+    value = resolver.parse(CLUSTERS_ROW, lines[-1])
+    if value is None:
+        raise ConfigError(*resolver.report.faults)
+    aliases: tuple[str, ...] = value[0]
+    return aliases
+
+
+def _spark(lines: Mapping[str, Property], resolver: Resolver) -> Masked:
+    resolver.report.origins.update({name: line.place for name, line in lines.items()})
+    return Masked({name: resolver.text(line) or "" for name, line in lines.items()})
+
+
+def _cluster(alias: str, path: Path, resolver: Resolver) -> ClusterSettings | None:
+    owners = (f"{alias}.", "")
+    values = resolver.values(CLUSTER_ROWS, owners)
+    if resolver.line("bootstrap.servers", owners) is None:
+        resolver.report.fault(
+            f"{path}: cluster {alias} has no brokers; add {alias}.bootstrap.servers = host:port"
+        )
+    return ClusterSettings(alias=alias, **values) if values else None
+
+
+def _enabled(
+    aliases: Sequence[str], named: Collection[tuple[str, str]], resolver: Resolver
+) -> list[Flow]:
+    """Every enabled flow, by target, then by source, in the order of `clusters`."""
+    flows = [Flow(s, t) for t in aliases for s in aliases if (s, t) in named]
+    return [flow for flow in flows if resolver.value(ENABLED_ROW, (f"{flow}.",)) == (True,)]
+
+
+def _into(
+    wanted: Collection[str], enabled: Sequence[Flow], aliases: Sequence[str], report: Report
+) -> list[Flow]:
+    """The flows whose target was asked for."""
+    for alias in wanted:
+        if alias not in aliases:
+            meant = nearest(alias, aliases)
+            fix = f"did you mean '{meant}'?" if meant else f"clusters = {', '.join(aliases)}"
+            report.fault(f"--clusters: '{alias}' is not in clusters; {fix}")
+    flows = [flow for flow in enabled if flow.target in wanted]
+    if not flows and not report.faults:
+        report.fault(f"--clusters: no flow into {', '.join(wanted)} is enabled")
+    return flows
+
+
+def _flow(
+    flow: Flow, clusters: Clusters, lines: Mapping[str, Property], resolver: Resolver
+) -> FlowSettings | None:
+    """The settings of a flow; None if some are wrong, which is then reported."""
+    owners = (f"{flow}.", f"{flow.target}.", "")
+    values = resolver.values(FLOW_ROWS, owners)
+    factor = values.get("internal_topic_replication_factor", USUAL_MIN_ISR)
+    values.setdefault("internal_topic_min_insync_replicas", min(USUAL_MIN_ISR, factor))
+    clients = connect(flow, clusters, lines, resolver)
+    if clients is None or len(values) < len(FLOW_ROWS):
+        return None
+    settings = FlowSettings(flow=flow, clients=clients, **values)
+    _check_together(settings, resolver, owners)
+    return settings
+
+
+def _check_together(flow: FlowSettings, resolver: Resolver, owners: Sequence[str]) -> None:
+    """Rules over more than one key."""
+
+    def fault(names: Sequence[str], what: str) -> None:
+        lines = (resolver.line(name, owners) for name in names)
+        place = next(line.place for line in lines if line is not None)
+        resolver.report.fault(f"{place}: flow {flow.flow}: {what}")
+
+    interval, timeout = "transaction.boundary.interval.ms", "transaction.timeout.ms"
+    if flow.transaction_interval >= flow.transaction_timeout:
+        fault((interval, timeout), f"{interval} must be below {timeout}")
+    min_isr, factor = "internal.topic.min.insync.replicas", "internal.topic.replication.factor"
+    if flow.internal_topic_min_insync_replicas > flow.internal_topic_replication_factor:
+        fault((min_isr, factor), f"{min_isr} must not exceed {factor}")
+    separator, source = flow.replication_policy_separator, flow.flow.source
+    if separator in source and flow.replication_policy is PolicyClass.DEFAULT:
+        resolver.report.note(
+            f"flow {flow.flow}: alias '{source}' contains the separator '{separator}': "
+            "the source of a remote topic cannot be told from its name"
+        )
+
+
+def _note_unheard(enabled: Sequence[Flow], lines: Mapping[str, Property], report: Report) -> None:
+    """Client settings that no client of an enabled flow obeys."""
+    layers = [role for flow in enabled for role in layers_of(flow).values()]
+    used = {key for role in layers for key in heard(lines, role)}
+    report.note(
+        *(
+            f"{line.place}: {key}: no effect: no client of an enabled flow uses it"
+            for key, line in lines.items()
+            if key not in used
+        )
+    )

@@ -1,0 +1,289 @@
+"""
+The settings as values; the declaration of a field is also its row in the table of keys.
+
+`Annotated[type, Key(name, default, text)]`: the type says how text is read, the key says where
+the text comes from. There is no second list to keep in step.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+from eos_mirror.core.flow import Flow
+from eos_mirror.settings.mask import Masked
+from eos_mirror.settings.values import (
+    Aliases,
+    Boolean,
+    BoundaryChoice,
+    Bytes,
+    ConnectorChoice,
+    Count,
+    CountOrBrokerDefault,
+    ExactlyOnce,
+    Kind,
+    Milliseconds,
+    PathChoice,
+    Patterns,
+    Policy,
+    RuntimeChoice,
+    Seconds,
+    Separator,
+    Servers,
+    StartPosition,
+)
+
+
+class Scope(Enum):
+    """Where a key may stand: at the narrowest place named here, or at a wider one."""
+
+    TOP = "top"
+    CLUSTER = "cluster"
+    FLOW = "flow"
+    FLOW_ONLY = "flow only"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """
+    A key of the file.
+
+    Attributes:
+        name: Without the prefix of its scope.
+        default: As it would be written; None for a required key.
+        text: One line for the reference page.
+        fallback: Another key whose value is the default, if that one is set.
+        shown_default: What the reference page says where the default depends on other keys.
+    """
+
+    name: str
+    default: str | None
+    text: str
+    fallback: str | None = None
+    shown_default: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSettings:
+    """One cluster of `clusters`."""
+
+    alias: str
+    bootstrap_servers: Annotated[
+        Servers, Key("bootstrap.servers", None, "Brokers to ask first; every cluster needs them.")
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowClients:
+    """
+    What the file says about each Kafka client of a flow, in librdkafka's names.
+
+    Incomplete on purpose: `clients.py` adds the defaults and what is never negotiable.
+    """
+
+    source_consumer: Masked
+    source_admin: Masked
+    target_producer: Masked
+    target_admin: Masked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowSettings:
+    """One enabled flow. Durations are timedeltas, sizes are bytes, patterns match whole names."""
+
+    flow: Flow
+    clients: FlowClients
+
+    topics: Annotated[
+        Patterns, Key("topics", ".*", "Source topics to mirror; whole names; empty is none.")
+    ]
+    topics_exclude: Annotated[
+        Patterns,
+        Key(
+            "topics.exclude",
+            r"mm2.*\.internal, .*\.replica, __.*",
+            "Source topics not to mirror; beats `topics`.",
+        ),
+    ]
+    heartbeats_replicated: Annotated[
+        Boolean,
+        Key(
+            "heartbeats.replication.enabled",
+            "true",
+            "Heartbeats topics of the source are mirrored whatever `topics` says.",
+        ),
+    ]
+    replication_policy: Annotated[
+        Policy,
+        Key(
+            "replication.policy.class",
+            "DefaultReplicationPolicy",
+            "Names of remote topics: `A.topic`, or `topic` unchanged. "
+            "MirrorMaker 2's full class names are accepted.",
+        ),
+    ]
+    replication_policy_separator: Annotated[
+        Separator, Key("replication.policy.separator", ".", "Between alias and topic.")
+    ]
+    internal_topic_separator_enabled: Annotated[
+        Boolean,
+        Key(
+            "replication.policy.internal.topic.separator.enabled",
+            "true",
+            "Whether the separator also applies to MirrorMaker 2's internal topics.",
+        ),
+    ]
+    replication_factor: Annotated[
+        CountOrBrokerDefault,
+        Key("replication.factor", "2", "Of new remote topics; -1 is the broker's default."),
+    ]
+    tasks_max: Annotated[Count, Key("tasks.max", "1", "Tasks (processes) of the flow, at most.")]
+    refresh_topics: Annotated[
+        Boolean,
+        Key("refresh.topics.enabled", "true", "Look for new topics and partitions while running."),
+    ]
+    refresh_topics_interval: Annotated[
+        Seconds, Key("refresh.topics.interval.seconds", "600", "How often to look.")
+    ]
+    admin_timeout: Annotated[
+        Milliseconds, Key("admin.timeout.ms", "60000", "Budget of each administrative step.")
+    ]
+    connector_type: Annotated[
+        ConnectorChoice, Key("connector.type", "sink", "Commit on the target, with the data.")
+    ]
+    exactly_once: Annotated[
+        ExactlyOnce,
+        Key("transaction.producer", "true", "Exactly once; `false` is not available yet."),
+    ]
+    transaction_boundary: Annotated[
+        BoundaryChoice,
+        Key(
+            "transaction.boundary", "interval", "What ends a transaction: time and size, or a poll."
+        ),
+    ]
+    transaction_interval: Annotated[
+        Milliseconds,
+        Key(
+            "transaction.boundary.interval.ms",
+            "100",
+            "A transaction is committed when it is this old, or as soon as nothing is waiting.",
+        ),
+    ]
+    transaction_bytes: Annotated[
+        Bytes,
+        Key("transaction.boundary.bytes", "16777216", "A transaction of this size is committed."),
+    ]
+    transaction_records: Annotated[
+        Count,
+        Key("transaction.boundary.records", "100000", "So is one of this many records."),
+    ]
+    transaction_timeout: Annotated[
+        Milliseconds,
+        Key(
+            "transaction.timeout.ms",
+            "60000",
+            "The target aborts a transaction left open this long; "
+            "at most its `transaction.max.timeout.ms`.",
+        ),
+    ]
+    session_timeout: Annotated[
+        Milliseconds,
+        Key(
+            "session.timeout.ms",
+            "10000",
+            "Silence after which the source group gives a task's partitions to others.",
+        ),
+    ]
+    start_position: Annotated[
+        StartPosition,
+        Key(
+            "start.position",
+            "earliest",
+            "Where a partition that was never mirrored begins: "
+            "`earliest`, `latest` or `timestamp:2025-01-31T12:00:00Z`.",
+        ),
+    ]
+    data_path: Annotated[
+        PathChoice, Key("data.path", "auto", "`record` decodes every record; `auto` may not.")
+    ]
+    internal_topic_replication_factor: Annotated[
+        Count,
+        Key(
+            "internal.topic.replication.factor",
+            "3",
+            "Of the claims and offset map topics on the target.",
+            fallback="offset-syncs.topic.replication.factor",
+            shown_default="`offset-syncs.topic.replication.factor`, else `3`",
+        ),
+    ]
+    internal_topic_min_insync_replicas: Annotated[
+        Count,
+        Key(
+            "internal.topic.min.insync.replicas",
+            None,
+            "Of the same topics.",
+            shown_default="2, or the replication factor if that is less",
+        ),
+    ]
+    offsets_keepalive: Annotated[
+        Seconds,
+        Key(
+            "offsets.keepalive.interval.seconds",
+            "86400",
+            "Idle partitions are committed again this often; "
+            "must be below the target's `offsets.retention.minutes`.",
+        ),
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """
+    A whole file, checked.
+
+    Attributes:
+        path: The file.
+        clusters: Every cluster, in the order of `clusters`.
+        flows: The enabled flows that were asked for, in the order of `clusters`.
+        spark: `spark.*` as written, for the Spark session.
+        notes: One line each, for people: lines of the file that do nothing.
+        origins: Full key, such as `A->B.tasks.max`, to `file:line` or `default`.
+    """
+
+    path: Path
+    clusters: tuple[ClusterSettings, ...]
+    flows: tuple[FlowSettings, ...]
+    spark: Masked
+    notes: tuple[str, ...]
+    origins: Mapping[str, str]
+
+    runtime: Annotated[
+        RuntimeChoice,
+        Key("runtime", "spark", "Where tasks run: Spark executors or child processes."),
+    ]
+    summary_interval: Annotated[
+        Seconds, Key("summary.interval.seconds", "60", "One summary log line per task this often.")
+    ]
+    shutdown_timeout: Annotated[
+        Milliseconds,
+        Key("shutdown.timeout.ms", "10000", "How long a stop waits for tasks before it ends them."),
+    ]
+
+
+CLUSTERS = Annotated[
+    Aliases, Key("clusters", None, "The aliases of all clusters, separated by commas.")
+]
+ENABLED = Annotated[
+    Boolean, Key("enabled", "false", "Whether the flow runs. Only `A->B.enabled` counts.")
+]
+SPARK = Annotated[
+    str,
+    Kind("string"),
+    Key(
+        "spark.*",
+        None,
+        "Passed on to the Spark session.",
+        shown_default="without `spark.master`: this machine, with a slot for every task",
+    ),
+]

@@ -1,0 +1,112 @@
+"""Typed values for rows: the strongest line that sets a key, or its default."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from eos_mirror.settings.expand import expand
+from eos_mirror.settings.keys import Row
+from eos_mirror.settings.properties import Property
+from eos_mirror.settings.values import trailing_comment
+
+DEFAULT = "default"
+"""The origin of a value that no line sets."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """
+    What was found while the file was read.
+
+    Attributes:
+        faults: One line each. Lines about the same thing appear once.
+        notes: One line each.
+        origins: Full key to `file:line` or `default`.
+    """
+
+    faults: dict[str, None] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+
+    def fault(self, *lines: str) -> None:
+        """Add faults."""
+        self.faults.update(dict.fromkeys(lines))
+
+    def note(self, *lines: str) -> None:
+        """Add notes."""
+        self.notes.update(dict.fromkeys(lines))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolver:
+    """Reads keys from the lines of a file, with `${...}` resolved only where a value is used."""
+
+    lines: Mapping[str, Property]
+    environ: Mapping[str, str] = field(repr=False)
+    report: Report
+
+    def values(self, rows: Iterable[Row], owners: Sequence[str]) -> dict[str, Any]:
+        """
+        Values by field; a field whose text is wrong is absent and its fault reported.
+
+        Args:
+            rows: What to read.
+            owners: Prefixes, strongest first; the first one names the values' origin.
+        """
+        found = {}
+        for row in rows:
+            value = self.value(row, owners)
+            if value is not None:
+                found[row.attribute] = value[0]
+        return found
+
+    def value(self, row: Row, owners: Sequence[str]) -> tuple[Any] | None:
+        """The value in a 1-tuple (it may be None itself), or None if there is no good one."""
+        line = self.line(row.name, owners)
+        if line is None and row.key.fallback:
+            line = self.line(row.key.fallback, owners)
+        self.report.origins[owners[0] + row.name] = line.place if line else DEFAULT
+        if line is not None:
+            return self.parse(row, line)
+        default = row.key.default
+        return None if default is None else (row.adapter.validate_python(default),)
+
+    def parse(self, row: Row, line: Property) -> tuple[Any] | None:
+        """The value of a line in a 1-tuple; None, and a fault, if it is wrong."""
+        text = self.text(line)
+        if text is None:
+            return None
+        comment = trailing_comment(text)
+        try:
+            if comment is None:
+                return (row.adapter.validate_python(text),)
+            what = f"a comment needs a line of its own; move '{comment}' there"
+        except ValidationError as exc:
+            what = _in_words(exc)
+        written = line.value.strip()
+        if written != text:  # never show what ${...} stands for
+            what = f"stands for something that is not of type {row.kind.name}"
+        self.report.fault(f"{line.place}: {line.key} = {written}: {what}")
+        return None
+
+    def line(self, name: str, owners: Sequence[str]) -> Property | None:
+        """The strongest line that sets the key."""
+        return next((self.lines[o + name] for o in owners if o + name in self.lines), None)
+
+    def text(self, line: Property) -> str | None:
+        """The value of a line, trimmed as Kafka does; None, and a fault, if `${...}` fails."""
+        try:
+            return expand(line.value, self.environ).strip()
+        except ValueError as exc:
+            self.report.fault(f"{line.place}: {line.key}: {exc}")
+            return None
+
+
+def _in_words(error: ValidationError) -> str:
+    """pydantic's first complaint, without its frame and without the input."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    cause = first.get("ctx", {}).get("error")
+    words = str(cause) if cause else first["msg"]
+    return words[:1].lower() + words[1:]

@@ -1,0 +1,198 @@
+"""
+TLS and SASL: from Java's settings to librdkafka's.
+
+Each function takes what it understands out of the settings it is given. What librdkafka cannot
+do is a fault that names the command or the key that helps.
+"""
+
+import re
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass, field
+
+from eos_mirror.settings.jaas import JaasModule, parse_jaas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """
+    A client setting of the file, `${...}` resolved and trimmed.
+
+    Attributes:
+        intro: `file:line: full key`, the beginning of a fault or note.
+    """
+
+    value: str = field(repr=False)
+    intro: str
+
+
+Pending = MutableMapping[str, Given]
+Config = MutableMapping[str, str]
+Report = Callable[[str], None]
+
+USER_MODULES = {
+    "PLAIN": "PlainLoginModule",
+    "SCRAM-SHA-256": "ScramLoginModule",
+    "SCRAM-SHA-512": "ScramLoginModule",
+}
+OAUTH_MODULE = "OAuthBearerLoginModule"
+EXTENSION = "extension_"
+OAUTH_NEEDS = (
+    "sasl.oauthbearer.token.endpoint.url",
+    "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.secret",
+)
+_PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----([^:-]*)-----END \1-----\s*")
+CREDENTIALS = {
+    "sasl.oauthbearer.client.credentials.client.id": "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret": "sasl.oauthbearer.client.secret",
+}
+
+
+def take_truststore(pending: Pending, config: Config, report: Report) -> None:
+    """`ssl.truststore.*` to the authorities that librdkafka trusts."""
+    kind = _take_store_type(pending, "ssl.truststore.type")
+    location = pending.pop("ssl.truststore.location", None)
+    certificates = pending.pop("ssl.truststore.certificates", None)
+    pending.pop("ssl.truststore.password", None)  # the certificates in a PEM file are not secret
+    if certificates is not None:
+        config["ssl.ca.pem"] = _pem(certificates.value)
+    if location is None:
+        return
+    if kind == "PEM":
+        config["ssl.ca.location"] = location.value
+        return
+    command = (
+        f"openssl pkcs12 -nokeys -in {location.value} -out truststore.pem"
+        if kind == "PKCS12"
+        else f"keytool -list -rfc -keystore {location.value} > truststore.pem"
+    )
+    report(
+        f"{location.intro}: a {kind} truststore cannot be read; "
+        f"run '{command}' and set ssl.truststore.type = PEM"
+    )
+
+
+def take_keystore(pending: Pending, config: Config, report: Report) -> None:
+    """`ssl.keystore.*` to librdkafka's certificate and key; PKCS12 is understood as it is."""
+    kind = _take_store_type(pending, "ssl.keystore.type")
+    for java, librdkafka in (
+        ("ssl.keystore.certificate.chain", "ssl.certificate.pem"),
+        ("ssl.keystore.key", "ssl.key.pem"),
+    ):
+        given = pending.pop(java, None)
+        if given is not None:
+            config[librdkafka] = _pem(given.value)
+    location = pending.pop("ssl.keystore.location", None)
+    password = pending.pop("ssl.keystore.password", None)
+    if location is None:
+        return
+    if kind == "PEM":
+        config["ssl.certificate.location"] = config["ssl.key.location"] = location.value
+    elif kind == "PKCS12":
+        config["ssl.keystore.location"] = location.value
+        config["ssl.keystore.password"] = password.value if password else ""
+    else:
+        report(
+            f"{location.intro}: a {kind} keystore cannot be read; run 'keytool -importkeystore "
+            f"-srckeystore {location.value} -destkeystore keystore.p12 -deststoretype PKCS12' "
+            "and set ssl.keystore.type = PKCS12"
+        )
+
+
+def _pem(text: str) -> str:
+    """Give PEM its line ends back: Java reads it without, OpenSSL does not."""
+
+    def block(match: re.Match[str]) -> str:
+        label, body = match.groups()
+        lines = re.findall(".{1,64}", "".join(body.split()))
+        return "\n".join((f"-----BEGIN {label}-----", *lines, f"-----END {label}-----\n"))
+
+    return _PEM_BLOCK.sub(block, text)
+
+
+def _take_store_type(pending: Pending, key: str) -> str:
+    given = pending.pop(key, None)
+    return given.value.upper() if given else "JKS"  # Java's default
+
+
+def take_ciphers(pending: Pending, config: Config, report: Report) -> None:
+    """`ssl.cipher.suites` in OpenSSL's names; Java's would be an unreadable error later."""
+    given = pending.pop("ssl.cipher.suites", None)
+    if given is None:
+        return
+    if "TLS_" in given.value or "SSL_" in given.value:
+        report(f"{given.intro}: write OpenSSL's cipher names, such as ECDHE-RSA-AES256-GCM-SHA384")
+    config["ssl.cipher.suites"] = given.value
+
+
+def take_sasl(pending: Pending, config: Config, report: Report) -> None:
+    """`sasl.mechanism` and `sasl.jaas.config` to user and password, or to OAuth's credentials."""
+    mechanism = pending.pop("sasl.mechanism", None) or pending.pop("sasl.mechanisms", None)
+    pending.pop("sasl.mechanisms", None)
+    jaas = pending.pop("sasl.jaas.config", None)
+    name = mechanism.value.upper() if mechanism else ""
+    if mechanism is not None:
+        config["sasl.mechanism"] = name
+        if name not in USER_MODULES and name != "OAUTHBEARER":
+            report(
+                f"{mechanism.intro}: {name} is not available; use PLAIN, SCRAM-SHA-256, "
+                "SCRAM-SHA-512 or OAUTHBEARER"
+            )
+            return
+    elif jaas is not None:
+        report(f"{jaas.intro}: needs sasl.mechanism, such as SCRAM-SHA-512, beside it")
+        return
+    if name == "OAUTHBEARER" and mechanism is not None:
+        _take_oauth(pending, config, jaas, report)
+        if "sasl.oauthbearer.method" not in pending:
+            missing = [key for key in OAUTH_NEEDS if key not in config and key not in pending]
+            for key in missing:
+                report(f"{mechanism.intro}: OAUTHBEARER needs {key}")
+    elif jaas is not None:
+        _take_user(config, name, jaas, report)
+
+
+def _parsed(jaas: Given, module: str, report: Report) -> JaasModule | None:
+    try:
+        parsed = parse_jaas(jaas.value)
+    except ValueError as exc:
+        report(f"{jaas.intro}: {exc}")
+        return None
+    if parsed.name != module:
+        report(f"{jaas.intro}: the login module is {parsed.name}, the mechanism needs {module}")
+        return None
+    return parsed
+
+
+def _take_user(config: Config, mechanism: str, jaas: Given, report: Report) -> None:
+    module = _parsed(jaas, USER_MODULES[mechanism], report)
+    if module is None:
+        return
+    if module.options.get("tokenauth", "").lower() == "true":
+        report(f"{jaas.intro}: delegation tokens (tokenauth) are not available")
+    for option in ("username", "password"):
+        if option in module.options:
+            config[f"sasl.{option}"] = module.options[option]
+        else:
+            report(f"{jaas.intro}: option {option} is missing")
+
+
+def _take_oauth(pending: Pending, config: Config, jaas: Given | None, report: Report) -> None:
+    """KIP-768 (options in JAAS) and KIP-1139 (keys); the keys win."""
+    config["sasl.oauthbearer.method"] = "oidc"  # client credentials, unless the file says else
+    module = _parsed(jaas, OAUTH_MODULE, report) if jaas else None
+    options = module.options if module else {}
+    for option, key in (
+        ("clientId", "sasl.oauthbearer.client.id"),
+        ("clientSecret", "sasl.oauthbearer.client.secret"),
+        ("scope", "sasl.oauthbearer.scope"),
+    ):
+        if option in options:
+            config[key] = options[option]
+    extensions = {k.removeprefix(EXTENSION): v for k, v in options.items() if EXTENSION in k}
+    if extensions:
+        config["sasl.oauthbearer.extensions"] = ",".join(f"{k}={v}" for k, v in extensions.items())
+    for java, key in CREDENTIALS.items():
+        given = pending.pop(java, None)
+        if given is not None:
+            config[key] = given.value

@@ -1,0 +1,60 @@
+"""One client's settings: from Java's names, or librdkafka's own, to librdkafka's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from eos_mirror.settings.java_names import DROPPED, RENAMED
+from eos_mirror.settings.mask import Masked
+from eos_mirror.settings.security import (
+    Given,
+    take_ciphers,
+    take_keystore,
+    take_sasl,
+    take_truststore,
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Translation:
+    """
+    What came out.
+
+    Attributes:
+        config: librdkafka's names; secrets included.
+        notes: What was dropped, one line each.
+        faults: What cannot be, one line each.
+        intros: `file:line: full key` of every name that has one line of its own.
+    """
+
+    config: Masked = field(default_factory=Masked)
+    notes: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    intros: dict[str, str] = field(default_factory=dict)
+
+
+def translate(given: Mapping[str, Given]) -> Translation:
+    """
+    Translate; never raises, the faults are in the answer.
+
+    Args:
+        given: By Java's or librdkafka's name, without prefixes.
+    """
+    out = Translation()
+    pending = dict(given)
+    for take in (take_truststore, take_keystore, take_ciphers, take_sasl):
+        take(pending, out.config, out.faults.append)
+    for name, setting in pending.items():
+        if name in DROPPED:
+            out.notes.append(f"{setting.intro}: dropped, librdkafka has no such setting")
+        else:
+            _rename(name, setting, out)
+    return out
+
+
+def _rename(name: str, setting: Given, out: Translation) -> None:
+    renamed, convert = RENAMED.get(name, (name, str))
+    try:
+        out.config[renamed] = convert(setting.value)
+    except ValueError:
+        out.faults.append(f"{setting.intro}: expected a whole number")
+    out.intros[renamed] = setting.intro

@@ -1,0 +1,203 @@
+"""
+The types of values: text of a file in, typed value out, checked by pydantic.
+
+Each type is an `Annotated` that carries its parser and, as `Kind`, its name in the reference.
+A parser raises ValueError with what it expected.
+"""
+
+import re
+import warnings
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How the reference page names a type, and in which unit its numbers are."""
+
+    name: str
+    unit: str = ""
+
+
+class Runtime(Enum):
+    """Where tasks run."""
+
+    SPARK = "spark"
+    LOCAL = "local"
+
+
+class ConnectorType(Enum):
+    """KIP-656's choice; only the sink is built."""
+
+    SINK = "sink"
+
+
+class BoundaryMode(Enum):
+    """When a transaction ends: by time and size, or after every poll."""
+
+    INTERVAL = "interval"
+    POLL = "poll"
+
+
+class DataPath(Enum):
+    """Which way records take."""
+
+    AUTO = "auto"
+    RECORD = "record"
+
+
+class PolicyClass(Enum):
+    """The replication policies of MirrorMaker 2 that are built in."""
+
+    DEFAULT = "DefaultReplicationPolicy"
+    IDENTITY = "IdentityReplicationPolicy"
+
+
+MM2_PACKAGE = "org.apache.kafka.connect.mirror."
+RESERVED_ALIASES = frozenset({"admin", "consumer", "producer", "sasl", "spark", "ssl"})
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+_HOST_PORT = re.compile(r"(?:[A-Za-z]+://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):\d{1,5}")
+_TOPIC_CHARACTERS = re.compile(r"[A-Za-z0-9._-]+")
+_BROKER_DEFAULT = "-1"
+_LARGEST = 2**31 - 1
+"""Kafka's own limit for an int; keeps every duration inside a timedelta."""
+
+
+def trailing_comment(text: str) -> str | None:
+    """The comment that someone hoped to write behind a value, if there is one."""
+    match = _COMMENT.search(text)
+    return match[0].strip() if match else None
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """Trimmed items between commas; no items in blank text. Source: Kafka's ConfigDef."""
+    return tuple(item.strip() for item in text.split(",")) if text.strip() else ()
+
+
+def _boolean(text: str) -> bool:
+    match text.lower():
+        case "true":
+            return True
+        case "false":
+            return False
+    raise ValueError("expected true or false")
+
+
+def _positive(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,10}", text) or not 1 <= int(text) <= _LARGEST:
+        raise ValueError(f"expected a whole number from 1 to {_LARGEST}")
+    return int(text)
+
+
+def _milliseconds(text: str) -> timedelta:
+    return timedelta(milliseconds=_positive(text))
+
+
+def _seconds(text: str) -> timedelta:
+    return timedelta(seconds=_positive(text))
+
+
+def _broker_default(text: str) -> int | None:
+    return None if text == _BROKER_DEFAULT else _positive(text)
+
+
+def _patterns(text: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(_pattern(item) for item in split_list(text) if item)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """Java's meaning where both dialects have the construct: ASCII classes, no set operations."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)  # 'possible set difference' and kin
+            return re.compile(text, re.ASCII)
+    except (re.error, FutureWarning) as exc:
+        raise ValueError(
+            f"'{text}' is not a regular expression that Python reads as Java does: {exc}"
+        ) from exc
+
+
+def _aliases(text: str) -> tuple[str, ...]:
+    aliases = tuple(dict.fromkeys(split_list(text)))
+    if not aliases:
+        raise ValueError("expected at least one alias")
+    for alias in aliases:
+        if not _TOPIC_CHARACTERS.fullmatch(alias):
+            raise ValueError(f"alias '{alias}' may have only letters, digits, '.', '_' and '-'")
+        if alias in RESERVED_ALIASES:
+            raise ValueError(f"alias '{alias}' is the beginning of other keys; choose another name")
+    return aliases
+
+
+def _servers(text: str) -> tuple[str, ...]:
+    servers = split_list(text)
+    for server in servers:
+        if not _HOST_PORT.fullmatch(server):
+            raise ValueError(f"'{server}' is not host:port")
+    if not servers:
+        raise ValueError("expected host:port, host:port")
+    return servers
+
+
+def _separator(text: str) -> str:
+    if not _TOPIC_CHARACTERS.fullmatch(text):
+        raise ValueError("expected characters that topic names may have: letters, digits, . _ -")
+    return text
+
+
+def _policy(text: str) -> str:
+    return text.removeprefix(MM2_PACKAGE)
+
+
+def _exactly_once(text: str) -> bool:
+    if not _boolean(text):
+        raise ValueError("at-least-once mode is not available in this version; remove the line")
+    return True
+
+
+def _start_position(text: str) -> str:
+    if text in {"earliest", "latest"}:
+        return text
+    kind, _, moment = text.partition(":")
+    try:
+        at = datetime.fromisoformat(moment)
+    except ValueError:
+        at = None
+    if kind != "timestamp" or at is None or at.tzinfo is None:
+        raise ValueError(
+            "expected earliest, latest or timestamp:ISO-8601 with a zone, "
+            "such as timestamp:2025-01-31T12:00:00Z"
+        )
+    return f"timestamp:{at.astimezone(UTC).isoformat()}"
+
+
+def one_of(choices: type[Enum]) -> Kind:
+    """The kind of an enumeration."""
+    return Kind(" | ".join(str(choice.value) for choice in choices))
+
+
+def _lower(text: str) -> str:
+    return text.lower()
+
+
+Boolean = Annotated[bool, BeforeValidator(_boolean), Kind("boolean")]
+Count = Annotated[int, BeforeValidator(_positive), Kind("int")]
+Bytes = Annotated[int, BeforeValidator(_positive), Kind("int", "bytes")]
+CountOrBrokerDefault = Annotated[int | None, BeforeValidator(_broker_default), Kind("int")]
+Milliseconds = Annotated[timedelta, BeforeValidator(_milliseconds), Kind("int", "ms")]
+Seconds = Annotated[timedelta, BeforeValidator(_seconds), Kind("int", "s")]
+Patterns = Annotated[tuple[re.Pattern[str], ...], BeforeValidator(_patterns), Kind("list of regex")]
+Aliases = Annotated[tuple[str, ...], BeforeValidator(_aliases), Kind("list")]
+Servers = Annotated[tuple[str, ...], BeforeValidator(_servers), Kind("list of host:port")]
+Separator = Annotated[str, BeforeValidator(_separator), Kind("string")]
+StartPosition = Annotated[str, BeforeValidator(_start_position), Kind("string")]
+ExactlyOnce = Annotated[bool, BeforeValidator(_exactly_once), Kind("boolean")]
+Policy = Annotated[PolicyClass, BeforeValidator(_policy), one_of(PolicyClass)]
+RuntimeChoice = Annotated[Runtime, BeforeValidator(_lower), one_of(Runtime)]
+ConnectorChoice = Annotated[ConnectorType, BeforeValidator(_lower), one_of(ConnectorType)]
+BoundaryChoice = Annotated[BoundaryMode, BeforeValidator(_lower), one_of(BoundaryMode)]
+PathChoice = Annotated[DataPath, BeforeValidator(_lower), one_of(DataPath)]

@@ -1,0 +1,299 @@
+"""Client configurations: what is in them, and that librdkafka takes them."""
+
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
+
+from eos_mirror.settings import (
+    FlowSettings,
+    Masked,
+    source_admin,
+    source_consumer,
+    target_admin,
+    target_producer,
+)
+from tests.settings.conftest import Faults, Load
+
+NOWHERE = "clusters = A, B\nA->B.enabled = true\nbootstrap.servers = 127.0.0.1:1\n"
+"""Nothing listens there; construction needs no network."""
+
+STORE = ("-keystore", "k.p12", "-storetype", "PKCS12", "-storepass", "hunter2")
+
+
+def construct(flow: FlowSettings) -> None:
+    """Make every client of the flow, as the engine does; raises if librdkafka refuses."""
+    quiet = {"log_level": "0"}
+    Consumer({**source_consumer(flow, slot=0), **quiet}).close()
+    Producer({**target_producer(flow), "transactional.id": "t", **quiet})
+    for config in (source_admin(flow), target_admin(flow)):
+        AdminClient({**config, **quiet})
+        Consumer({**config, "group.id": "reader", **quiet}).close()
+
+
+def test_the_source_consumer_reads_exactly_once(load: Load) -> None:
+    """A static, cooperative member that never commits or resets by itself."""
+    config = source_consumer(load("session.timeout.ms = 6000\n").flows[0], slot=3)
+
+    assert (
+        config.items()
+        >= {
+            "bootstrap.servers": "a:9092",
+            "client.id": "eos-mirror.A.B|source-consumer-3",
+            "group.id": "eos-mirror.A.B",
+            "group.instance.id": "eos-mirror.A.B.3",
+            "group.protocol": "classic",
+            "partition.assignment.strategy": "cooperative-sticky",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": "false",
+            "enable.auto.offset.store": "false",
+            "auto.offset.reset": "error",
+            "enable.partition.eof": "true",
+            "check.crcs": "true",
+            "allow.auto.create.topics": "false",
+            "session.timeout.ms": "6000",
+            "heartbeat.interval.ms": "2000",
+            "max.poll.interval.ms": "60000",
+            "fetch.queue.backoff.ms": "5",
+            "queued.min.messages": "20000",
+            "queued.max.messages.kbytes": "16384",
+            "topic.metadata.refresh.interval.ms": "30000",
+            "enable.metrics.push": "false",
+        }.items()
+    )
+
+
+def test_the_target_producer_writes_exactly_once(load: Load) -> None:
+    """Idempotent, acknowledged by all; the transactional id is left to the incarnation."""
+    config = target_producer(load().flows[0])
+
+    assert (
+        config.items()
+        >= {
+            "bootstrap.servers": "b:9092",
+            "client.id": "eos-mirror.A.B|target-producer",
+            "enable.idempotence": "true",
+            "acks": "all",
+            "transaction.timeout.ms": "60000",
+            "linger.ms": "5",
+            "batch.size": "1000000",
+            "queue.buffering.max.messages": "2000000",
+            "queue.buffering.max.kbytes": "2097151",
+            "message.max.bytes": "268435456",
+            "retry.backoff.ms": "5",
+            "retry.backoff.max.ms": "1000",
+            "enable.metrics.push": "false",
+        }.items()
+    )
+    assert "transactional.id" not in config
+
+
+def test_defaults_can_be_tuned(load: Load) -> None:
+    """The file beats what merely performs well; a client id becomes a prefix, as in MM2."""
+    (flow,) = load(
+        "B.producer.linger.ms = 20\nA.consumer.queued.min.messages = 5\nA.client.id = team\n"
+    ).flows
+
+    assert target_producer(flow)["linger.ms"] == "20"
+    assert source_consumer(flow, slot=0)["queued.min.messages"] == "5"
+    assert source_admin(flow)["client.id"] == "team|eos-mirror.A.B|source-admin"
+
+
+def test_what_we_do_anyway_may_be_said(load: Load) -> None:
+    """Values that mean what is forced are accepted in Java's and in librdkafka's words."""
+    (flow,) = load(
+        "consumer.isolation.level = read_committed\nA.consumer.enable.auto.commit = FALSE\n"
+        "A.consumer.auto.offset.reset = none\nA.consumer.partition.assignment.strategy = "
+        "org.apache.kafka.clients.consumer.CooperativeStickyAssignor\n"
+        "B.producer.enable.idempotence = true\nB.producer.acks = -1\n"
+        "B.producer.max.in.flight.requests.per.connection = 1\n"
+    ).flows
+
+    assert source_consumer(flow, slot=0)["auto.offset.reset"] == "error"
+    assert target_producer(flow)["acks"] == "all"
+    assert target_producer(flow)["max.in.flight.requests.per.connection"] == "1"
+
+
+def test_what_is_forced_wins_even_unchecked(load: Load) -> None:
+    """Settings that slipped past the loader still cannot undo exactly once."""
+    (flow,) = load().flows
+    clients = replace(
+        flow.clients,
+        source_consumer=Masked({"auto.offset.reset": "latest"}),
+        target_producer=Masked({"acks": "0"}),
+    )
+    unchecked = replace(flow, clients=clients)
+
+    assert source_consumer(unchecked, slot=0)["auto.offset.reset"] == "error"
+    assert target_producer(unchecked)["acks"] == "all"
+
+
+def test_java_names_become_librdkafkas(load: Load) -> None:
+    """The same setting under the other name, in the other unit."""
+    (flow,) = load(
+        "B.producer.buffer.memory = 1048576\nB.producer.max.request.size = 5000\n"
+        "B.request.timeout.ms = 20000\nA.consumer.fetch.max.wait.ms = 7\n"
+        "A.metadata.max.age.ms = 9000\nA.receive.buffer.bytes = -1\n"
+        "A.ssl.endpoint.identification.algorithm =\n"
+    ).flows
+
+    producer, consumer = target_producer(flow), source_consumer(flow, slot=0)
+    assert producer["queue.buffering.max.kbytes"] == "1024"
+    assert producer["message.max.bytes"] == "5000"
+    assert producer["socket.timeout.ms"] == "20000"
+    assert consumer["fetch.wait.max.ms"] == "7"
+    assert consumer["topic.metadata.refresh.interval.ms"] == "9000"
+    assert consumer["socket.receive.buffer.bytes"] == "0"
+    assert consumer["ssl.endpoint.identification.algorithm"] == "none"
+
+
+def test_no_request_outlives_its_transaction(load: Load) -> None:
+    """librdkafka would refuse a transactional producer with longer timeouts."""
+    (flow,) = load(
+        "request.timeout.ms = 120000\nB.producer.message.timeout.ms = 120000\n", base=NOWHERE
+    ).flows
+
+    assert target_producer(flow)["socket.timeout.ms"] == "60000"
+    assert target_producer(flow)["message.timeout.ms"] == "60000"
+    assert source_admin(flow)["socket.timeout.ms"] == "120000"
+    construct(flow)
+
+
+USER = 'required username="mirror" password="hunter2";'
+OIDC = "https://127.0.0.1:1/token"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("", {}),
+        ("session.timeout.ms = 600000\ntransaction.timeout.ms = 1000", {}),
+        ("A.consumer.fetch.max.bytes = 200000000", {}),
+        (
+            f"security.protocol = sasl_plaintext\nsasl.mechanism = PLAIN\nsasl.jaas.config = "
+            f"org.apache.kafka.common.security.plain.PlainLoginModule {USER}",
+            {"sasl.mechanism": "PLAIN", "sasl.username": "mirror", "sasl.password": "hunter2"},
+        ),
+        (
+            f"security.protocol = SASL_SSL\nsasl.mechanism = SCRAM-SHA-512\nsasl.jaas.config = "
+            f"org.apache.kafka.common.security.scram.ScramLoginModule {USER}",
+            {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "mirror"},
+        ),
+        (
+            "security.protocol = SASL_SSL\nsasl.mechanisms = SCRAM-SHA-256\n"
+            "sasl.username = mirror\nsasl.password = hunter2",
+            {"sasl.mechanism": "SCRAM-SHA-256", "sasl.password": "hunter2"},
+        ),
+        (
+            "security.protocol = SASL_SSL\nsasl.mechanism = OAUTHBEARER\n"
+            f"sasl.oauthbearer.token.endpoint.url = {OIDC}\n"
+            "sasl.jaas.config = org.apache.kafka.common.security.oauthbearer."
+            'OAuthBearerLoginModule required clientId="c" clientSecret="hunter2" scope="s" '
+            'extension_logicalCluster="lkc" extension_pool="p";',
+            {
+                "sasl.oauthbearer.method": "oidc",
+                "sasl.oauthbearer.client.id": "c",
+                "sasl.oauthbearer.client.secret": "hunter2",
+                "sasl.oauthbearer.scope": "s",
+                "sasl.oauthbearer.extensions": "logicalCluster=lkc,pool=p",
+                "sasl.oauthbearer.token.endpoint.url": OIDC,
+            },
+        ),
+        (
+            "security.protocol = SASL_SSL\nsasl.mechanism = OAUTHBEARER\n"
+            f"sasl.oauthbearer.token.endpoint.url = {OIDC}\n"
+            "sasl.oauthbearer.client.credentials.client.id = c\n"
+            "sasl.oauthbearer.client.credentials.client.secret = hunter2\n"
+            "sasl.oauthbearer.scope = s",
+            {"sasl.oauthbearer.client.id": "c", "sasl.oauthbearer.scope": "s"},
+        ),
+    ],
+)
+def test_librdkafka_takes_every_client(load: Load, more: str, said: Mapping[str, str]) -> None:
+    """Every way of connecting gives clients that can be constructed, with nothing left over."""
+    (flow,) = load(f"{more}\n", base=NOWHERE).flows
+
+    assert source_admin(flow).items() >= said.items()
+    assert "sasl.jaas.config" not in target_producer(flow)
+    construct(flow)
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> Path:
+    """A key and its certificate: k.p12, as PEM in k.pem, the certificate alone in ca.pem."""
+
+    def run(*command: str) -> None:
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+
+    run("keytool", "-genkeypair", "-keyalg", "EC", "-alias", "k", "-dname", "CN=k", *STORE)
+    run("openssl", "pkcs12", "-in", "k.p12", "-nodes", "-passin", "pass:hunter2", "-out", "k.pem")
+    run("openssl", "pkcs12", "-in", "k.p12", "-nokeys", "-passin", "pass:hunter2", "-out", "ca.pem")
+    return tmp_path
+
+
+def inline(path: Path, label: str) -> str:
+    """A PEM block on one line, as Java accepts it in a properties file."""
+    text = path.read_text(encoding="utf-8")
+    begin, end = f"-----BEGIN {label}-----", f"-----END {label}-----"
+    body = text.partition(begin)[2].partition(end)[0]
+    return f"{begin} {' '.join(body.split())} {end}"
+
+
+def pem_files(path: Path) -> str:
+    return (
+        f"ssl.truststore.type=PEM\nssl.truststore.location={path}/ca.pem\n"
+        f"ssl.keystore.type=PEM\nssl.keystore.location={path}/k.pem\n"
+    )
+
+
+def pem_values(path: Path) -> str:
+    certificate = inline(path / "ca.pem", "CERTIFICATE")
+    return (
+        f"ssl.truststore.type=PEM\nssl.truststore.certificates={certificate}\n"
+        f"ssl.keystore.type=PEM\nssl.keystore.certificate.chain={certificate}\n"
+        f"ssl.keystore.key={inline(path / 'k.pem', 'PRIVATE KEY')}\n"
+    )
+
+
+def pkcs12(path: Path) -> str:
+    return (
+        f"ssl.keystore.type=PKCS12\nssl.keystore.location={path}/k.p12\n"
+        f"ssl.keystore.password=hunter2\nssl.ca.location={path}/ca.pem\n"
+    )
+
+
+@pytest.mark.parametrize("lines", [pem_files, pem_values, pkcs12])
+def test_librdkafka_reads_the_keys(
+    load: Load, certificates: Path, lines: Callable[[Path], str]
+) -> None:
+    """PEM files, PEM on one line and PKCS12 are understood by OpenSSL after translation."""
+    (flow,) = load(f"security.protocol = SSL\n{lines(certificates)}", base=NOWHERE).flows
+
+    construct(flow)
+    assert "hunter2" not in repr(source_consumer(flow, slot=0))
+
+
+def test_oauth_names_what_is_missing(faults: Faults) -> None:
+    """Each missing part is one fault at the line of the mechanism."""
+    assert faults("A.sasl.mechanism = OAUTHBEARER\n") == [
+        f"f:5: A.sasl.mechanism: OAUTHBEARER needs sasl.oauthbearer.{key}"
+        for key in ("token.endpoint.url", "client.id", "client.secret")
+    ]
+
+
+def test_configurations_are_masked(load: Load) -> None:
+    """What the four functions return hides its secrets when it is logged."""
+    (flow,) = load("sasl.password = hunter2\n").flows
+    configs = (
+        source_consumer(flow, slot=0),
+        target_producer(flow),
+        source_admin(flow),
+        target_admin(flow),
+    )
+
+    assert all(isinstance(config, Masked) for config in configs)
+    assert "hunter2" not in str(configs)

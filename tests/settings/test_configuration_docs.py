@@ -1,0 +1,74 @@
+"""The reference page and the table of keys say the same."""
+
+import re
+from pathlib import Path
+
+from eos_mirror.settings.accepted import NAMES, PREFIXES, REFUSED, RENAMED
+from eos_mirror.settings.clients import COMMON, CONSUMER, PRODUCER
+from eos_mirror.settings.forced import MAX_IN_FLIGHT, MEMBER_RULES, WRITER_RULES
+from eos_mirror.settings.keys import FLOW_ROWS, ROWS, TABLE, TOP_ROWS
+from eos_mirror.settings.model import FlowSettings, Settings
+from eos_mirror.settings.reference import BEGIN, END, reference
+from eos_mirror.settings.values import RESERVED_ALIASES
+from tests.settings.conftest import Load
+
+PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+
+
+def test_the_page_has_the_table_as_it_is() -> None:
+    """Both ways: no key without its row, no row without its key."""
+    _, _, rest = PAGE.partition(BEGIN)
+    block = f"{BEGIN}{rest.partition(END)[0]}{END}\n"
+
+    assert block == reference(), "run python -m eos_mirror.settings.reference"
+
+
+def test_every_key_has_one_row() -> None:
+    """Names are unique, over what is used, ignored and refused."""
+    names = [row.name for row in TABLE]
+
+    assert len(names) == len(set(names)) == len(ROWS)
+    assert not set(names) & (set(NAMES) | set(REFUSED))
+    assert not set(RENAMED) & (set(names) | set(NAMES))
+    assert not any(name.startswith(tuple(PREFIXES)) for name in names)
+
+
+def test_every_field_has_its_row() -> None:
+    """A setting without a key would be a constant in disguise."""
+    composed = {"flow", "clients", "path", "clusters", "flows", "spark", "notes", "origins"}
+    fields = {*FlowSettings.__dataclass_fields__, *Settings.__dataclass_fields__}
+
+    assert {row.attribute for row in (*FLOW_ROWS, *TOP_ROWS)} == fields - composed
+
+
+def test_every_default_can_be_written(load: Load) -> None:
+    """Writing a documented default changes nothing but the origins."""
+    written = "".join(
+        f"{row.name} = {row.key.default.replace(chr(92), chr(92) * 2)}\n"
+        for row in (*FLOW_ROWS, *TOP_ROWS)
+        if row.key.default
+    )
+
+    assert load(written).flows == load().flows
+
+
+def test_the_page_names_every_forced_setting() -> None:
+    """A fault that a reader meets is explained."""
+    for name in (*MEMBER_RULES, *WRITER_RULES, MAX_IN_FLIGHT, *RENAMED, *RESERVED_ALIASES):
+        assert f"`{name}`" in PAGE, name
+
+
+def test_the_page_names_every_client_default() -> None:
+    """What is set without being asked for is said, with its value."""
+    for defaults in (COMMON, CONSUMER, PRODUCER):
+        for name, value in defaults.items():
+            assert f"`{name}={value}`" in PAGE, name
+
+
+def test_every_snippet_of_the_page_loads(load: Load) -> None:
+    """Properties on the page are lines that a file may have."""
+    snippets = re.findall(r"```properties\n(.*?)```", PAGE, re.DOTALL)
+
+    assert snippets
+    for snippet in snippets:
+        load(snippet, base="", environ={"A_PASSWORD": "x", "A_SECRET": "x"})

@@ -1,0 +1,99 @@
+"""Config providers, and what is hidden."""
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+
+from eos_mirror.settings import Masked, mask
+from eos_mirror.settings.expand import expand
+from eos_mirror.settings.mask import HIDDEN
+
+
+def test_each_provider_is_resolved(tmp_path: Path) -> None:
+    """env, file and dir give their values; several in one text; `${x}` is not a token."""
+    (tmp_path / "s.properties").write_text("user = me\n", encoding="utf-8")
+    (tmp_path / "pass").write_text("p4ss", encoding="utf-8")
+    text = f"${{env:E}}-${{file:{tmp_path}/s.properties:user}}-${{dir:{tmp_path}:pass}}-${{x}}"
+
+    assert expand(text, {"E": "e"}) == "e-me-p4ss-${x}"
+
+
+def test_what_comes_out_is_not_expanded_again() -> None:
+    """A secret that looks like a token stays as it is."""
+    assert expand("${env:A}", {"A": "${env:B}", "B": "b"}) == "${env:B}"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("${env:NONE}", "${env:NONE}: environment variable NONE is not set"),
+        ("${file:/none:a}", "${file:/none:a}: /none: cannot be read: No such file or directory"),
+        ("${dir:/none:a}", "${dir:/none:a}: /none/a cannot be read"),
+        (
+            "${dir:/etc:../a}",
+            "${dir:/etc:../a}: the key must be the name of a file in the directory",
+        ),
+        (
+            "${vault:p:k}",
+            "${vault:p:k}: no config provider 'vault'; there are env, file and dir",
+        ),
+    ],
+)
+def test_an_unresolved_token_says_why(text: str, fault: str) -> None:
+    """The message names the token and the reason."""
+    with pytest.raises(ValueError, match=r"^\$") as caught:
+        expand(text, {})
+
+    assert str(caught.value) == fault
+
+
+def test_a_missing_key_of_a_file_is_named(tmp_path: Path) -> None:
+    """The other keys of the file, and their values, are not."""
+    path = tmp_path / "s.properties"
+    path.write_text("other = hunter2", encoding="utf-8")
+
+    with pytest.raises(ValueError, match=r"has no key user$"):
+        expand(f"${{file:{path}:user}}", {})
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sasl.jaas.config",
+        "sasl.password",
+        "ssl.key.password",
+        "ssl.keystore.key",
+        "ssl.key.pem",
+        "A.consumer.ssl.truststore.password",
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.config",
+        "spark.hadoop.fs.s3a.secret.key",
+        "spark.hadoop.fs.s3a.access.key",
+        "spark.ssl.keyPassword",
+        "spark.authenticate.secret",
+    ],
+)
+def test_secrets_are_masked(key: str) -> None:
+    """Passwords, secrets, JAAS and keys are hidden."""
+    assert mask(key, "hunter2") == HIDDEN
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["sasl.username", "ssl.key.location", "sasl.oauthbearer.token.endpoint.url", "key.converter"],
+)
+def test_everything_else_is_shown(key: str) -> None:
+    """Names that merely look alike are not hidden."""
+    assert mask(key, "x") == "x"
+
+
+def test_a_masked_dict_hides_only_from_people() -> None:
+    """repr, str and format hide; lookups, JSON and pickle carry the value."""
+    config = Masked({"sasl.password": "hunter2", "client.id": "c"})
+
+    assert "hunter2" not in f"{config} {config!r} {config!s}"
+    assert config["sasl.password"] == "hunter2"
+    assert json.loads(json.dumps(config)) == config
+    assert pickle.loads(pickle.dumps(config)) == config  # noqa: S301 (our own bytes)

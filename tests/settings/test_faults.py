@@ -1,0 +1,176 @@
+"""The exact line that each mistake in a file gives."""
+
+import pytest
+
+from tests.settings.conftest import Faults
+
+JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
+
+
+@pytest.mark.parametrize(
+    ("more", "fault"),
+    [
+        ("A->B.topcs = x", "f:5: A->B.topcs: unknown key; did you mean 'A->B.topics'?"),
+        ("task.max = 2", "f:5: task.max: unknown key; did you mean 'tasks.max'?"),
+        ("B.replication.facto = 2", "f:5: B.replication.facto: unknown key; "
+         "did you mean 'B.replication.factor'?"),
+        ("topics.blacklist = x", "f:5: topics.blacklist: unknown key; "
+         "did you mean 'topics.exclude'?"),
+        ("zzz = x", "f:5: zzz: unknown key; remove it, or give a client setting its prefix"),
+        ("fetch.min.bytes = 1", "f:5: fetch.min.bytes: unknown key; "
+         "remove it, or give a client setting its prefix"),
+        ("C.bootstrap.servers = c:1", "f:5: C.bootstrap.servers: 'C' is not in clusters; add it"),
+        ("A->C.enabled = true", "f:5: flow A->C names the unknown cluster 'C'; clusters = A, B"),
+        ("A->A.enabled = true", "f:5: flow A->A joins a cluster to itself"),
+        ("A.runtime = local", "f:5: A.runtime: 'runtime' can only be set at top level"),
+        ("A->B.bootstrap.servers = x:1", "f:5: A->B.bootstrap.servers: "
+         "'bootstrap.servers' belongs to a cluster, not to a flow"),
+        ("enabled = true", "f:5: enabled: 'enabled' can only be set for a flow, as A->B.enabled"),
+        ("tasks.max = many", "f:5: tasks.max = many: expected a whole number from 1 to 2147483647"),
+        ("tasks.max = 0", "f:5: tasks.max = 0: expected a whole number from 1 to 2147483647"),
+        ("refresh.topics.enabled = yes", "f:5: refresh.topics.enabled = yes: "
+         "expected true or false"),
+        ("tasks.max = 4 # four", "f:5: tasks.max = 4 # four: "
+         "a comment needs a line of its own; move '# four' there"),
+        ("topics = [", "f:5: topics = [: '[' is not a regular expression that Python reads as "
+         "Java does: unterminated character set at position 0"),
+        ("topics = [a-z&&[b]]", "f:5: topics = [a-z&&[b]]: '[a-z&&[b]]' is not a regular "
+         "expression that Python reads as Java does: Possible set intersection at position 4"),
+        ("data.path = fast", "f:5: data.path = fast: input should be 'auto' or 'record'"),
+        ("connector.type = source", "f:5: connector.type = source: input should be 'sink'"),
+        ("transaction.producer = false", "f:5: transaction.producer = false: "
+         "at-least-once mode is not available in this version; remove the line"),
+        ("replication.policy.class = com.x.P", "f:5: replication.policy.class = com.x.P: "
+         "input should be 'DefaultReplicationPolicy' or 'IdentityReplicationPolicy'"),
+        ("replication.policy.separator =", "f:5: replication.policy.separator = : "
+         "expected characters that topic names may have: letters, digits, . _ -"),
+        ("start.position = timestamp:2025-01-31T12:00:00", "f:5: start.position = "
+         "timestamp:2025-01-31T12:00:00: expected earliest, latest or timestamp:ISO-8601 with a "
+         "zone, such as timestamp:2025-01-31T12:00:00Z"),
+        ("A.bootstrap.servers = localhost", "f:5: A.bootstrap.servers = localhost: "
+         "'localhost' is not host:port"),
+        ("tasks.max = ${env:N}", "f:5: tasks.max: ${env:N}: environment variable N is not set"),
+        ("tasks.max = ${env:SECRET}", "f:5: tasks.max = ${env:SECRET}: "
+         "stands for something that is not of type int"),
+        ("internal.topic.min.insync.replicas = 4", "f:5: flow A->B: "
+         "internal.topic.min.insync.replicas must not exceed internal.topic.replication.factor"),
+        ("transaction.timeout.ms = 50", "f:5: flow A->B: "
+         "transaction.boundary.interval.ms must be below transaction.timeout.ms"),
+        ("topic.filter.class = com.x.F", "f:5: topic.filter.class: other topic filters are not "
+         "available in this version; use topics and topics.exclude"),
+        ("transforms = mask", "f:5: transforms: transforms are not available in this version; "
+         "records are copied unchanged"),
+        ("consumer.auto.offset.reset = earliest", "f:5: consumer.auto.offset.reset = earliest: is "
+         "decided by start.position = earliest | latest | timestamp:...; remove the line"),
+        ("A.consumer.isolation.level = read_uncommitted", "f:5: A.consumer.isolation.level = "
+         "read_uncommitted: exactly once depends on it; remove the line"),
+        ("A.consumer.group.id = g", "f:5: A.consumer.group.id = g: "
+         "is chosen by eos_mirror, one for each flow and task; remove the line"),
+        ("A.consumer.group.protocol = consumer", "f:5: A.consumer.group.protocol = consumer: tasks "
+         "are static members of a cooperative-sticky classic group; remove the line"),
+        ("A.consumer.session.timeout.ms = 9000", "f:5: A.consumer.session.timeout.ms = 9000: "
+         "set session.timeout.ms of the flow, without client prefix"),
+        ("B.producer.transactional.id = t", "f:5: B.producer.transactional.id = t: "
+         "is new for every incarnation; remove the line"),
+        ("B.producer.acks = 1", "f:5: B.producer.acks = 1: "
+         "exactly once depends on it; remove the line"),
+        ("B.producer.delivery.report.only.error = true",
+         "f:5: B.producer.delivery.report.only.error = true: "
+         "exactly once depends on it; remove the line"),
+        ("B.producer.max.in.flight.requests.per.connection = 6",
+         "f:5: B.producer.max.in.flight.requests.per.connection = 6: "
+         "more than 5 could reorder records; remove the line"),
+        ("A.admin.bootstrap.servers = x:1", "f:5: A.admin.bootstrap.servers = x:1: "
+         "set it for the cluster, as A.bootstrap.servers"),
+        ("B.producer.buffer.memory = big", "f:5: B.producer.buffer.memory: "
+         "expected a whole number"),
+        ("A.ssl.truststore.location = /t.jks", "f:5: A.ssl.truststore.location: a JKS truststore "
+         "cannot be read; run 'keytool -list -rfc -keystore /t.jks > truststore.pem' and set "
+         "ssl.truststore.type = PEM"),
+        ("A.ssl.truststore.type = pkcs12\nA.ssl.truststore.location = /t.p12",
+         "f:6: A.ssl.truststore.location: a PKCS12 truststore cannot be read; run 'openssl pkcs12 "
+         "-nokeys -in /t.p12 -out truststore.pem' and set ssl.truststore.type = PEM"),
+        ("A.ssl.keystore.location = /k.jks", "f:5: A.ssl.keystore.location: a JKS keystore cannot "
+         "be read; run 'keytool -importkeystore -srckeystore /k.jks -destkeystore keystore.p12 "
+         "-deststoretype PKCS12' and set ssl.keystore.type = PKCS12"),
+        ("A.ssl.cipher.suites = TLS_AES_128_GCM_SHA256", "f:5: A.ssl.cipher.suites: "
+         "write OpenSSL's cipher names, such as ECDHE-RSA-AES256-GCM-SHA384"),
+        ("A.sasl.mechanism = GSSAPI", "f:5: A.sasl.mechanism: GSSAPI is not available; "
+         "use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"),
+        ("A.sasl.jaas.config = M required;", "f:5: A.sasl.jaas.config: "
+         "needs sasl.mechanism, such as SCRAM-SHA-512, beside it"),
+        (f"{JAAS}x.ScramLoginModule required;", "f:6: A.sasl.jaas.config: the login module is "
+         "ScramLoginModule, the mechanism needs PlainLoginModule"),
+        (f"{JAAS}x.PlainLoginModule required username=hunter2;", "f:6: A.sasl.jaas.config: "
+         "option password is missing"),
+        (f"{JAAS}x.PlainLoginModule required password=hunter2", "f:6: A.sasl.jaas.config: "
+         "does not end with a semicolon"),
+    ],
+)  # fmt: skip
+def test_one_mistake_gives_one_line(faults: Faults, more: str, fault: str) -> None:
+    """Place, key, what is wrong and what to do; never a secret."""
+    found = faults(f"{more}\n", environ={"SECRET": "hunter2"})
+
+    assert found == [fault]
+    assert "hunter2" not in fault
+
+
+def test_every_fault_is_reported_at_once_in_order(faults: Faults) -> None:
+    """One run of the command is enough to see them all."""
+    found = faults(
+        "B.producer.acks = 0\ntasks.max = x\nA->X.enabled = true\nA->X.topics = y\ntopcs = z\n"
+        "A.ssl.truststore.location = /t.jks\n"
+    )
+
+    assert [fault.split(":")[1] for fault in found] == ["5", "6", "7", "9", "10"]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "f: clusters is missing; add clusters = A, B"),
+        ("clusters =", "f:1: clusters = : expected at least one alias"),
+        (
+            "clusters = A, B  # two of them",
+            "f:1: clusters = A, B  # two of them: "
+            "a comment needs a line of its own; move '# two of them' there",
+        ),
+        (
+            "clusters = A B",
+            "f:1: clusters = A B: alias 'A B' may have only letters, digits, '.', '_' and '-'",
+        ),
+        (
+            "clusters = ssl, B",
+            "f:1: clusters = ssl, B: "
+            "alias 'ssl' is the beginning of other keys; choose another name",
+        ),
+        (
+            "clusters = A, B\nA.bootstrap.servers = a:1\nA->B.enabled = true",
+            "f: cluster B has no brokers; add B.bootstrap.servers = host:port",
+        ),
+        (
+            "clusters = A, B\nA.bootstrap.servers = a:1\nB.bootstrap.servers = b:1",
+            "f: no flow is enabled; add A->B.enabled = true",
+        ),
+    ],
+)
+def test_a_file_that_cannot_start(faults: Faults, text: str, fault: str) -> None:
+    """What every file needs is asked for by name."""
+    assert faults(text, base="") == [fault]
+
+
+def test_a_misspelt_alias_is_corrected(faults: Faults) -> None:
+    """An alias that is nearly right is suggested, in flows, clusters and on the command line."""
+    base = (
+        "clusters = west, east\nwest.bootstrap.servers = w:1\neast.bootstrap.servers = e:1\n"
+        "west->east.enabled = true\n"
+    )
+
+    assert faults("west->eats.enabled = true\neats.sasl.mechanism = PLAIN\n", base=base) == [
+        "f:5: flow west->eats names the unknown cluster 'eats'; did you mean 'east'?",
+        "f:6: eats.sasl.mechanism: 'eats' is not in clusters; did you mean 'east.sasl.mechanism'?",
+    ]
+    assert faults("", base=base, clusters=["eats"]) == [
+        "--clusters: 'eats' is not in clusters; did you mean 'east'?"
+    ]
+    assert faults("", base=base, clusters=["west"]) == ["--clusters: no flow into west is enabled"]
