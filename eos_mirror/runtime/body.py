@@ -1,0 +1,80 @@
+"""
+The life of a task in its process, the same in a local child and in a Spark worker.
+
+Every end but STOPPED ends the process with `os._exit` (outcome.py has the table of codes):
+an exception keeps the clients alive that it interrupted, and the destructors of librdkafka
+can block for ever.
+"""
+
+import importlib
+import os
+from collections.abc import Callable
+from datetime import timedelta
+
+from eos_mirror.errors import FatalError
+from eos_mirror.ports import TaskEntry
+from eos_mirror.runtime.context import RunningContext
+from eos_mirror.runtime.lifeline import LAST_GASP, Lifeline, die_with_parent
+from eos_mirror.runtime.link import Link
+from eos_mirror.runtime.outcome import Ending, ExitCode, Outcome
+from eos_mirror.runtime.pulse import Pulse
+from eos_mirror.runtime.spec import TaskSpec
+from eos_mirror.runtime.watchdog import Watchdog
+
+FAREWELL = timedelta(seconds=2)
+"""For the control thread to finish its call, and again for the BYE."""
+
+
+def run_task(spec: TaskSpec, *, end: Callable[[int], object] = os._exit) -> Outcome:
+    """
+    Run the task that the spec names until it ends. In the main thread, once per process.
+
+    Returns:
+        STOPPED. Every other outcome ends the process with its exit code.
+    """
+    die_with_parent()
+    lifeline = Lifeline()
+    link = Link(spec)
+    watchdog = Watchdog(
+        farewell=lambda ending: link.bye(ending, context.status, events=(), within=LAST_GASP),
+        end=end,
+    )
+    context = RunningContext(spec.slot, watchdog)
+    pulse = Pulse(context, link, lifeline, end=end)
+    watchdog.start()
+    pulse.start()
+    pulse.wait_until_ready()
+
+    ending, failure = _call_entry(spec, context)
+    pulse.stop(FAREWELL)
+    _, events = context.outbox.pending()
+    link.bye(ending, context.status, events=events, within=FAREWELL)
+    if ending.outcome is not Outcome.STOPPED:
+        end(ExitCode.REJECTED if pulse.rejected else ending.exit_code)
+    del failure  # held until here: freeing it may run a destructor that never returns
+    watchdog.stop()
+    link.close()
+    return ending.outcome
+
+
+def _call_entry(spec: TaskSpec, context: RunningContext) -> tuple[Ending, BaseException | None]:
+    """Run the entry unless the task is halted already; how it ended, and what it raised."""
+    try:
+        if context.halted is None:
+            _resolve(spec.entry)(spec.config, context)
+    except FatalError as exc:
+        return Ending(Outcome.FATAL, describe(exc)), exc
+    except BaseException as exc:  # noqa: BLE001 - top of the task: whatever it is, it ends the process
+        return Ending(Outcome.RESTART, describe(exc)), exc
+    return context.halted or Ending(Outcome.STOPPED), None
+
+
+def _resolve(entry: str) -> TaskEntry:
+    module, _, function = entry.partition(":")
+    found: TaskEntry = getattr(importlib.import_module(module), function)
+    return found
+
+
+def describe(exc: BaseException) -> str:
+    """One line: the class and the message."""
+    return f"{type(exc).__name__}: {' '.join(str(exc).split())}"

@@ -1,0 +1,180 @@
+"""
+The control server in the driver: tasks call it, nobody calls them.
+
+| op | a task sends | the answer |
+| --- | --- | --- |
+| HELLO | slot, submission, process, pid, host | cmd RUN, ttl_s, orders; or cmd REJECT, why |
+| HEARTBEAT | loop_age_s, status, events, events_dropped | cmd RUN, STOP or RESTART; new orders |
+| BYE | outcome, error, status, events | cmd STOP |
+
+Lines are signed (channel.py) but not encrypted: nothing secret in orders, status or events.
+"""
+
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from eos_mirror.runtime.channel import Channel, LineRefusedError, Side
+from eos_mirror.runtime.leases import Applicant, Beat, Command, Leases
+from eos_mirror.runtime.outcome import Ending, Outcome
+
+EventSink = Callable[[str, Mapping[str, Any]], None]
+"""Takes a log event (name, fields). Called from many threads; must not raise or block."""
+
+HANDSHAKE_TIMEOUT = timedelta(seconds=5)
+"""A stranger that says nothing is dropped after this."""
+
+_ACCEPT_POLL = timedelta(milliseconds=200)
+
+
+@dataclass(slots=True)
+class _Session:
+    """One connection: who is at the other end, and the version of the orders it knows."""
+
+    channel: Channel
+    applicant: Applicant | None = None
+    orders_version: int = field(default=-1)
+
+
+class ControlServer:
+    """
+    Serves one herd of tasks: one thread per connection.
+
+    Attributes:
+        key: Hex, random per server; goes into every `TaskSpec`.
+        leases: Who may run.
+
+    Invariant A: nothing that a peer says has an effect before it has signed it with the key.
+    """
+
+    def __init__(
+        self, leases: Leases, *, on_event: EventSink, bind: str = "127.0.0.1", advertise: str = ""
+    ) -> None:
+        """
+        Listen on a free port of `bind`.
+
+        Args:
+            leases: The book to keep.
+            on_event: Takes the events of the tasks, with the field `task` added.
+            bind: Address to listen on.
+            advertise: Name under which tasks reach it; `bind` if empty.
+        """
+        self.key = secrets.token_hex(32)
+        self.leases = leases
+        self._on_event = on_event
+        self._lock = threading.Lock()
+        self._orders: tuple[int, Mapping[str, Any]] = (0, {})
+        self._refused_count = 0
+        self._channels: set[Channel] = set()
+        self._stopping = threading.Event()
+        self._listener = socket.create_server((bind, 0), backlog=128)
+        self._listener.settimeout(_ACCEPT_POLL.total_seconds())
+        self.host = advertise or bind
+        self.port: int = self._listener.getsockname()[1]
+        self._acceptor = threading.Thread(target=self._accept, name="control", daemon=True)
+
+    @property
+    def refused_count(self) -> int:
+        """Connections closed because of a line with a wrong signature or a repeated one."""
+        return self._refused_count
+
+    def start(self) -> None:
+        """Accept connections from now on."""
+        self._acceptor.start()
+
+    def stop(self) -> None:
+        """Close the port and every connection. Tasks that are still there become orphans."""
+        self._stopping.set()
+        self._acceptor.join()
+        self._listener.close()
+        with self._lock:
+            channels = list(self._channels)
+        for channel in channels:
+            channel.close()
+
+    def set_orders(self, orders: Mapping[str, Any]) -> None:
+        """Replace the orders of every task; each gets them with its next heartbeat."""
+        with self._lock:
+            self._orders = (self._orders[0] + 1, dict(orders))
+
+    def _accept(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                sock, _ = self._listener.accept()
+            except TimeoutError:
+                continue
+            threading.Thread(
+                target=self._serve, args=(sock,), name="control-task", daemon=True
+            ).start()
+
+    def _serve(self, sock: socket.socket) -> None:
+        with sock:
+            sock.settimeout(HANDSHAKE_TIMEOUT.total_seconds())
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            try:
+                with Channel(sock, side=Side.DRIVER, key=self.key) as channel:
+                    self._converse(channel)
+            except LineRefusedError:
+                with self._lock:
+                    self._refused_count += 1
+            except OSError:
+                pass  # gone; its lease says when that matters
+
+    def _converse(self, channel: Channel) -> None:
+        with self._lock:
+            self._channels.add(channel)
+        session = _Session(channel)
+        try:
+            while not self._stopping.is_set():
+                channel.send(self._answer(session, channel.receive()))
+        finally:
+            with self._lock:
+                self._channels.discard(channel)
+
+    def _answer(self, session: _Session, message: Mapping[str, Any]) -> dict[str, Any]:
+        if message["op"] == "HELLO":
+            return self._hello(session, message)
+        if session.applicant is None:
+            raise ConnectionError("no HELLO")
+        self._pass_on(session.applicant.slot, message["events"])
+        if message["op"] == "BYE":
+            ending = Ending(Outcome(message["outcome"]), message["error"])
+            self.leases.close(session.applicant, ending, message["status"])
+            return {"cmd": Command.STOP}
+        beat = Beat(
+            loop_age_s=message["loop_age_s"],
+            status=message["status"],
+            events_dropped=message["events_dropped"],
+        )
+        return {"cmd": self.leases.renew(session.applicant, beat), **self._news(session)}
+
+    def _hello(self, session: _Session, message: Mapping[str, Any]) -> dict[str, Any]:
+        applicant = Applicant(
+            slot=message["slot"],
+            submission=message["submission"],
+            process=message["process"],
+            pid=message["pid"],
+            host=message["host"],
+        )
+        refusal = self.leases.admit(applicant)
+        if refusal is not None:
+            return {"cmd": Command.REJECT, "why": refusal}
+        session.applicant = applicant
+        session.channel.set_timeout(self.leases.ttl)
+        ttl_s = self.leases.ttl.total_seconds()
+        return {"cmd": Command.RUN, "ttl_s": ttl_s, **self._news(session)}
+
+    def _news(self, session: _Session) -> dict[str, Any]:
+        version, orders = self._orders
+        if version == session.orders_version:
+            return {}
+        session.orders_version = version
+        return {"orders": orders}
+
+    def _pass_on(self, slot: int, events: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        for name, fields in events:
+            self._on_event(name, {**fields, "task": slot})

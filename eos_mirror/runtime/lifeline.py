@@ -1,0 +1,92 @@
+"""
+A task's process does not outlive its parent, and hears signals while it is blocked in C.
+
+Parent: the driver for a local child, `pyspark.daemon` for a Spark worker. SIGHUP is the only
+notice that a Spark worker gets of a stopped application, a dead driver or a dead executor.
+"""
+
+import ctypes
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+
+LAST_GASP = timedelta(milliseconds=200)
+"""For everything that is said before a process is ended by force."""
+
+_PR_SET_PDEATHSIG = 1
+_WAKE = 0
+
+
+def die_with_parent() -> None:
+    """
+    Have the kernel send SIGTERM when the parent dies. Linux only; elsewhere `orphaned` is all.
+
+    The kernel means the thread that started us, so that thread has to outlive us.
+
+    Source: prctl(2), PR_SET_PDEATHSIG.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def last_words(text: str, say: Callable[[], object] | None = None) -> None:
+    """
+    A line on stderr and one more thing to say before the process is ended; never in the way.
+
+    A pipe whose reader is dead raises and a full one blocks, and so may `say`: neither may
+    keep alive a process that has to end. Returns after LAST_GASP at the latest.
+    """
+
+    def speak() -> None:
+        with suppress(OSError, ValueError):
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+        if say is not None:
+            say()
+
+    speaker = threading.Thread(target=speak, name="last-words", daemon=True)
+    speaker.start()
+    speaker.join(LAST_GASP.total_seconds())
+
+
+class Lifeline:
+    """
+    Signals and the parent, for a thread that is not the main one.
+
+    The wakeup descriptor of the interpreter is written inside the C signal handler; a Python
+    handler would run only when the main thread comes back from librdkafka.
+    """
+
+    def __init__(self) -> None:
+        """Take over SIGTERM and SIGHUP. In the main thread, once per process."""
+        self._parent_pid = os.getppid()
+        self._read_fd, self._write_fd = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _ignore)
+
+    @property
+    def orphaned(self) -> bool:
+        """Whether the process that started us is gone."""
+        return os.getppid() != self._parent_pid
+
+    def wait(self, timeout: timedelta) -> str | None:
+        """The name of the next signal, if one comes in time. A `wake` ends the wait early."""
+        ready, _, _ = select.select([self._read_fd], [], [], timeout.total_seconds())
+        if not ready:
+            return None
+        numbers = [number for number in os.read(self._read_fd, 64) if number != _WAKE]
+        return signal.Signals(numbers[0]).name if numbers else None
+
+    def wake(self) -> None:
+        """End a running or the next `wait`."""
+        os.write(self._write_fd, bytes([_WAKE]))
+
+
+def _ignore(_number: int, _frame: object) -> None:
+    """Exists so that the signal reaches the wakeup descriptor instead of ending the process."""

@@ -1,0 +1,54 @@
+"""Tasks as child processes of the driver: `runtime = local`."""
+
+import subprocess
+import sys
+from contextlib import suppress
+from datetime import timedelta
+
+from eos_mirror.runtime.launcher import Running
+from eos_mirror.runtime.outcome import Ending, ending_of
+from eos_mirror.runtime.spec import TaskSpec
+
+
+class LocalRunning:
+    """A child process."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def wait(self, within: timedelta) -> Ending | None:
+        """How it ended, told from its exit code."""
+        try:
+            return ending_of(self._process.wait(within.total_seconds()))
+        except subprocess.TimeoutExpired:
+            return None
+
+    def kill(self) -> None:
+        """SIGKILL; works on a stopped process too."""
+        self._process.kill()
+
+
+class LocalLauncher:
+    """
+    Starts children that die with the driver.
+
+    Each is the leader of a session of its own, so that Ctrl-C at the terminal reaches the
+    driver alone and the stop stays in-band.
+    """
+
+    def launch(self, spec: TaskSpec) -> Running:
+        """Start a child and hand it the spec over its stdin."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "eos_mirror.runtime.child"],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
+        if process.stdin is not None:
+            with suppress(BrokenPipeError), process.stdin as stdin:  # dead: its exit code says why
+                stdin.write(spec.to_json().encode())
+        return LocalRunning(process)

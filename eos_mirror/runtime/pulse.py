@@ -1,0 +1,134 @@
+"""The control thread of a task: keeps the lease, takes orders, notices when it must end."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from eos_mirror.runtime.context import RunningContext
+from eos_mirror.runtime.lifeline import Lifeline, last_words
+from eos_mirror.runtime.link import Answer, Link, RejectedError
+from eos_mirror.runtime.outcome import Ending, ExitCode, Outcome
+
+PERIOD = timedelta(milliseconds=250)
+"""Between two heartbeats, and so the longest a STOP is on its way."""
+
+ORPHAN_GRACE = timedelta(seconds=1)
+"""For a task without a parent to finish its transaction; then the process ends."""
+
+FIRST_TTL = timedelta(seconds=10)
+"""Until the driver has told the real one."""
+
+
+class Pulse:
+    """
+    Beats until the task has ended.
+
+    Invariants:
+        A. A task without an answer for half its lease is asked to return; without one for the
+           whole lease the process ends.
+        B. A task whose parent is gone ends within ORPHAN_GRACE, whatever it is doing.
+        C. A task never runs on without this thread.
+    """
+
+    def __init__(
+        self,
+        context: RunningContext,
+        link: Link,
+        lifeline: Lifeline,
+        *,
+        end: Callable[[int], object] = os._exit,
+    ) -> None:
+        self._context = context
+        self._link = link
+        self._lifeline = lifeline
+        self._end = end
+        self._ttl_s = FIRST_TTL.total_seconds()
+        self._heard_s = time.monotonic()
+        self._orphaned_s: float | None = None
+        self._ready = threading.Event()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
+        self.rejected = False
+
+    def start(self) -> None:
+        """Say HELLO and beat from now on."""
+        self._thread.start()
+
+    def wait_until_ready(self) -> None:
+        """Until the lease is granted, or the task is halted before it began."""
+        self._ready.wait()
+
+    def stop(self, within: timedelta) -> None:
+        """Stop beating."""
+        self._done.set()
+        self._lifeline.wake()
+        self._thread.join(within.total_seconds())
+
+    def _run(self) -> None:
+        try:
+            while not self._done.is_set():
+                self._beat()
+                self._check_parent()
+                signal_name = self._lifeline.wait(PERIOD)
+                if signal_name is not None:
+                    self._halt(Outcome.RESTART, signal_name)
+        except Exception as exc:  # noqa: BLE001 - top of a thread: it ends the task
+            self._halt(Outcome.RESTART, f"control thread: {type(exc).__name__}: {exc}")
+            if not self._done.wait(ORPHAN_GRACE.total_seconds()):
+                self._end_now("its control thread failed and the task does not return")
+
+    def _beat(self) -> None:
+        serial, events = self._context.outbox.pending()
+        try:
+            answer = self._link.heartbeat(
+                self._context.status,
+                loop_age_s=self._context.loop_age_s,
+                events=events,
+                events_dropped=self._context.outbox.dropped_count,
+            )
+        except RejectedError as exc:
+            self.rejected = True
+            self._halt(Outcome.RESTART, f"rejected: {exc}")
+        except OSError as exc:
+            self._judge_silence(exc)
+        else:
+            self._heard_s = time.monotonic()
+            self._context.outbox.confirm(serial)
+            self._obey(answer)
+
+    def _obey(self, answer: Answer) -> None:
+        if answer.ttl_s is not None:
+            self._ttl_s = answer.ttl_s
+        if answer.orders is not None:
+            self._context.take_orders(answer.orders)
+        if answer.command == "STOP":
+            self._halt(Outcome.STOPPED, "")
+        elif answer.command == "RESTART":
+            self._halt(Outcome.RESTART, "")
+        self._ready.set()
+
+    def _judge_silence(self, exc: OSError) -> None:
+        silent_s = time.monotonic() - self._heard_s
+        if silent_s > self._ttl_s:
+            self._end_now(f"no answer from the driver for {silent_s:.1f} s: {exc}")
+        elif silent_s > self._ttl_s / 2:
+            self._halt(Outcome.RESTART, f"no answer from the driver for {silent_s:.1f} s: {exc}")
+
+    def _check_parent(self) -> None:
+        if not self._lifeline.orphaned:
+            return
+        if self._orphaned_s is None:
+            self._orphaned_s = time.monotonic()
+            self._halt(Outcome.RESTART, "the parent process is gone")
+        elif time.monotonic() - self._orphaned_s > ORPHAN_GRACE.total_seconds():
+            self._end_now("the parent process is gone and the task does not return")
+
+    def _halt(self, outcome: Outcome, reason: str) -> None:
+        self._context.halt(Ending(outcome, reason))
+        self._ready.set()
+
+    def _end_now(self, why: str) -> None:
+        last_words(f"task {self._context.slot}: {why}; the process ends")
+        self._end(ExitCode.ORPHAN)

@@ -1,0 +1,69 @@
+"""The driver's chores, one after the other in one thread."""
+
+import heapq
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+Chore = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    name: str
+    interval_s: float
+    chore: Chore
+
+
+class Scheduler:
+    """
+    Runs each chore at once and then every interval, counted from the end of its last run.
+
+    Invariants:
+        A. No two chores run at the same time.
+        B. A chore that raises is reported and stays on the list.
+    """
+
+    def __init__(self, *, on_error: Callable[[str, Exception], None]) -> None:
+        """
+        Args:
+            on_error: Takes the name of the chore and what it raised; must not raise.
+        """
+        self._on_error = on_error
+        self._order = itertools.count()
+        self._due: list[tuple[float, int, _Job]] = []
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="scheduler", daemon=True)
+
+    def add(self, name: str, interval: timedelta, chore: Chore) -> None:
+        """Put a chore on the list. Before `start` only."""
+        job = _Job(name=name, interval_s=interval.total_seconds(), chore=chore)
+        self._push(time.monotonic(), job)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self, within: timedelta) -> bool:
+        """Run no further chore; whether the one that was running ended in time."""
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join(within.total_seconds())
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while self._due:
+            due_s, _, job = heapq.heappop(self._due)
+            if self._stopping.wait(max(0.0, due_s - time.monotonic())):
+                return
+            try:
+                job.chore()
+            except Exception as exc:  # noqa: BLE001 - one bad chore must not end the others (B)
+                self._on_error(job.name, exc)
+            self._push(time.monotonic() + job.interval_s, job)
+
+    def _push(self, due_s: float, job: _Job) -> None:
+        heapq.heappush(self._due, (due_s, next(self._order), job))

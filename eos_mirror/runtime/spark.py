@@ -1,0 +1,166 @@
+"""
+Tasks as Spark jobs: `runtime = spark`. The only module that imports pyspark, when it is used.
+
+One job per submission, with one partition and so one Python worker. Spark gives placement,
+isolation and the cluster. It does not give uniqueness: a cancelled job's worker lives on for
+2 to 4 s, and the next may start before that.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+from eos_mirror.runtime.java import find_java_home
+from eos_mirror.runtime.launcher import Running
+from eos_mirror.runtime.lifeline import last_words
+from eos_mirror.runtime.outcome import Ending, ExitCode, Outcome
+from eos_mirror.runtime.spark_settings import spark_settings
+from eos_mirror.runtime.spec import TaskSpec
+from eos_mirror.runtime.worker import run_in_worker
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+JVM_POLL = timedelta(milliseconds=200)
+
+
+class SparkRunning:
+    """A Spark job with one task."""
+
+    def __init__(self, context: "SparkContext", spec: TaskSpec, *, name: str) -> None:
+        from pyspark import InheritableThread  # noqa: PLC0415 - local mode works without pyspark
+
+        self._context = context
+        self._tag = f"eos-mirror {name} {spec.submission}"
+        self._ended = threading.Event()
+        self._ending = Ending(Outcome.RESTART)
+        self._thread = InheritableThread(
+            target=self._run, args=(f"{name} task {spec.submission}", spec.to_json()), daemon=True
+        )
+        self._thread.start()
+
+    def wait(self, within: timedelta) -> Ending | None:
+        """STOPPED if the job succeeded; otherwise what Spark says of the failure."""
+        return self._ending if self._ended.wait(within.total_seconds()) else None
+
+    def kill(self) -> None:
+        """Cancel the job. Its worker gets no signal, and SIGKILL 2 to 4 s later."""
+        self._context.cancelJobsWithTag(self._tag)
+
+    def _run(self, description: str, spec_text: str) -> None:
+        try:
+            self._context.addJobTag(self._tag)
+            self._context.setJobDescription(description)
+            data = self._context.parallelize([None], 1)
+            data.mapPartitions(partial(run_in_worker, spec_text)).collect()
+            self._ending = Ending(Outcome.STOPPED)
+        except Exception as exc:  # noqa: BLE001 - top of a thread: it ends the submission
+            self._ending = Ending(Outcome.RESTART, describe_failure(exc))
+        finally:
+            self._ended.set()
+
+
+class SparkLauncher:
+    """Submits tasks to a running Spark application."""
+
+    def __init__(self, context: "SparkContext", *, name: str) -> None:
+        """
+        Args:
+            name: Of the flow; goes into tags and descriptions, so it has no comma.
+        """
+        self._context = context
+        self._name = name
+
+    def launch(self, spec: TaskSpec) -> Running:
+        """Submit one job."""
+        return SparkRunning(self._context, spec, name=self._name)
+
+
+class SparkRuntime:
+    """
+    One Spark application: the JVM, its context, and a thread that notices the JVM's death.
+
+    Invariant A: the driver does not outlive its JVM. Python would not notice, and a control
+    plane without tasks would go on writing heartbeats and checkpoints.
+    """
+
+    def __init__(self, context: "SparkContext", *, on_jvm_death: Callable[[], None]) -> None:
+        self.context = context
+        self._on_jvm_death = on_jvm_death
+        self._stopping = threading.Event()
+        self._parent_pid = os.getppid()
+        self._thread = threading.Thread(target=self._watch, name="jvm-watch", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def start(
+        cls,
+        settings: Mapping[str, str],
+        *,
+        app: str,
+        tasks_count: int,
+        on_jvm_death: Callable[[], None] | None = None,
+    ) -> Self:
+        """
+        Start Spark. Takes 3 to 8 s.
+
+        Args:
+            settings: The user's `spark.*`.
+            app: Shown in the UI of the cluster.
+            tasks_count: Jobs that shall run at once.
+            on_jvm_death: Default: end the process with ORPHAN (70).
+
+        Raises:
+            ConfigError: No Java, a setting that endless tasks do not survive, or too few slots.
+        """
+        completed = spark_settings(settings, tasks_count=tasks_count)
+        os.environ["JAVA_HOME"] = str(find_java_home())
+        from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - after JAVA_HOME is known
+
+        on_interrupt = signal.getsignal(signal.SIGINT)
+        conf = SparkConf().setAppName(app).setAll(list(completed.items()))
+        context = SparkContext(conf=conf)
+        context.pythonExec = completed["spark.pyspark.python"]  # it looks at PYSPARK_PYTHON only
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, on_interrupt)  # Spark's would cancel every job
+        return cls(context, on_jvm_death=on_jvm_death or _end_process)
+
+    def launcher(self, name: str) -> SparkLauncher:
+        """A launcher for the tasks of one flow."""
+        return SparkLauncher(self.context, name=name)
+
+    def stop(self) -> None:
+        """Stop the application. Stop the tasks and join their supervisors first."""
+        self._stopping.set()
+        self._thread.join()
+        self.context.stop()
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(JVM_POLL.total_seconds()):
+            if not self._jvm_lives():
+                self._on_jvm_death()
+                return
+
+    def _jvm_lives(self) -> bool:
+        process: Any = getattr(type(self.context)._gateway, "proc", None)  # noqa: SLF001 - the only handle there is
+        if process is None:  # spark-submit: the JVM started us
+            return os.getppid() == self._parent_pid
+        return bool(process.poll() is None)
+
+
+def describe_failure(exc: Exception) -> str:
+    """One line of what py4j tells in a hundred."""
+    java_exception = getattr(exc, "java_exception", None)
+    message = str(exc) if java_exception is None else str(java_exception.getMessage())
+    _, _, cause = message.rpartition("most recent failure: ")
+    first_line = cause.strip().split("\n", 1)[0]
+    return f"Spark job: {first_line}"
+
+
+def _end_process() -> None:
+    last_words("the Spark JVM is gone; the driver ends")
+    os._exit(ExitCode.ORPHAN)

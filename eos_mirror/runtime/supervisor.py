@@ -1,0 +1,275 @@
+"""
+One thread per task slot: submit, watch, and submit again when the task dies.
+
+STARTING --HELLO--> RUNNING --death--> BACKOFF --delay--> STARTING
+    any of them --stop()--> STOPPING --gone--> STOPPED
+    STARTING, RUNNING --FATAL--> FAILED;  --finished--> STOPPED
+    STOPPED, FAILED --start()--> STARTING
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+from eos_mirror.runtime.control import EventSink
+from eos_mirror.runtime.launcher import Launcher, Running
+from eos_mirror.runtime.leases import Command, Leases
+from eos_mirror.runtime.outcome import Ending, Outcome
+from eos_mirror.runtime.spec import TaskSpec
+
+FIRST_BACKOFF = timedelta(milliseconds=200)
+MAX_BACKOFF = timedelta(seconds=20)
+
+_POLL = timedelta(milliseconds=200)
+_KILL_REPEAT = timedelta(seconds=1)
+_KILL_WAIT = timedelta(seconds=10)
+
+MakeSpec = Callable[[int, str], TaskSpec]
+"""Spec of (slot, submission); called before every submission, so it may change."""
+
+
+class State(StrEnum):
+    """Of a task slot."""
+
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    BACKOFF = "BACKOFF"
+    STOPPING = "STOPPING"
+    STOPPED = "STOPPED"
+    FAILED = "FAILED"
+
+
+MOVES: Mapping[State, frozenset[State]] = {
+    State.STARTING: frozenset(
+        {State.RUNNING, State.BACKOFF, State.STOPPING, State.STOPPED, State.FAILED}
+    ),
+    State.RUNNING: frozenset({State.BACKOFF, State.STOPPING, State.STOPPED, State.FAILED}),
+    State.BACKOFF: frozenset({State.STARTING, State.STOPPED}),
+    State.STOPPING: frozenset({State.STOPPED}),
+    State.STOPPED: frozenset({State.STARTING}),
+    State.FAILED: frozenset({State.STARTING}),
+}
+"""Every legal move."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """
+    How long a supervisor waits for what.
+
+    Attributes:
+        start: From the submission to HELLO. After it the submission is killed and repeated:
+            no free slot, or the control server cannot be reached from the worker.
+        shutdown: From STOP to the end of the task; after it the task is killed.
+        healthy: A task that ran this long starts again without delay when it dies.
+    """
+
+    start: timedelta = timedelta(seconds=60)
+    shutdown: timedelta = timedelta(seconds=30)
+    healthy: timedelta = timedelta(seconds=30)
+
+
+DEFAULT_PATIENCE = Patience()
+
+
+def backoff(failures_count: int) -> timedelta:
+    """Delay before the restart that follows this many failures in a row; none after the first."""
+    if failures_count <= 1:
+        return timedelta(0)
+    doublings = min(failures_count - 2, 16)
+    return min(FIRST_BACKOFF * (1 << doublings), MAX_BACKOFF)
+
+
+class Supervisor:
+    """
+    Keeps one slot running.
+
+    Invariants:
+        A. A slot has at most one submission that can get a lease.
+        B. State moves only along MOVES.
+        C. The thread that launches a task outlives it (PDEATHSIG means the thread).
+    """
+
+    def __init__(
+        self,
+        slot: int,
+        launcher: Launcher,
+        *,
+        leases: Leases,
+        make_spec: MakeSpec,
+        on_event: EventSink,
+        patience: Patience = DEFAULT_PATIENCE,
+    ) -> None:
+        self.slot = slot
+        self._launcher = launcher
+        self._leases = leases
+        self._make_spec = make_spec
+        self._on_event = on_event
+        self._patience = patience
+        self._state = State.STOPPED
+        self._reason = ""
+        self._submissions_count = 0
+        self._restarts_count = 0
+        self._failures_count = 0
+        self._running_since_s: float | None = None
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def state(self) -> State:
+        """Now."""
+        return self._state
+
+    def start(self) -> None:
+        """Submit the task and look after it; also after STOPPED or FAILED."""
+        self._stopping.clear()
+        self._failures_count = 0
+        self._thread = threading.Thread(
+            target=self._run, name=f"supervisor-{self.slot}", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the task to finish. Returns at once; `join` waits."""
+        self._stopping.set()
+        self._leases.command(self.slot, Command.STOP)
+
+    def restart(self) -> None:
+        """Replace the process: in-band if the task lives, by `start` if it rests."""
+        if self._thread is None or not self._thread.is_alive():
+            self.start()
+        elif not self._stopping.is_set():
+            self._leases.command(self.slot, Command.RESTART)
+
+    def join(self) -> None:
+        """Wait for the end; no longer than the shutdown patience and a kill take."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def status(self) -> dict[str, Any]:
+        """JSON-able: state, reason, process, and what the task itself reported."""
+        lease = self._leases.view(self.slot)
+        holder = lease.holder if lease else None
+        return {
+            "task": self.slot,
+            "state": self._state.value,
+            "reason": self._reason,
+            "submission": lease.submission if lease else None,
+            "restarts": self._restarts_count,
+            "pid": holder.pid if holder else None,
+            "host": holder.host if holder else None,
+            "loop_age_s": lease.beat.loop_age_s if lease else None,
+            "events_dropped": lease.beat.events_dropped if lease else 0,
+            "status": dict(lease.beat.status) if lease else {},
+        }
+
+    def _run(self) -> None:
+        try:
+            final = self._keep_running()
+        except Exception as exc:  # noqa: BLE001 - top of a thread: shown as the state of the slot
+            final = Ending(Outcome.FATAL, f"supervisor: {type(exc).__name__}: {exc}")
+        failed = final.outcome is Outcome.FATAL and not self._stopping.is_set()
+        self._move(State.FAILED if failed else State.STOPPED, final.reason)
+        self._tell("task.failed" if failed else "task.stopped", reason=final.reason)
+
+    def _keep_running(self) -> Ending:
+        while True:
+            ending = self._submit()
+            if self._stopping.is_set() or ending.outcome is not Outcome.RESTART:
+                return ending
+            delay = self._count(ending)
+            self._move(State.BACKOFF, ending.reason)
+            self._tell("task.restarting", reason=ending.reason, delay_s=delay.total_seconds())
+            if self._stopping.wait(delay.total_seconds()):
+                return Ending(Outcome.STOPPED)
+
+    def _count(self, ending: Ending) -> timedelta:
+        """Note a death; how long to wait before the next submission."""
+        self._restarts_count += 1
+        lived_s = time.monotonic() - (self._running_since_s or time.monotonic())
+        if lived_s > self._patience.healthy.total_seconds():
+            self._failures_count = 0
+        if ending.reason:
+            self._failures_count += 1
+        return backoff(self._failures_count) if ending.reason else timedelta(0)
+
+    def _submit(self) -> Ending:
+        """One submission, from launch to end."""
+        submission = f"{self.slot}.{self._submissions_count}"
+        self._submissions_count += 1
+        self._running_since_s = None
+        self._move(State.STARTING, self._reason)
+        self._leases.expect(self.slot, submission)
+        try:
+            running = self._launcher.launch(self._make_spec(self.slot, submission))
+        except OSError as exc:
+            return Ending(Outcome.RESTART, f"cannot launch: {exc}")
+        return self._attend(running)
+
+    def _attend(self, running: Running) -> Ending:
+        launched_s = time.monotonic()
+        while (ended := running.wait(_POLL)) is None:
+            if self._stopping.is_set():
+                return self._end(running)
+            fault = self._fault(launched_s)
+            if fault is not None:
+                self._kill(running)
+                return Ending(Outcome.RESTART, fault)
+        return self._said() or ended
+
+    def _fault(self, launched_s: float) -> str | None:
+        """Why the submission has to be killed."""
+        lease = self._leases.view(self.slot)
+        if lease is not None and lease.holder is not None:
+            if self._state is State.STARTING:
+                self._running_since_s = time.monotonic()
+                self._move(State.RUNNING, "")
+                self._tell("task.started", pid=lease.holder.pid, host=lease.holder.host)
+            return self._leases.expired(self.slot)
+        if time.monotonic() - launched_s > self._patience.start.total_seconds():
+            return (
+                f"no HELLO within {self._patience.start.total_seconds():g} s: no free slot for "
+                "the task, or its worker cannot reach the control server"
+            )
+        return None
+
+    def _end(self, running: Running) -> Ending:
+        """Wait for a task that was told to stop; kill it when patience ends."""
+        self._move(State.STOPPING, "")
+        self._leases.command(self.slot, Command.STOP)
+        lease = self._leases.view(self.slot)
+        if lease is None or lease.holder is None:
+            self._kill(running)
+            return Ending(Outcome.STOPPED)
+        ended = running.wait(self._patience.shutdown)
+        if ended is None:
+            self._kill(running)
+            patience_s = self._patience.shutdown.total_seconds()
+            return Ending(Outcome.STOPPED, f"killed: it did not stop within {patience_s:g} s")
+        return self._said() or ended
+
+    def _kill(self, running: Running) -> None:
+        deadline_s = time.monotonic() + _KILL_WAIT.total_seconds()
+        running.kill()
+        while running.wait(_KILL_REPEAT) is None and time.monotonic() < deadline_s:
+            running.kill()
+
+    def _said(self) -> Ending | None:
+        """The BYE of the submission."""
+        lease = self._leases.view(self.slot)
+        return lease.ending if lease else None
+
+    def _move(self, to: State, reason: str) -> None:
+        if to not in MOVES[self._state]:
+            raise RuntimeError(f"task {self.slot}: no move from {self._state} to {to}")
+        self._state = to
+        self._reason = reason
+
+    def _tell(self, name: str, **fields: Any) -> None:
+        lease = self._leases.view(self.slot)
+        submission = lease.submission if lease else None
+        self._on_event(name, {"task": self.slot, "submission": submission, **fields})

@@ -1,0 +1,90 @@
+"""The chores of the driver."""
+
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from eos_mirror.runtime.scheduler import Scheduler
+from tests.runtime.toolbox import eventually
+
+SOON = timedelta(milliseconds=5)
+LONG = timedelta(seconds=5)
+
+
+class Errors:
+    """What chores raised."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str]] = []
+
+    def __call__(self, name: str, exc: Exception) -> None:
+        self.seen.append((name, str(exc)))
+
+
+@pytest.fixture
+def errors() -> Errors:
+    """None yet."""
+    return Errors()
+
+
+@pytest.fixture
+def scheduler(errors: Errors) -> Iterator[Scheduler]:
+    """Not yet started; stopped at the end."""
+    made = Scheduler(on_error=errors)
+    yield made
+    made.stop(LONG)
+
+
+def test_a_chore_runs_again_and_again(scheduler: Scheduler) -> None:
+    """The first run is at once, the next ones follow."""
+    runs: list[int] = []
+    scheduler.add("topics", SOON, lambda: runs.append(1))
+
+    scheduler.start()
+
+    eventually(lambda: len(runs) >= 3)
+
+
+def test_a_chore_that_raises_is_reported_and_goes_on(scheduler: Scheduler, errors: Errors) -> None:
+    """A failure ends neither the chore nor its neighbours."""
+    runs: list[int] = []
+
+    def fail() -> None:
+        raise ValueError("no answer")
+
+    scheduler.add("acls", SOON, fail)
+    scheduler.add("topics", SOON, lambda: runs.append(1))
+
+    scheduler.start()
+
+    eventually(lambda: len(errors.seen) >= 2 and len(runs) >= 2)
+    assert errors.seen[0] == ("acls", "no answer")
+
+
+def test_stop_waits_for_the_running_chore(scheduler: Scheduler) -> None:
+    """After stop nothing runs any more; a chore that hangs is told by False."""
+    entered, leave = threading.Event(), threading.Event()
+
+    def linger() -> None:
+        entered.set()
+        leave.wait(LONG.total_seconds())
+
+    scheduler.add("linger", SOON, linger)
+    scheduler.start()
+    assert entered.wait(LONG.total_seconds())
+
+    assert not scheduler.stop(timedelta(milliseconds=20))
+    leave.set()
+    assert scheduler.stop(LONG)
+
+
+def test_stop_does_not_wait_for_a_chore_that_is_not_due(scheduler: Scheduler) -> None:
+    """A chore of once an hour does not hold up the end."""
+    runs: list[int] = []
+    scheduler.add("topics", timedelta(hours=1), lambda: runs.append(1))
+    scheduler.start()
+    eventually(lambda: runs)
+
+    assert scheduler.stop(LONG)

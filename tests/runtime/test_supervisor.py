@@ -1,0 +1,147 @@
+"""The supervisor's decisions, with a launcher that the test plays."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+
+from eos_mirror.runtime.leases import Applicant
+from eos_mirror.runtime.outcome import Ending, ExitCode, Outcome, ending_of
+from eos_mirror.runtime.spec import TaskSpec, spec_from_json
+from eos_mirror.runtime.supervisor import MOVES, Patience, State, backoff
+from tests.runtime.toolbox import Stage, eventually, reaches
+
+
+class Puppet:
+    """A launcher and everything it launched; nothing runs unless the test says so."""
+
+    def __init__(self) -> None:
+        self.submissions: list[str] = []
+        self.killed_count = 0
+        self._ended = threading.Event()
+        self.fault: Exception | None = None
+
+    def launch(self, spec: TaskSpec) -> "Puppet":
+        """Note the submission."""
+        self.submissions.append(spec.submission)
+        if self.fault is not None:
+            raise self.fault
+        self._ended.clear()
+        return self
+
+    def wait(self, within: timedelta) -> Ending | None:
+        """Ended only by a kill."""
+        ended = self._ended.wait(within.total_seconds())
+        return Ending(Outcome.RESTART, "killed by signal 9") if ended else None
+
+    def kill(self) -> None:
+        """The first attempt is lost, as a cancel can be that comes before its job."""
+        self.killed_count += 1
+        if self.killed_count > 1:
+            self._ended.set()
+
+
+@pytest.fixture
+def puppet() -> Puppet:
+    """Nothing launched yet."""
+    return Puppet()
+
+
+def test_a_submission_without_hello_is_killed_and_repeated(stage: Stage, puppet: Puppet) -> None:
+    """A task that waits for a slot is not waited for in silence; a lost kill is repeated."""
+    stage.herd("idle", launcher=puppet, patience=Patience(start=timedelta(milliseconds=300)))
+
+    told = eventually(lambda: stage.heard("task.restarting"))
+
+    assert told[0]["reason"].startswith("no HELLO within 0.3 s: no free slot")
+    assert puppet.killed_count == 2
+    eventually(lambda: puppet.submissions[:2] == ["0.0", "0.1"])
+
+
+def test_a_launch_that_fails_is_repeated(stage: Stage, puppet: Puppet) -> None:
+    """No process could be started: the slot tries again and says why."""
+    puppet.fault = OSError("no more processes")
+    stage.herd("idle", launcher=puppet)
+
+    told = eventually(lambda: stage.heard("task.restarting")[1:])
+
+    assert told[0]["reason"] == "cannot launch: no more processes"
+
+
+def test_a_submission_that_waits_is_stopped_at_once(stage: Stage, puppet: Puppet) -> None:
+    """Nobody waits for the graceful end of a task that never began."""
+    herd = stage.herd("idle", launcher=puppet)
+    eventually(lambda: puppet.submissions)
+
+    herd.stop_all()
+
+    assert reaches(herd, "STOPPED")["reason"] == ""
+    assert puppet.killed_count >= 1
+
+
+def test_a_bye_knows_more_than_the_launcher(stage: Stage, puppet: Puppet) -> None:
+    """What the task said of its end goes before what its process looked like."""
+    herd = stage.herd("idle", launcher=puppet)
+    eventually(lambda: puppet.submissions)
+    task = Applicant(slot=0, submission="0.0", process="p", pid=1, host="h")
+    stage.leases.admit(task)
+
+    stage.leases.close(task, Ending(Outcome.FATAL, "NotAuthorized: Write"), {})
+    puppet.kill()
+    puppet.kill()
+
+    assert reaches(herd, "FAILED")["reason"] == "NotAuthorized: Write"
+
+
+def test_a_fault_of_the_supervisor_is_shown(stage: Stage, puppet: Puppet) -> None:
+    """A bug in the driver ends the slot as FAILED with its text, not as a silent thread."""
+    puppet.fault = ValueError("no such entry")
+    herd = stage.herd("idle", launcher=puppet)
+
+    assert reaches(herd, "FAILED")["reason"] == "supervisor: ValueError: no such entry"
+
+
+def test_backoff_starts_at_nothing_and_ends_at_twenty_seconds() -> None:
+    """The first restart is immediate, then 0.2 s doubling up to 20 s."""
+    delays = [backoff(failures).total_seconds() for failures in (0, 1, 2, 3, 4, 8, 9, 1000)]
+
+    assert delays == [0, 0, 0.2, 0.4, 0.8, 12.8, 20, 20]
+
+
+def test_every_state_can_be_left() -> None:
+    """The table of moves has a row for every state, and no dead end."""
+    assert set(MOVES) == set(State)
+    assert all(MOVES.values())
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "ending"),
+    [
+        (0, Ending(Outcome.STOPPED)),
+        (-9, Ending(Outcome.RESTART, "killed by signal 9")),
+        (1, Ending(Outcome.RESTART, "exit code 1 (unexpected)")),
+        (ExitCode.WATCHDOG, Ending(Outcome.RESTART, "exit code 71 (WATCHDOG)")),
+        (ExitCode.FATAL, Ending(Outcome.FATAL, "exit code 78 (FATAL)")),
+    ],
+)
+def test_an_exit_code_says_what_to_do(exit_code: int, ending: Ending) -> None:
+    """A process that could not say BYE is judged by its code."""
+    assert ending_of(exit_code) == ending
+
+
+def test_a_spec_survives_the_way_to_the_child(stage: Stage) -> None:
+    """JSON there and back changes nothing."""
+    spec = stage.spec("idle")
+
+    assert spec_from_json(spec.to_json()) == spec
+
+
+def test_a_spec_hides_its_secrets(stage: Stage) -> None:
+    """Neither the text of a spec nor the error about a broken one shows key or configuration."""
+    spec = stage.spec("idle")
+    assert "hunter2" not in repr(spec)
+    assert stage.server.key not in repr(spec)
+
+    with pytest.raises(ValueError, match=r"^not a task spec$") as failed:
+        spec_from_json('{"password": "hunter2"')
+    assert failed.value.__suppress_context__

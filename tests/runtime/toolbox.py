@@ -1,0 +1,130 @@
+"""What the runtime tests share: a stage with a control server and a herd, and waiting."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+from eos_mirror.runtime.control import ControlServer
+from eos_mirror.runtime.herd import Herd
+from eos_mirror.runtime.launcher import Launcher
+from eos_mirror.runtime.leases import Leases
+from eos_mirror.runtime.local import LocalLauncher
+from eos_mirror.runtime.spec import TaskSpec
+from eos_mirror.runtime.supervisor import Patience
+
+T = TypeVar("T")
+
+QUICK = Patience(
+    start=timedelta(seconds=20), shutdown=timedelta(seconds=5), healthy=timedelta(seconds=30)
+)
+
+
+def eventually(probe: Callable[[], T], *, within_s: float = 10.0) -> T:
+    """The first true answer of the probe; fails after the deadline."""
+    deadline_s = time.monotonic() + within_s
+    while not (answer := probe()):
+        assert time.monotonic() < deadline_s, f"not within {within_s} s"
+        time.sleep(0.01)
+    return answer
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; a zombie does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+@dataclass
+class Stage:
+    """A control server, the events it heard, and the means to make herds."""
+
+    ttl: timedelta = timedelta(seconds=30)
+    events: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.leases = Leases(ttl=self.ttl)
+        self.server = ControlServer(self.leases, on_event=self.on_event)
+        self.server.start()
+        self.herds: list[Herd] = []
+
+    def on_event(self, name: str, fields: Mapping[str, Any]) -> None:
+        """Keep an event."""
+        self.events.append((name, fields))
+
+    def heard(self, name: str) -> list[Mapping[str, Any]]:
+        """Fields of every event of that name."""
+        return [fields for heard, fields in list(self.events) if heard == name]
+
+    def spec(self, entry: str, *, slot: int = 0, submission: str = "0.0") -> TaskSpec:
+        """A spec for a toy entry."""
+        return TaskSpec(
+            slot=slot,
+            submission=submission,
+            control_host=self.server.host,
+            control_port=self.server.port,
+            key=self.server.key,
+            entry=f"tests.runtime.entries:{entry}",
+            config={"password": "hunter2"},
+        )
+
+    def herd(
+        self,
+        *entries: str,
+        launcher: Launcher | None = None,
+        patience: Patience = QUICK,
+    ) -> Herd:
+        """A started herd with one slot per entry."""
+        herd = Herd(
+            len(entries),
+            launcher or LocalLauncher(),
+            server=self.server,
+            make_spec=lambda slot, submission: self.spec(
+                entries[slot], slot=slot, submission=submission
+            ),
+            on_event=self.on_event,
+            patience=patience,
+        )
+        herd.start()
+        self.herds.append(herd)
+        return herd
+
+    def close(self) -> None:
+        """Stop what was started."""
+        for herd in self.herds:
+            herd.stop_all()
+        self.server.stop()
+
+
+def running_pid(herd: Herd, slot: int = 0, *, other_than: int = 0, within_s: float = 10.0) -> int:
+    """The pid of the slot once it runs and its loop turns."""
+
+    def probe() -> int:
+        status = herd.statuses()[slot]
+        if status["state"] != "RUNNING" or status["pid"] == other_than or not status["status"]:
+            return 0
+        return int(status["pid"])
+
+    return eventually(probe, within_s=within_s)
+
+
+def started_pid(herd: Herd, slot: int = 0) -> int:
+    """The pid of the slot once it has said HELLO."""
+    return eventually(lambda: int(herd.statuses()[slot]["pid"] or 0))
+
+
+def reaches(herd: Herd, state: str, slot: int = 0, *, within_s: float = 10.0) -> dict[str, Any]:
+    """The status of the slot once it is in that state."""
+    eventually(lambda: herd.statuses()[slot]["state"] == state, within_s=within_s)
+    return herd.statuses()[slot]
+
+
+def kill_hard(pid: int) -> None:
+    """SIGKILL."""
+    os.kill(pid, 9)
