@@ -1,0 +1,84 @@
+"""`eos-mirror run FILE`: the dedicated mode."""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+from eos_mirror.control.driver import Driver, Report
+from eos_mirror.settings.load import load_settings
+from eos_mirror.telemetry import EventLog
+
+UNSAFE_FENCING = "EOS_MIRROR_UNSAFE_FENCING"
+PAUSE_AT = "EOS_MIRROR_PAUSE_AT"
+
+
+def register(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = subparsers.add_parser("run", help="mirror every enabled flow of an mm2.properties")
+    parser.add_argument("file", metavar="FILE", help="an mm2.properties")
+    parser.add_argument(
+        "--clusters", nargs="+", metavar="ALIAS", help="only flows into these clusters"
+    )
+    parser.add_argument(
+        "--once", action="store_true", help="end when what was there at the start is mirrored"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="check and print the plan; write nothing"
+    )
+    parser.add_argument("--verbose", action="store_true", help="log details, too")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code; errors are printed by `main`."""
+    settings = load_settings(args.file, clusters=args.clusters)
+    stop = threading.Event()
+    log = EventLog(verbose=args.verbose)
+    driver = Driver(settings, on_event=log, stop=stop, hidden=_hidden())
+    if args.check:
+        return _check(driver)
+
+    def on_signal(number: int, _: object) -> None:
+        if not stop.is_set():
+            stop.set()
+            log("stopping", {"signal": signal.Signals(number).name})
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, on_signal)
+    report = driver.run(once=args.once)
+    _explain(report)
+    return 0 if report.is_good else 1
+
+
+def _check(driver: Driver) -> int:
+    for plan in driver.check():
+        sys.stdout.write(
+            json.dumps(
+                {
+                    "flow": str(plan.flow),
+                    "topics": {r.source_topic: r.remote_topic for r in plan.routes},
+                    "partitions": sum(route.partitions for route in plan.routes),
+                    "create": [route.remote_topic for route in plan.to_create],
+                    "grow": [small.remote_topic for small in plan.too_small],
+                }
+            )
+            + "\n"
+        )
+    return 0
+
+
+def _explain(report: Report) -> None:
+    for flow, partitions in report.stopped.items():
+        for partition, reason in partitions.items():
+            sys.stderr.write(f"eos-mirror: {flow} {partition} stopped: {reason}\n")
+    for reason in report.failed:
+        sys.stderr.write(f"eos-mirror: {reason}\n")
+
+
+def _hidden() -> dict[str, str]:
+    """Switches that only tests set: they break or hold the engine on purpose."""
+    names = {UNSAFE_FENCING: "fencing", PAUSE_AT: "pause_at"}
+    return {key: os.environ[name] for name, key in names.items() if name in os.environ}

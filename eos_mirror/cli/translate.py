@@ -1,0 +1,68 @@
+"""`eos-mirror translate FILE A->B TOPIC PARTITION OFFSET`: exact offset translation."""
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from eos_mirror.core.offset_map import Untranslatable
+from eos_mirror.core.policy import replication_policy
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import ConfigError
+from eos_mirror.operate.translate import MapReader
+from eos_mirror.settings import clients
+from eos_mirror.settings.load import load_settings
+from eos_mirror.settings.model import FlowSettings
+
+UNKNOWN = 1
+
+
+def register(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = subparsers.add_parser(
+        "translate", help="where an offset of the source is on the target, or back"
+    )
+    parser.add_argument("file", metavar="FILE", help="an mm2.properties")
+    parser.add_argument("flow", metavar="A->B")
+    parser.add_argument("topic", metavar="TOPIC", help="name on the source")
+    parser.add_argument("partition", metavar="PARTITION", type=int)
+    parser.add_argument("offset", metavar="OFFSET", type=int)
+    parser.add_argument(
+        "--reverse", action="store_true", help="OFFSET is of the target; answer for the source"
+    )
+    parser.add_argument("--json", action="store_true", help="print an object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 0 with an exact answer, 1 when there is none."""
+    settings = load_settings(args.file)
+    flow = _flow(settings.flows, args.flow)
+    policy = replication_policy(
+        flow.replication_policy.value,
+        separator=flow.replication_policy_separator,
+        internal_separator_enabled=flow.internal_topic_separator_enabled,
+        source_alias=flow.flow.source,
+    )
+    remote = TopicPartition(
+        policy.format_remote_topic(flow.flow.source, args.topic), args.partition
+    )
+    offsets = MapReader(flow=flow.flow, client_config=clients.target_admin(flow)).load(remote)
+    answer = offsets.reverse(args.offset) if args.reverse else offsets.translate(args.offset)
+    known = not isinstance(answer, Untranslatable)
+    shown = answer.name if isinstance(answer, Untranslatable) else answer
+    if args.json:
+        fields = {"flow": args.flow, "remote": str(remote), "offset": args.offset}
+        sys.stdout.write(
+            json.dumps({**fields, "reverse": args.reverse, "translated": shown}) + "\n"
+        )
+    else:
+        sys.stdout.write(f"{shown}\n")
+    return 0 if known else UNKNOWN
+
+
+def _flow(flows: tuple[FlowSettings, ...], name: str) -> FlowSettings:
+    for flow in flows:
+        if str(flow.flow) == name:
+            return flow
+    names = ", ".join(str(flow.flow) for flow in flows)
+    raise ConfigError(f"no enabled flow {name}; there are: {names}")

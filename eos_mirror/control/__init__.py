@@ -1,0 +1,1 @@
+"""Composition: what the driver builds, and what a task is built from."""

@@ -1,0 +1,275 @@
+"""
+The driver: every flow of a file, from check to stop.
+
+settings -> check (nothing written) -> prepare (topics) -> tasks -> chores, until a signal, or with
+`once` until everything that was there at the start has been mirrored.
+"""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from opentelemetry.sdk.metrics import MeterProvider
+
+from eos_mirror.control.flow import FlowRunner
+from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
+from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable
+from eos_mirror.runtime.control import EventSink
+from eos_mirror.runtime.launcher import Launcher
+from eos_mirror.runtime.local import LocalLauncher
+from eos_mirror.runtime.scheduler import Scheduler
+from eos_mirror.runtime.spark import SparkRuntime
+from eos_mirror.runtime.supervisor import Patience
+from eos_mirror.settings.model import Settings
+from eos_mirror.settings.values import Runtime
+from eos_mirror.telemetry import COUNTERS, Totals, register_metrics
+
+POLL_S = 0.05
+CAUGHT_UP_POLL_S = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """
+    How a run ended.
+
+    Attributes:
+        totals: Counters by flow.
+        stopped: Partitions that could not go on, with the reason, by flow.
+        failed: Tasks that ended for good, with the reason.
+        ready_s: Seconds from the start to `ready`; None if it never was.
+    """
+
+    totals: Mapping[str, Mapping[str, int]]
+    stopped: Mapping[str, Mapping[str, str]]
+    failed: Sequence[str]
+    ready_s: float | None
+
+    @property
+    def is_good(self) -> bool:
+        """Everything that should be mirrored was."""
+        return not self.failed and not any(self.stopped.values())
+
+
+class Driver:
+    """Runs the flows of one file. One thread calls `run`; any may set `stop`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        on_event: EventSink,
+        stop: threading.Event,
+        hidden: Mapping[str, Any] | None = None,
+    ) -> None:
+        """
+        Args:
+            on_event: Takes log events.
+            stop: Set it to stop gracefully.
+            hidden: Additions to task configurations that only tests and the demo make.
+        """
+        self._settings = settings
+        self._on_event = on_event
+        self._stop = stop
+        self.flows = [FlowRunner(flow, on_event=on_event, hidden=hidden) for flow in settings.flows]
+        self._totals = {str(runner.flow): Totals() for runner in self.flows}
+        self._summed: dict[str, dict[str, int]] = {}
+        self._started_at = time.monotonic()
+        self._ready_s: float | None = None
+
+    def check(self) -> list[FlowPlan]:
+        """
+        Check every flow; write nothing.
+
+        Raises:
+            ConfigError, UnsafeError: What stands in the way.
+        """
+        plans = []
+        for runner in self.flows:
+            try:
+                plans.append(runner.check())
+            except SourceUnavailable as exc:
+                raise ConfigError(self._unreachable(runner.flow.source, exc)) from exc
+            except TargetUnavailable as exc:
+                raise ConfigError(self._unreachable(runner.flow.target, exc)) from exc
+        conflicts = cross_flow_conflicts(plans)
+        if conflicts:
+            raise ConfigError(*conflicts)
+        return plans
+
+    def _unreachable(self, alias: str, exc: Exception) -> str:
+        key = f"{alias}.bootstrap.servers"
+        where = self._settings.origins.get(key, str(self._settings.path))
+        servers = next(
+            ",".join(c.bootstrap_servers) for c in self._settings.clusters if c.alias == alias
+        )
+        return (
+            f"{where}: cluster {alias} does not answer at {key}={servers}. Start it, or correct "
+            f"the address and its security settings. ({exc})"
+        )
+
+    def run(self, *, once: bool) -> Report:
+        """
+        Check, prepare, mirror.
+
+        Args:
+            once: End when every partition reached the end it had at the start.
+
+        Raises:
+            ConfigError, UnsafeError: Before anything was written.
+        """
+        for text in self._settings.notes:
+            self._on_event("config.note", {"text": text})
+        self.check()
+        for runner in self.flows:
+            runner.prepare()
+        ends = {runner: runner.source_ends() for runner in self.flows} if once else {}
+        with ExitStack() as cleanup:
+            self._start_tasks(cleanup)
+            self._start_chores(cleanup)
+            self._wait_until(self._is_ready, POLL_S)
+            for runner, wanted in ends.items():
+                self._wait_until(partial(runner.reached, wanted), CAUGHT_UP_POLL_S)
+                if not self._ended:
+                    self._on_event("flow.caught_up", {"flow": str(runner.flow)})
+            if not once:
+                self._wait_until(lambda: False, POLL_S)
+            failed = self._failures()
+        self._sum_up()
+        self._on_event("stopped", {"flows": [str(runner.flow) for runner in self.flows]})
+        return Report(
+            totals=dict(self._summed),
+            stopped={str(runner.flow): dict(runner.stopped) for runner in self.flows},
+            failed=failed,
+            ready_s=self._ready_s,
+        )
+
+    # ------------------------------------------------------------------ tasks
+
+    def _start_tasks(self, cleanup: ExitStack) -> None:
+        tasks_count = sum(runner.tasks_count for runner in self.flows)
+        launchers, bind, advertise = self._launchers(tasks_count, cleanup)
+        patience = Patience(shutdown=self._settings.shutdown_timeout)
+        for runner in self.flows:
+            cleanup.callback(runner.stop)
+            runner.start(
+                launchers(str(runner.flow)), patience=patience, bind=bind, advertise=advertise
+            )
+
+    def _launchers(
+        self, tasks_count: int, cleanup: ExitStack
+    ) -> tuple[Callable[[str], Launcher], str, str]:
+        """A launcher by flow name, and where the control server listens for its tasks."""
+        if self._settings.runtime is Runtime.LOCAL:
+            return lambda _: LocalLauncher(), "127.0.0.1", ""
+        spark = SparkRuntime.start(self._settings.spark, app="eos-mirror", tasks_count=tasks_count)
+        cleanup.callback(spark.stop)
+        if self._settings.spark.get("spark.master", "local").startswith("local"):
+            return spark.launcher, "127.0.0.1", ""
+        host = self._settings.spark.get("spark.driver.host", socket.getfqdn())
+        return spark.launcher, "0.0.0.0", host  # noqa: S104 - executors call; lines are signed
+
+    def _failures(self) -> list[str]:
+        return [
+            f"{runner.flow} task {slot}: {status['reason']}"
+            for runner in self.flows
+            for slot, status in runner.statuses().items()
+            if status["state"] == "FAILED"
+        ]
+
+    @property
+    def _ended(self) -> bool:
+        """A signal came, or no task is left that could do anything."""
+        return self._stop.is_set() or bool(self._failures())
+
+    def _wait_until(self, condition: Callable[[], bool], every_s: float) -> None:
+        while not self._ended and not condition():
+            self._stop.wait(every_s)
+
+    def _is_ready(self) -> bool:
+        for runner in self.flows:
+            statuses = [status["status"] for status in runner.statuses().values()]
+            owned = sum(int(status.get("owned", 0)) for status in statuses)
+            if owned + len(runner.stopped) < len(runner.partitions) or not all(statuses):
+                return False
+        self._ready_s = time.monotonic() - self._started_at
+        self._on_event("ready", {"after_s": round(self._ready_s, 3), "flows": self._describe()})
+        return True
+
+    def _describe(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "flow": str(runner.flow),
+                "topics": len(runner.routes),
+                "partitions": len(runner.partitions),
+                "tasks": runner.tasks_count,
+            }
+            for runner in self.flows
+        ]
+
+    # ------------------------------------------------------------------ chores
+
+    def _start_chores(self, cleanup: ExitStack) -> None:
+        chores = Scheduler(
+            on_error=lambda name, exc: self._on_event(
+                "chore.failed", {"chore": name, "reason": f"{type(exc).__name__}: {exc}"}
+            )
+        )
+        for runner in self.flows:
+            if runner.settings.refresh_topics:
+                chores.add(
+                    f"topics of {runner.flow}",
+                    runner.settings.refresh_topics_interval,
+                    runner.follow_topics,
+                )
+        chores.add("summary", self._settings.summary_interval, self._summarise)
+        register_metrics(MeterProvider(), self._read_metrics)
+        chores.start()
+        cleanup.callback(chores.stop, timedelta(seconds=5))
+
+    def _summarise(self) -> None:
+        before = {flow: dict(totals) for flow, totals in self._summed.items()}
+        self._sum_up()
+        for runner in self.flows:
+            flow = str(runner.flow)
+            totals, earlier = self._summed[flow], before.get(flow, {})
+            statuses = [status["status"] for status in runner.statuses().values()]
+            self._on_event(
+                "flow.summary",
+                {
+                    "flow": flow,
+                    **{name: totals[name] - earlier.get(name, 0) for name in COUNTERS},
+                    "owned": sum(int(status.get("owned", 0)) for status in statuses),
+                    "stopped": len(runner.stopped),
+                },
+            )
+
+    def _sum_up(self) -> None:
+        for runner in self.flows:
+            totals = self._totals[str(runner.flow)]
+            sums = dict.fromkeys(COUNTERS, 0)
+            for slot, status in runner.statuses().items():
+                for name, value in totals.add(slot, status["submission"], status["status"]).items():
+                    sums[name] += value
+            self._summed[str(runner.flow)] = sums
+
+    def _read_metrics(self) -> list[tuple[dict[str, str], dict[str, Any]]]:
+        return [
+            (
+                {"source": runner.flow.source, "target": runner.flow.target, "task": str(slot)},
+                {
+                    **status["status"],
+                    **self._totals[str(runner.flow)].add(
+                        slot, status["submission"], status["status"]
+                    ),
+                },
+            )
+            for runner in self.flows
+            for slot, status in runner.statuses().items()
+        ]

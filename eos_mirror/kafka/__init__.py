@@ -1,0 +1,1 @@
+"""The confluent-kafka edge: the only code that touches the client library."""

@@ -1,0 +1,87 @@
+"""Finding out what a principal may do, without writing anything."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicCollection,
+)
+from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import AclOperation, AdminClient
+
+from eos_mirror.errors import NotAuthorized
+from eos_mirror.kafka.errors import translated
+from eos_mirror.kafka.metadata import ANSWER, PATIENCE
+
+NO_SUCH_TOPIC = "eos-mirror.access-probe"
+MIRROR_FROM = (AclOperation.READ,)
+MIRROR_TO = (AclOperation.READ, AclOperation.WRITE)
+"""READ, because a shadow offset is an offset commit on the remote topic."""
+
+
+def missing_topic_rights(
+    admin: AdminClient, wanted: Mapping[str, Sequence[AclOperation]]
+) -> list[str]:
+    """
+    Rights that are missing on topics that exist, as `WRITE on topic orders`.
+
+    Args:
+        wanted: Operations by topic. A topic that is missing, or that may not be described, counts
+            as lacking all of them.
+    """
+    if not wanted:
+        return []
+    missing: list[str] = []
+    answers = admin.describe_topics(
+        TopicCollection(list(wanted)),
+        include_authorized_operations=True,
+        request_timeout=ANSWER.total_seconds(),
+    )
+    for name, answer in answers.items():
+        try:
+            allowed = set(answer.result(ANSWER.total_seconds() + 1).authorized_operations or ())
+        except KafkaException as exc:
+            if exc.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                raise
+            allowed = set()
+        missing += [f"{op.name} on topic {name}" for op in wanted[name] if op not in allowed]
+    return missing
+
+
+def may_commit_in_group(admin: AdminClient, group: str) -> bool:
+    """
+    True if READ on the group is allowed.
+
+    Asked by committing an offset for a topic that does not exist: brokers check the group first
+    and refuse the topic after, so nothing is written either way.
+    """
+    probe = ConsumerGroupTopicPartitions(group, [ClientPartition(NO_SUCH_TOPIC, 0, 0)])
+    answer = admin.alter_consumer_group_offsets([probe], request_timeout=ANSWER.total_seconds())
+    codes: set[int] = set()
+    try:
+        result = answer[group].result(ANSWER.total_seconds() + 1)
+        codes = {p.error.code() for p in result.topic_partitions or [] if p.error is not None}
+    except KafkaException as exc:
+        codes = {exc.args[0].code()}
+    return KafkaError.GROUP_AUTHORIZATION_FAILED not in codes
+
+
+def may_write_transactional_id(producer_config: Mapping[str, Any], transactional_id: str) -> bool:
+    """
+    True if the id can be initialised.
+
+    There is no way to ask. Where it is allowed, the coordinator keeps the id for a week, so this
+    is the last of all checks, and the id is never used again.
+    """
+    producer = Producer({**producer_config, "transactional.id": transactional_id})
+    try:
+        with translated("probe the transactional id"):
+            producer.list_topics(timeout=ANSWER.total_seconds())
+            producer.init_transactions(PATIENCE.total_seconds())
+    except NotAuthorized:
+        return False
+    return True

@@ -1,0 +1,112 @@
+"""The claims topic, read from its beginning once and tailed from then on."""
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Producer
+from confluent_kafka import TopicPartition as ClientPartition
+
+from eos_mirror.core.claims import Claim, ClaimRecord, parse_claim
+from eos_mirror.errors import ForeignWriter, TargetUnavailable
+from eos_mirror.kafka.errors import as_mirror_error, translated
+
+DEADLINE = timedelta(seconds=20)
+
+
+class KafkaClaimsLog:
+    """
+    Implements `ports.ClaimsLog`.
+
+    Invariants:
+        A: `_live` is the effect of every record below `_next_offset`, in log order.
+        B: What `append` returns is acknowledged by all in-sync replicas.
+    """
+
+    def __init__(
+        self, producer_config: Mapping[str, Any], consumer_config: Mapping[str, Any], topic: str
+    ) -> None:
+        """
+        Args:
+            producer_config: Idempotent, acks=all, not transactional: a claim counts at once.
+            consumer_config: read_uncommitted.
+            topic: One partition, compacted.
+        """
+        self._topic = topic
+        self._producer = Producer(dict(producer_config))
+        self._consumer = Consumer(dict(consumer_config))
+        self._consumer.assign([ClientPartition(topic, 0, OFFSET_BEGINNING)])
+        self._next_offset = 0
+        self._live: dict[str, ClaimRecord] = {}
+
+    def append(self, claims: Sequence[Claim]) -> Mapping[str, int]:
+        """See `ports.ClaimsLog`."""
+        return self._write({claim.key: claim.value for claim in claims})
+
+    def bury(self, keys: Sequence[str]) -> None:
+        """See `ports.ClaimsLog`."""
+        if keys:
+            self._write(dict.fromkeys(keys))
+
+    def _write(self, records: Mapping[str, str | None]) -> dict[str, int]:
+        acknowledged: dict[str, int] = {}
+        failed: list[KafkaError] = []
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            key, offset = message.key(), message.offset()
+            if error is not None:
+                failed.append(error)
+            elif isinstance(key, bytes) and offset is not None:
+                acknowledged[key.decode()] = offset
+
+        with translated(f"write to {self._topic}"):
+            for key, value in records.items():
+                self._producer.produce(self._topic, value, key, partition=0, on_delivery=delivered)
+            left = self._producer.flush(DEADLINE.total_seconds())
+        if failed:
+            raise as_mirror_error(failed[0], f"write to {self._topic}", source=False)
+        if left or any(acknowledged.get(key, -1) < 0 for key in records):
+            raise TargetUnavailable(f"{self._topic}: {left} claims not acknowledged")
+        return acknowledged
+
+    def read_through(self, offset: int | None) -> Mapping[str, ClaimRecord]:
+        """See `ports.ClaimsLog`."""
+        deadline = time.monotonic() + DEADLINE.total_seconds()
+        with translated(f"read {self._topic}"):
+            if offset is None:
+                where = ClientPartition(self._topic, 0)
+                _, high = self._consumer.get_watermark_offsets(
+                    where, timeout=DEADLINE.total_seconds()
+                )
+                offset = high - 1
+            while self._next_offset <= offset:
+                if time.monotonic() > deadline:
+                    raise TargetUnavailable(
+                        f"{self._topic}: not readable through offset {offset} in {DEADLINE}"
+                    )
+                for message in self._consumer.consume(1000, 0) or self._consumer.consume(1, 0.2):
+                    self._take(message)
+        return self._live
+
+    def _take(self, message: Message) -> None:
+        error = message.error()
+        if error is not None:
+            if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 (public name)
+                # compaction may have removed the records up to here
+                self._next_offset = max(self._next_offset, message.offset() or 0)
+                return
+            raise as_mirror_error(error, f"read {self._topic}", source=False)
+        raw_key, raw_value, offset = message.key(), message.value(), message.offset()
+        if not isinstance(raw_key, bytes) or offset is None:
+            raise ForeignWriter(f"{self._topic} offset={offset}: a record without a key")
+        key = raw_key.decode()
+        if raw_value is None:
+            self._live.pop(key, None)
+        else:
+            try:
+                claim = parse_claim(key, bytes(raw_value).decode())
+            except ValueError as exc:
+                raise ForeignWriter(f"{self._topic} offset={offset}: {exc}") from exc
+            self._live[key] = ClaimRecord(claim=claim, offset=offset)
+        self._next_offset = offset + 1

@@ -1,0 +1,70 @@
+"""Reading a compacted topic whole: the newest committed value of every key."""
+
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError
+from confluent_kafka import TopicPartition as ClientPartition
+
+from eos_mirror.errors import TargetUnavailable
+from eos_mirror.kafka.errors import as_mirror_error, translated
+
+DEADLINE = timedelta(seconds=60)
+
+
+def read_compacted(config: Mapping[str, Any], topic: str) -> dict[str, bytes]:
+    """
+    Newest value by key, read_committed, from the beginning to the end as of now.
+
+    Args:
+        config: Connection and security.
+        topic: May be missing: then the answer is empty.
+
+    Raises:
+        TargetUnavailable: Not read in time.
+    """
+    consumer = Consumer(
+        {
+            **config,
+            "group.id": f"{topic}.reader",  # never joined, never committed
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
+            "fetch.wait.max.ms": 50,
+        }
+    )
+    try:
+        with translated(f"read {topic}"):
+            known = consumer.list_topics(topic, timeout=10).topics[topic]
+            if known.error is not None:
+                return {}
+            consumer.assign([ClientPartition(topic, p, OFFSET_BEGINNING) for p in known.partitions])
+            return _read(consumer, topic, set(known.partitions))
+    finally:
+        consumer.close()
+
+
+def _read(consumer: Consumer, topic: str, unread: set[int]) -> dict[str, bytes]:
+    values: dict[str, bytes] = {}
+    deadline = time.monotonic() + DEADLINE.total_seconds()
+    while unread:
+        if time.monotonic() > deadline:
+            raise TargetUnavailable(f"{topic}: not read to its end in {DEADLINE}")
+        for message in consumer.consume(1000, 0) or consumer.consume(1, 0.2):
+            error = message.error()
+            if error is not None:
+                if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 (public name)
+                    raise as_mirror_error(error, f"read {topic}", source=False)
+                unread.discard(message.partition())
+                continue
+            raw_key, raw_value = message.key(), message.value()
+            if not isinstance(raw_key, bytes):
+                continue
+            if raw_value is None:
+                values.pop(raw_key.decode(), None)
+            else:
+                values[raw_key.decode()] = bytes(raw_value)
+    return values

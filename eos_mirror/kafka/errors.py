@@ -1,0 +1,91 @@
+"""
+What a client error means to us, decided in one table.
+
+`.fatal()`, `.retriable()` and `.txn_requires_abort()` are not consulted: the same fault comes with
+different flags from different calls. The code decides.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from confluent_kafka import KafkaError, KafkaException
+
+from eos_mirror.errors import (
+    MirrorError,
+    NotAuthorized,
+    ProducerFenced,
+    RestartTask,
+    SourceUnavailable,
+    TargetUnavailable,
+)
+
+FENCED = frozenset(
+    {
+        KafkaError._FENCED,  # noqa: SLF001 (the library's public names for local errors)
+        KafkaError.PRODUCER_FENCED,
+        KafkaError.INVALID_PRODUCER_EPOCH,
+        KafkaError.FENCED_INSTANCE_ID,
+    }
+)
+DENIED = frozenset(
+    {
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError._AUTHENTICATION,  # noqa: SLF001
+    }
+)
+UNREACHABLE = frozenset(
+    {
+        KafkaError._TRANSPORT,  # noqa: SLF001
+        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+        KafkaError._TIMED_OUT,  # noqa: SLF001
+        KafkaError._RESOLVE,  # noqa: SLF001
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.CONCURRENT_TRANSACTIONS,
+    }
+)
+
+
+def as_mirror_error(error: KafkaError, what: str, *, source: bool) -> MirrorError:
+    """
+    Translate a client error.
+
+    Args:
+        what: What was being done, for the message.
+        source: The source cluster's fault, else the target's.
+    """
+    code = error.code()
+    text = f"{what}: {error.name()} ({error.str()})"
+    if code in DENIED:
+        return NotAuthorized(text)
+    if code in FENCED:
+        return ProducerFenced(text)
+    if code in UNREACHABLE:
+        return SourceUnavailable(text) if source else TargetUnavailable(text)
+    return RestartTask(text)
+
+
+@contextmanager
+def translated(what: str, *, source: bool = False) -> Iterator[None]:
+    """
+    Turn whatever the client raises in the block into our errors.
+
+    SystemError is caught because the binding raises it when a fatal error meets a delivery
+    callback; the client is then as dead as after a KafkaException.
+
+    Raises:
+        NotAuthorized: A right is missing or was withdrawn.
+        RestartTask: Anything else, by class.
+    """
+    try:
+        yield
+    except KafkaException as exc:
+        raise as_mirror_error(exc.args[0], what, source=source) from exc
+    except SystemError as exc:
+        raise RestartTask(f"{what}: the client failed fatally ({exc})") from exc

@@ -1,0 +1,199 @@
+"""
+One incarnation: a transactional producer that begins and commits, and never aborts.
+
+A transaction that failed ends with its process; the coordinator or the next claimer aborts it.
+"""
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from datetime import timedelta
+from itertools import islice, repeat
+from typing import Any, cast
+
+from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import TopicPartition as ClientPartition
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import CommitOutcomeUnknown, RestartTask, TargetUnavailable
+from eos_mirror.kafka.errors import translated
+from eos_mirror.ports import Delivered, RecordRun, ShadowCommit
+
+INIT_TIMEOUT_S = 30.0
+
+
+class _Book:
+    """Where the first and the last record of one partition landed. Its methods never raise."""
+
+    __slots__ = ("count", "error", "first", "last")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: int | None = None
+        self.last: int | None = None
+        self.error: KafkaError | None = None
+
+    def on_first(self, error: KafkaError | None, message: Message) -> None:
+        self.first = self._offset(error, message)
+
+    def on_last(self, error: KafkaError | None, message: Message) -> None:
+        self.last = self._offset(error, message)
+
+    def on_only(self, error: KafkaError | None, message: Message) -> None:
+        self.first = self.last = self._offset(error, message)
+
+    def _offset(self, error: KafkaError | None, message: Message) -> int | None:
+        if error is not None:
+            self.error = error
+            return None
+        offset = message.offset()
+        # a retry that the broker had already stored is acknowledged without an offset
+        return offset if offset is not None and offset >= 0 else None
+
+
+class KafkaProducer:
+    """Implements `ports.TransactionalProducer` with librdkafka (transaction protocol TV1)."""
+
+    def __init__(
+        self, config: Mapping[str, Any], transactional_id: str, *, group: object, map_topic: str
+    ) -> None:
+        """
+        Initialise an incarnation.
+
+        Args:
+            config: Complete client configuration but for the transactional id.
+            transactional_id: Never used before.
+            group: Metadata of the member-less shadow group.
+            map_topic: Where `send_map` writes.
+
+        Raises:
+            RestartTask: The target did not let us in, by class.
+            NotAuthorized: Write on the transactional id is missing.
+        """
+        self._producer = Producer({**config, "transactional.id": transactional_id})
+        self._group = group
+        self._map_topic = map_topic
+        self._books: dict[TopicPartition, _Book] = {}
+        with translated(f"initialise {transactional_id}"):
+            # metadata first: init is 2 ms after it and 50-500 ms without
+            self._producer.list_topics(timeout=INIT_TIMEOUT_S)
+            self._producer.init_transactions(INIT_TIMEOUT_S)
+
+    def begin(self) -> None:
+        """See `ports.TransactionalProducer`."""
+        self._books.clear()
+        with translated("begin"):
+            self._producer.begin_transaction()
+
+    def send(self, run: RecordRun, remote: TopicPartition) -> None:
+        """See `ports.TransactionalProducer`. Only the ends of a run get a delivery callback."""
+        book = self._books.get(remote)
+        if book is None:
+            book = self._books[remote] = _Book()
+        last = len(run.offsets) - 1
+        with translated(f"produce to {remote}"):
+            if book.count == 0:
+                self._send_one(run, 0, remote, book.on_first if last else book.on_only)
+                self._send_stretch(run, 1, last, remote)
+            else:
+                self._send_stretch(run, 0, last, remote)
+            if last or book.count:
+                self._send_one(run, last, remote, book.on_last)
+            self._producer.poll(0)
+        book.count += last + 1
+
+    def _send_one(self, run: RecordRun, i: int, remote: TopicPartition, callback: Any) -> None:
+        while True:
+            try:
+                self._producer.produce(
+                    remote.topic,
+                    run.values[i],
+                    run.keys[i],
+                    remote.partition,
+                    callback,
+                    None,  # the same argument's other name; the first one wins
+                    run.timestamps[i],
+                    cast(Any, run.headers[i]),  # the stub's list is invariant
+                )
+            except BufferError:
+                self._producer.poll(0.1)
+            else:
+                return
+
+    def _send_stretch(self, run: RecordRun, start: int, end: int, remote: TopicPartition) -> None:
+        """Produce [start, end) without a line of Python per record (benchmarks/throughput.py)."""
+        while start < end:
+            queued = len(self._producer)
+            try:
+                deque(
+                    map(
+                        self._producer.produce,
+                        repeat(remote.topic),
+                        islice(run.values, start, end),
+                        islice(run.keys, start, end),
+                        repeat(remote.partition),
+                        repeat(None),
+                        repeat(None),
+                        islice(run.timestamps, start, end),
+                        islice(run.headers, start, end),
+                    ),
+                    0,
+                )
+            except BufferError:
+                # nothing leaves the count while this thread does not poll
+                start += len(self._producer) - queued
+                self._producer.poll(0.1)
+            else:
+                return
+
+    def send_map(self, entries: Mapping[str, bytes]) -> None:
+        """See `ports.TransactionalProducer`."""
+        with translated(f"produce to {self._map_topic}"):
+            for key, value in entries.items():
+                self._producer.produce(self._map_topic, value, key.encode())
+
+    def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Delivered]:
+        """See `ports.TransactionalProducer`."""
+        with translated("flush"):
+            left = self._producer.flush(within.total_seconds())
+        if left:
+            raise TargetUnavailable(f"flush: {left} records not acknowledged in {within}")
+        for remote, book in self._books.items():
+            if book.error is not None:
+                raise RestartTask(f"produce to {remote}: {book.error.name()} ({book.error.str()})")
+        return {
+            remote: Delivered(first=book.first, last=book.last, count=book.count)
+            for remote, book in self._books.items()
+        }
+
+    def commit(self, offsets: Mapping[TopicPartition, ShadowCommit], *, within: timedelta) -> float:
+        """See `ports.TransactionalProducer`."""
+        theirs = [_commit_of(remote, commit) for remote, commit in offsets.items()]
+        started = time.monotonic()
+        with translated("send the shadow offsets"):
+            self._producer.send_offsets_to_transaction(theirs, self._group, within.total_seconds())
+        try:
+            with translated("commit"):
+                self._producer.commit_transaction(within.total_seconds())
+        except TargetUnavailable as exc:
+            raise CommitOutcomeUnknown(str(exc)) from exc
+        return time.monotonic() - started
+
+    def close(self) -> None:
+        """See `ports.TransactionalProducer`. Nothing may be in flight."""
+        del self._producer
+
+
+def _commit_of(remote: TopicPartition, commit: ShadowCommit) -> ClientPartition:
+    at = commit.position
+    if at.leader_epoch is None:
+        return ClientPartition(
+            remote.topic, remote.partition, at.next_offset, metadata=commit.metadata
+        )
+    return ClientPartition(
+        remote.topic,
+        remote.partition,
+        at.next_offset,
+        metadata=commit.metadata,
+        leader_epoch=at.leader_epoch,
+    )

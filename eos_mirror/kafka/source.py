@@ -1,0 +1,226 @@
+"""
+The source side of a task: a static member of the source group.
+
+Everything the client cannot carry unchanged is found here, before it can reach the producer.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from itertools import groupby
+from operator import itemgetter, lt
+from typing import Any, cast
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as ClientPartition
+
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.errors import RecordRefused, RestartTask, SourceDataLost
+from eos_mirror.kafka.errors import as_mirror_error, translated
+from eos_mirror.ports import Headers, Polled, RebalanceListener, RecordRun
+
+CHUNK_RECORDS = 500
+"""Small chunks stay in the processor's cache: 500 costs 8-28 % less CPU than 5,000."""
+
+TRANSIENT = frozenset(
+    {
+        KafkaError._TRANSPORT,  # noqa: SLF001 (the library's public names for local errors)
+        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+        KafkaError._TIMED_OUT,  # noqa: SLF001
+        KafkaError._RESOLVE,  # noqa: SLF001
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+    }
+)
+"""The client goes on by itself; a deleted topic is found by its id, not by this."""
+
+# every record that consume returns has these; the stubs allow None for messages in general
+_topic_of = cast("Callable[[Message], str]", Message.topic)
+_partition_of = cast("Callable[[Message], int]", Message.partition)
+_offset_of = cast("Callable[[Message], int]", Message.offset)
+_headers_of = cast("Callable[[Message], Headers | None]", Message.headers)
+_timestamp_of = itemgetter(1)
+
+
+class KafkaSource:
+    """Implements `ports.Source` with one consumer that is never used by two threads."""
+
+    def __init__(self, config: Mapping[str, Any], listener: RebalanceListener) -> None:
+        """
+        Args:
+            config: Complete client configuration, forced settings included.
+            listener: Told about rebalances, from inside `poll` and `close`.
+        """
+        self._consumer = Consumer(dict(config))
+        self._listener = listener
+        self._reading: set[TopicPartition] = set()
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """See `ports.Source`."""
+        with translated(f"subscribe to {len(topics)} topics", source=True):
+            self._consumer.subscribe(
+                list(topics),
+                on_assign=self._on_assign,
+                on_revoke=self._on_revoke,
+                on_lost=self._on_lost,
+            )
+
+    def _on_assign(self, consumer: Consumer, partitions: list[ClientPartition]) -> None:
+        # An empty answer: otherwise the client starts reading at its own idea of a position.
+        consumer.incremental_assign([])
+        self._listener.on_granted(_ours(partitions))
+
+    def _on_revoke(self, consumer: Consumer, partitions: list[ClientPartition]) -> None:
+        self._listener.on_revoked(_ours(partitions))
+        self._drop(consumer, partitions)
+
+    def _on_lost(self, consumer: Consumer, partitions: list[ClientPartition]) -> None:
+        self._listener.on_lost(_ours(partitions))
+        self._drop(consumer, partitions)
+
+    def _drop(self, consumer: Consumer, partitions: list[ClientPartition]) -> None:
+        """Answer the rebalance once, with what is being read: the client refuses the rest."""
+        reading = [p for p in _ours(partitions) if p in self._reading]
+        self._reading.difference_update(reading)
+        consumer.incremental_unassign([ClientPartition(*p) for p in reading])
+
+    def poll(self, *, wait: timedelta) -> Polled:
+        """See `ports.Source`."""
+        with translated("poll the source", source=True):
+            messages = self._consumer.consume(CHUNK_RECORDS, 0)
+            if not messages and wait:
+                messages = self._consumer.consume(1, wait.total_seconds())
+                messages += self._consumer.consume(CHUNK_RECORDS - 1, 0) if messages else []
+        return _polled(messages)
+
+    def assign(self, positions: Mapping[TopicPartition, Position]) -> None:
+        """See `ports.Source`."""
+        with translated("assign", source=True):
+            self._consumer.incremental_assign([_theirs(p, at) for p, at in positions.items()])
+        self._reading.update(positions)
+
+    def unassign(self, partitions: Sequence[TopicPartition]) -> None:
+        """See `ports.Source`."""
+        reading = [p for p in partitions if p in self._reading]
+        self._reading.difference_update(reading)
+        with translated("unassign", source=True):
+            self._consumer.incremental_unassign([ClientPartition(*p) for p in reading])
+
+    def commit(self, positions: Mapping[TopicPartition, Position]) -> None:
+        """See `ports.Source`. A failure is of no consequence: these offsets are for people."""
+        try:
+            self._consumer.commit(
+                offsets=[_theirs(p, at) for p, at in positions.items()], asynchronous=True
+            )
+        except KafkaException as exc:
+            if exc.args[0].fatal():
+                raise RestartTask(f"the source consumer is dead: {exc.args[0]}") from exc
+
+    def close(self) -> None:
+        """See `ports.Source`."""
+        with translated("close the source consumer", source=True):
+            self._consumer.close()
+
+
+def _ours(partitions: Iterable[ClientPartition]) -> list[TopicPartition]:
+    return [TopicPartition(p.topic, p.partition) for p in partitions]
+
+
+def _theirs(partition: TopicPartition, at: Position) -> ClientPartition:
+    if at.leader_epoch is None:
+        return ClientPartition(partition.topic, partition.partition, at.next_offset)
+    return ClientPartition(
+        partition.topic, partition.partition, at.next_offset, leader_epoch=at.leader_epoch
+    )
+
+
+def _polled(messages: list[Message]) -> Polled:
+    """
+    Sort a chunk into runs, ends and faults.
+
+    Raises:
+        RestartTask: The consumer is dead.
+        NotAuthorized: A right was withdrawn.
+    """
+    polled = Polled()
+    if any(map(Message.error, messages)):
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                _note_event(message, error, polled)
+        messages = [m for m in messages if m.error() is None]
+    where = zip(map(_topic_of, messages), map(_partition_of, messages), strict=True)
+    at = 0
+    for (topic, partition), stretch in groupby(where):
+        end = at + len(list(stretch))
+        _add_run(TopicPartition(topic, partition), messages[at:end], polled)
+        at = end
+    return polled
+
+
+def _add_run(partition: TopicPartition, messages: list[Message], polled: Polled) -> None:
+    """Add one run, cut before the first record that cannot be carried unchanged."""
+    if isinstance(polled.faults.get(partition), RecordRefused):
+        return
+    offsets = list(map(_offset_of, messages))
+    timestamps = list(map(_timestamp_of, map(Message.timestamp, messages)))
+    headers: list[Headers | None] = []
+    good = len(messages)
+    if 0 in timestamps:
+        good = timestamps.index(0)
+        polled.faults[partition] = _refused(
+            partition, offsets[good], "timestamp 0 cannot be produced by this client"
+        )
+    try:
+        # extend keeps what it has when an element fails, so its length is the place of the fault
+        headers.extend(map(_headers_of, messages[:good]))
+    except (SystemError, UnicodeDecodeError):
+        good = len(headers)
+        polled.faults[partition] = _refused(
+            partition, offsets[good], "a header key is not valid UTF-8"
+        )
+    if not all(map(lt, offsets, offsets[1:])):
+        raise RestartTask(f"{partition}: the client returned offsets out of order")
+    if good == 0:
+        return
+    kept = messages[:good]
+    polled.runs.append(
+        RecordRun(
+            partition=partition,
+            offsets=offsets[:good],
+            timestamps=timestamps[:good],
+            keys=list(map(Message.key, kept)),
+            values=list(map(Message.value, kept)),
+            headers=headers,
+            leader_epoch=kept[-1].leader_epoch(),
+            size_bytes=sum(map(len, kept)),
+        )
+    )
+
+
+def _refused(partition: TopicPartition, offset: int, why: str) -> RecordRefused:
+    return RecordRefused(
+        f"{partition} next_offset={offset}: {why}. Skip the record with a command, or rewrite it."
+    )
+
+
+def _note_event(event: Message, error: KafkaError, polled: Polled) -> None:
+    topic, number = event.topic(), event.partition()
+    code = error.code()
+    if code in TRANSIENT:
+        return
+    if topic is None or number is None or number < 0:
+        raise as_mirror_error(error, "read the source", source=True)
+    partition = TopicPartition(topic, number)
+    if code == KafkaError._PARTITION_EOF:  # noqa: SLF001
+        polled.ends[partition] = _offset_of(event)
+    elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):  # noqa: SLF001
+        polled.faults[partition] = SourceDataLost(
+            f"{partition} next_offset={event.offset()}: not in the log ({error.str()})"
+        )
+    elif code == KafkaError._LOG_TRUNCATION:  # noqa: SLF001
+        polled.faults[partition] = SourceDataLost(f"{partition}: source truncated: {error.str()}")
+    elif code == KafkaError._BAD_MSG:  # noqa: SLF001
+        polled.faults[partition] = SourceDataLost(f"{partition}: corrupt batch: {error.str()}")
+    else:
+        raise as_mirror_error(error, f"read {partition}", source=True)

@@ -1,0 +1,169 @@
+"""The target cluster as the engine sees it: incarnations, fencing, shadow offsets, the map."""
+
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Producer,
+)
+from confluent_kafka import TopicPartition as ClientPartition
+
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.errors import NotAuthorized, RestartTask
+from eos_mirror.kafka.compacted import read_compacted
+from eos_mirror.kafka.errors import as_mirror_error, translated
+from eos_mirror.kafka.metadata import ANSWER, PATIENCE, ClusterMetadata
+from eos_mirror.kafka.producer import KafkaProducer
+from eos_mirror.kafka.retry import retrying
+from eos_mirror.ports import UNSTABLE, ShadowOffset, Unstable
+
+FENCE_TIMEOUT_S = 5.0
+"""Short, so that the claims log is read again before each attempt (liveness, eos rule)."""
+
+FENCE_THREADS = 16
+
+
+class KafkaTarget:
+    """Implements `ports.Target`."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        *,
+        producer_config: Mapping[str, Any],
+        client_config: Mapping[str, Any],
+        require_stable: bool = True,
+    ) -> None:
+        """
+        Args:
+            producer_config: Transactional producer, but for the transactional id.
+            client_config: Connection and security, for admin clients and readers.
+            require_stable: False breaks exactly once; only tests of the checker do that.
+        """
+        self._flow = flow
+        self._producer_config = dict(producer_config)
+        self._client_config = dict(client_config)
+        self._require_stable = require_stable
+        self._metadata = ClusterMetadata(client_config, source=False)
+        self._group = shadow_group_metadata(flow, client_config)
+
+    def new_producer(self, transactional_id: str) -> KafkaProducer:
+        """See `ports.Target`."""
+        return KafkaProducer(
+            self._producer_config,
+            transactional_id,
+            group=self._group,
+            map_topic=self._flow.offset_map_topic,
+        )
+
+    def fence(self, transactional_ids: Collection[str]) -> set[str]:
+        """See `ports.Target`."""
+        with ThreadPoolExecutor(min(FENCE_THREADS, len(transactional_ids))) as pool:
+            fenced = pool.map(self._fence_one, transactional_ids)
+            return {tid for tid, done in zip(transactional_ids, fenced, strict=True) if done}
+
+    def _fence_one(self, transactional_id: str) -> bool:
+        try:
+            with translated(f"fence {transactional_id}"):
+                producer = Producer({**self._producer_config, "transactional.id": transactional_id})
+                producer.list_topics(timeout=FENCE_TIMEOUT_S)
+                producer.init_transactions(FENCE_TIMEOUT_S)
+        except NotAuthorized:
+            raise
+        except RestartTask:
+            return False
+        return True
+
+    def shadow_offsets(
+        self, remotes: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, ShadowOffset | Unstable | None]:
+        """See `ports.Target`."""
+        return retrying(
+            lambda: read_shadow_offsets(
+                self._metadata, self._flow, remotes, require_stable=self._require_stable
+            ),
+            within=PATIENCE,
+        )
+
+    def partitions(self, topics: Sequence[str]) -> Mapping[str, int]:
+        """See `ports.Target`."""
+        return {name: topic.partitions for name, topic in self._metadata.topics(topics).items()}
+
+    def topic_ids(self, topics: Sequence[str]) -> Mapping[str, str]:
+        """Identity of each topic that exists."""
+        return {name: topic.topic_id for name, topic in self._metadata.topics(topics).items()}
+
+    def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """See `ports.Target`."""
+        return self._metadata.ends(remotes)
+
+    def map_entries(self, topic: str) -> Mapping[str, bytes]:
+        """See `ports.Target`."""
+        prefix = f'["{topic}",'
+        records = read_compacted(self._client_config, self._flow.offset_map_topic)
+        return {key: value for key, value in records.items() if key.startswith(prefix)}
+
+
+def shadow_group_metadata(flow: Flow, client_config: Mapping[str, Any]) -> object:
+    """
+    Metadata of the member-less shadow group: generation -1, no member.
+
+    It comes from a consumer that never subscribes and is closed at once; no network is used.
+    """
+    consumer = Consumer({**client_config, "group.id": flow.shadow_group})
+    try:
+        return consumer.consumer_group_metadata()
+    finally:
+        consumer.close()
+
+
+def read_shadow_offsets(
+    metadata: ClusterMetadata,
+    flow: Flow,
+    remotes: Sequence[TopicPartition],
+    *,
+    require_stable: bool,
+) -> dict[TopicPartition, ShadowOffset | Unstable | None]:
+    """
+    One OffsetFetch. "No offset" and "unstable" look alike but for the partition's error.
+
+    Raises:
+        RestartTask: By class; the whole call or one partition failed.
+    """
+    wanted = ConsumerGroupTopicPartitions(
+        flow.shadow_group, [ClientPartition(*remote) for remote in remotes]
+    )
+    with translated("read the shadow offsets"):
+        answer = metadata.admin.list_consumer_group_offsets(
+            [wanted], require_stable=require_stable, request_timeout=ANSWER.total_seconds()
+        )
+        try:
+            found = answer[flow.shadow_group].result(ANSWER.total_seconds() + 1).topic_partitions
+        except KafkaException as exc:
+            if exc.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
+                raise
+            found = []
+    offsets: dict[TopicPartition, ShadowOffset | Unstable | None] = dict.fromkeys(remotes)
+    for one in found or []:
+        offsets[TopicPartition(one.topic, one.partition)] = _shadow_offset(one)
+    return offsets
+
+
+def _shadow_offset(found: ClientPartition) -> ShadowOffset | Unstable | None:
+    if found.error is not None:
+        if found.error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT:
+            return UNSTABLE
+        raise as_mirror_error(found.error, "read a shadow offset", source=False)
+    if found.offset < 0:
+        return None
+    epoch = cast("int | None", found.leader_epoch)
+    return ShadowOffset(
+        position=Position(found.offset, None if epoch is None or epoch < 0 else epoch),
+        metadata=found.metadata or "",
+    )

@@ -1,0 +1,152 @@
+"""Listing, creating and growing topics; reading their configuration."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, ResourceType
+
+from eos_mirror.errors import RetriableError
+from eos_mirror.kafka.errors import translated
+from eos_mirror.kafka.metadata import ANSWER, PATIENCE
+from eos_mirror.kafka.retry import retrying
+
+KNOWN_EVERYWHERE = timedelta(seconds=30)
+DESCRIBE_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSpec:
+    """A topic to create."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+class Topics:
+    """The topics of one cluster."""
+
+    def __init__(self, config: Mapping[str, Any], *, source: bool) -> None:
+        """
+        Args:
+            config: Connection and security.
+            source: Whose fault it is when the cluster does not answer.
+        """
+        self._config = dict(config)
+        self._source = source
+        self.admin = AdminClient(self._config)
+
+    def list(self) -> dict[str, int]:
+        """Partition count of every topic that this principal may describe."""
+
+        def ask() -> dict[str, int]:
+            with translated("list topics", source=self._source):
+                found = self.admin.list_topics(timeout=ANSWER.total_seconds()).topics
+            return {name: len(t.partitions) for name, t in found.items() if t.error is None}
+
+        return retrying(ask, within=PATIENCE)
+
+    def configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Effective configuration by topic; sensitive values are left out by the broker."""
+        found: dict[str, dict[str, str]] = {}
+        for start in range(0, len(names), DESCRIBE_AT_ONCE):
+            some = names[start : start + DESCRIBE_AT_ONCE]
+            found.update(retrying(partial(self._configs, some), within=PATIENCE))
+        return found
+
+    def _configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        with translated("describe topic configurations", source=self._source):
+            answers = self.admin.describe_configs(
+                [ConfigResource(ResourceType.TOPIC, name) for name in names],
+                request_timeout=ANSWER.total_seconds(),
+            )
+            return {
+                resource.name: {
+                    name: entry.value
+                    for name, entry in answer.result(ANSWER.total_seconds() + 1).items()
+                    if entry.value is not None
+                }
+                for resource, answer in answers.items()
+            }
+
+    def create(self, specs: Sequence[TopicSpec], *, validate_only: bool = False) -> None:
+        """
+        Create topics; one that exists already is left as it is.
+
+        Args:
+            validate_only: Ask the cluster whether it would, and write nothing.
+
+        Raises:
+            NotAuthorized: Create is denied.
+            RestartTask: By class.
+        """
+        if not specs:
+            return
+        answers = self.admin.create_topics(
+            [
+                NewTopic(
+                    spec.name,
+                    num_partitions=spec.partitions,
+                    replication_factor=spec.replication_factor,
+                    config=dict(spec.config),
+                )
+                for spec in specs
+            ],
+            validate_only=validate_only,
+            request_timeout=PATIENCE.total_seconds(),
+        )
+        for name, answer in answers.items():
+            with translated(f"create topic {name}", source=self._source):
+                _wait_unless(answer, KafkaError.TOPIC_ALREADY_EXISTS)
+
+    def grow(self, wanted: Mapping[str, int]) -> None:
+        """Raise partition counts; a topic that has as many already is left as it is."""
+        if not wanted:
+            return
+        answers = self.admin.create_partitions(
+            [NewPartitions(name, count) for name, count in wanted.items()],
+            request_timeout=PATIENCE.total_seconds(),
+        )
+        for name, answer in answers.items():
+            with translated(f"grow topic {name}", source=self._source):
+                _wait_unless(answer, KafkaError.INVALID_PARTITIONS)
+
+    def wait_until_known(self, wanted: Mapping[str, int]) -> None:
+        """
+        Wait until every broker knows these topics with at least these partition counts.
+
+        A broker answers an offset commit for a partition that it does not know with an error
+        that ends the transaction, so one broker's word is not enough.
+
+        Raises:
+            RetriableError: Not in time.
+        """
+        for address in self._brokers():
+            admin = AdminClient({**self._config, "bootstrap.servers": address})
+            retrying(partial(self._check_known, admin, wanted), within=KNOWN_EVERYWHERE)
+
+    def _brokers(self) -> Sequence[str]:
+        with translated("list brokers", source=self._source):
+            brokers = self.admin.list_topics(timeout=ANSWER.total_seconds()).brokers
+        return [f"{broker.host}:{broker.port}" for broker in brokers.values()]
+
+    def _check_known(self, admin: AdminClient, wanted: Mapping[str, int]) -> None:
+        """Ask the one broker that a fresh client is connected to."""
+        with translated("list topics", source=self._source):
+            known = admin.list_topics(timeout=ANSWER.total_seconds()).topics
+        for name, count in wanted.items():
+            if name not in known or len(known[name].partitions) < count:
+                raise RetriableError(f"a broker does not know {name} with {count} partitions yet")
+
+
+def _wait_unless(answer: Any, harmless: int) -> None:
+    try:
+        answer.result(PATIENCE.total_seconds() + 1)
+    except KafkaException as exc:
+        if exc.args[0].code() != harmless:
+            raise

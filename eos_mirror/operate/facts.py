@@ -1,0 +1,154 @@
+"""What is on the clusters before a flow starts, read without writing anything."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.map_records import start_of
+from eos_mirror.core.plan import FlowPlan
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka.access import MIRROR_FROM, MIRROR_TO, missing_topic_rights
+from eos_mirror.kafka.groups import GroupMember, group_members
+from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.target import KafkaTarget
+from eos_mirror.kafka.topics import Topics
+from eos_mirror.ports import UNSTABLE, ShadowOffset
+
+MAX_MESSAGE = "max.message.bytes"
+TIMESTAMP_TYPE = "message.timestamp.type"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowClusters:
+    """Both ends of a flow, as the driver talks to them."""
+
+    flow: Flow
+    source_topics: Topics
+    target_topics: Topics
+    source_metadata: ClusterMetadata
+    target: KafkaTarget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemotePartition:
+    """
+    A planned target partition that exists.
+
+    Attributes:
+        has_shadow: A shadow offset is committed, or about to be.
+        was_started: The offset map says that this flow began it.
+        end: Last stable offset; asked only where there is no shadow offset.
+    """
+
+    remote: TopicPartition
+    has_shadow: bool
+    was_started: bool
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowFacts:
+    """
+    Attributes:
+        source_limits, remote_limits: `max.message.bytes` by topic name.
+        remote_timestamp_types: `message.timestamp.type` of existing remote topics.
+        has_claims_topic: The claims topic exists.
+        shadow_members: Members of the shadow group; there must be none.
+        source_members: Members of the source group.
+        missing_rights: Such as `WRITE on topic A.orders (target)`.
+    """
+
+    plan: FlowPlan
+    source_limits: Mapping[str, int]
+    remote_limits: Mapping[str, int]
+    remote_timestamp_types: Mapping[str, str]
+    partitions: Sequence[RemotePartition]
+    has_claims_topic: bool
+    shadow_members: Sequence[GroupMember]
+    source_members: Sequence[GroupMember]
+    missing_rights: Sequence[str]
+
+
+def gather(
+    clusters: FlowClusters, plan_of: Callable[[Mapping[str, int], Mapping[str, int]], FlowPlan]
+) -> FlowFacts:
+    """
+    Ask both clusters.
+
+    Args:
+        plan_of: The plan for partition counts by topic of source and target.
+
+    Raises:
+        SourceUnavailable, TargetUnavailable: No answer in time.
+        NotAuthorized: Not even describing is allowed.
+    """
+    flow = clusters.flow
+    on_target = clusters.target_topics.list()
+    plan = plan_of(clusters.source_topics.list(), on_target)
+    existing = [route for route in plan.routes if route.remote_topic in on_target]
+    source_configs = clusters.source_topics.configs([r.source_topic for r in plan.routes])
+    remote_configs = clusters.target_topics.configs([r.remote_topic for r in existing])
+    return FlowFacts(
+        plan=plan,
+        source_limits=_limits(source_configs),
+        remote_limits=_limits(remote_configs),
+        remote_timestamp_types={
+            name: config[TIMESTAMP_TYPE]
+            for name, config in remote_configs.items()
+            if TIMESTAMP_TYPE in config
+        },
+        partitions=_remote_partitions(clusters, plan, on_target),
+        has_claims_topic=flow.claims_topic in on_target,
+        shadow_members=group_members(clusters.target_topics.admin, flow.shadow_group, source=False),
+        source_members=group_members(clusters.source_topics.admin, flow.source_group, source=True),
+        missing_rights=_missing_rights(clusters, plan, on_target),
+    )
+
+
+def _limits(configs: Mapping[str, Mapping[str, str]]) -> dict[str, int]:
+    return {
+        name: int(config[MAX_MESSAGE]) for name, config in configs.items() if MAX_MESSAGE in config
+    }
+
+
+def _remote_partitions(
+    clusters: FlowClusters, plan: FlowPlan, on_target: Mapping[str, int]
+) -> list[RemotePartition]:
+    remotes = [
+        TopicPartition(route.remote_topic, p)
+        for route in plan.routes
+        for p in range(min(route.partitions, on_target.get(route.remote_topic, 0)))
+    ]
+    shadows = clusters.target.shadow_offsets(remotes) if remotes else {}
+    bare = [r for r in remotes if not isinstance(shadows[r], ShadowOffset | type(UNSTABLE))]
+    ends = clusters.target.ends(bare) if bare else {}
+    entries = {topic: clusters.target.map_entries(topic) for topic in {r.topic for r in bare}}
+    return [
+        RemotePartition(
+            remote=remote,
+            has_shadow=remote not in ends,
+            was_started=remote not in ends or start_of(entries[remote.topic], remote) is not None,
+            end=ends.get(remote, 0),
+        )
+        for remote in remotes
+    ]
+
+
+def _missing_rights(
+    clusters: FlowClusters, plan: FlowPlan, on_target: Mapping[str, int]
+) -> list[str]:
+    flow = clusters.flow
+    internal = (flow.claims_topic, flow.offset_map_topic)
+    on_source = missing_topic_rights(
+        clusters.source_topics.admin,
+        {route.source_topic: MIRROR_FROM for route in plan.routes},
+    )
+    remote_names = [*internal, *(route.remote_topic for route in plan.routes)]
+    on_the_other = missing_topic_rights(
+        clusters.target_topics.admin,
+        {name: MIRROR_TO for name in remote_names if name in on_target},
+    )
+    return [
+        *(f"{right} ({flow.source})" for right in on_source),
+        *(f"{right} ({flow.target})" for right in on_the_other),
+    ]

@@ -1,0 +1,112 @@
+"""Deciding whether a flow may start, from facts alone."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.operate.facts import FlowFacts, RemotePartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """
+    Attributes:
+        faults: The configuration, or a right, must be fixed (exit 2).
+        dangers: Going on could break the guarantee (exit 4).
+        warnings: Worth knowing; the flow starts.
+    """
+
+    faults: tuple[str, ...]
+    dangers: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def judge(facts: FlowFacts, *, deployment: str) -> Verdict:
+    """
+    Args:
+        deployment: What the client id of every task of this configuration contains.
+    """
+    return Verdict(
+        faults=tuple(_faults(facts)),
+        dangers=tuple(_dangers(facts, deployment)),
+        warnings=tuple(_warnings(facts)),
+    )
+
+
+def _faults(facts: FlowFacts) -> Iterator[str]:
+    yield from map(str, facts.plan.conflicts)
+    for right in facts.missing_rights:
+        yield f"{facts.plan.flow}: not authorized: {right}. Grant it with kafka-acls.sh."
+
+
+def _dangers(facts: FlowFacts, deployment: str) -> Iterator[str]:
+    flow = facts.plan.flow
+    yield from _too_small(facts)
+    yield from _too_narrow(facts)
+    yield from _foreign(facts)
+    if facts.shadow_members:
+        yield (
+            f"{flow}: group {flow.shadow_group} on {flow.target} has members "
+            f"({facts.shadow_members[0].client_id}); it must have none. Give that consumer "
+            f"another group id."
+        )
+    if not facts.has_claims_topic and any(p.has_shadow for p in facts.partitions):
+        yield (
+            f"{flow}: {flow.claims_topic} is gone, but the flow was mirrored before: an older "
+            f"writer could not be fenced. Make sure that no task of the flow runs, and restore "
+            f"the topic."
+        )
+    others = [m for m in facts.source_members if deployment not in m.client_id]
+    if others:
+        yield (
+            f"{flow}: tasks of another configuration of this flow are running "
+            f"(client {others[0].client_id} at {others[0].host}). Stop them, or start this one "
+            f"with their configuration."
+        )
+
+
+def _too_small(facts: FlowFacts) -> Iterator[str]:
+    started = {p.remote.topic for p in facts.partitions if p.was_started}
+    for small in facts.plan.too_small:
+        if small.remote_topic not in started:
+            yield (
+                f"{facts.plan.flow}: {small.remote_topic} has {small.present} partitions, "
+                f"{small.source_topic} has {small.needed}. Raise it to {small.needed} with "
+                f"kafka-topics.sh --alter, or delete it and let the flow create it."
+            )
+
+
+def _too_narrow(facts: FlowFacts) -> Iterator[str]:
+    for route in facts.plan.routes:
+        there = facts.remote_limits.get(route.remote_topic)
+        here = facts.source_limits.get(route.source_topic, 0)
+        if there is not None and there < here:
+            yield (
+                f"{facts.plan.flow}: {route.remote_topic} takes messages of {there} bytes, "
+                f"{route.source_topic} of {here}. Set max.message.bytes={here} on "
+                f"{route.remote_topic}, or message.max.bytes on the brokers of "
+                f"{facts.plan.flow.target}."
+            )
+
+
+def _foreign(facts: FlowFacts) -> Iterator[str]:
+    foreign: dict[str, list[RemotePartition]] = {}
+    for partition in facts.partitions:
+        if partition.end > 0 and not partition.has_shadow and not partition.was_started:
+            foreign.setdefault(partition.remote.topic, []).append(partition)
+    for topic, partitions in foreign.items():
+        first: TopicPartition = partitions[0].remote
+        yield (
+            f"{facts.plan.flow}: {topic} already holds records that this flow never wrote "
+            f"({first} ends at {partitions[0].end}, without a shadow offset). Delete it, rename "
+            f"it, or exclude its source topic."
+        )
+
+
+def _warnings(facts: FlowFacts) -> Iterator[str]:
+    for topic, kind in facts.remote_timestamp_types.items():
+        if kind != "CreateTime":
+            yield (
+                f"{facts.plan.flow}: {topic} has message.timestamp.type={kind}: timestamps are "
+                f"replaced by the target. Set it to CreateTime."
+            )

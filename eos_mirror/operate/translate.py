@@ -1,0 +1,57 @@
+"""The offset map of one partition, read from the target."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.map_records import segments_of
+from eos_mirror.core.metadata import decode
+from eos_mirror.core.offset_map import MapTail, OffsetMap
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import MirrorError, RetriableError
+from eos_mirror.kafka.compacted import read_compacted
+from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
+from eos_mirror.kafka.retry import retrying
+from eos_mirror.kafka.target import read_shadow_offsets
+from eos_mirror.ports import ShadowOffset, Unstable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapReader:
+    """Reads maps of one flow. `client_config` connects to the target."""
+
+    flow: Flow
+    client_config: Mapping[str, Any]
+
+    def load(self, remote: TopicPartition) -> OffsetMap:
+        """
+        The whole map of a partition, as of its last commit.
+
+        Raises:
+            MirrorError: Never mirrored, or the map is damaged.
+        """
+        # the tail first: a segment that is spilled in between is then known to be newer
+        tail = self._tail(remote)
+        entries = read_compacted(self.client_config, self.flow.offset_map_topic)
+        try:
+            return OffsetMap(segments_of(entries, remote), tail)
+        except ValueError as exc:
+            raise MirrorError(f"{self.flow} {remote}: {exc}") from exc
+
+    def _tail(self, remote: TopicPartition) -> MapTail:
+        metadata = ClusterMetadata(self.client_config, source=False)
+
+        def ask() -> ShadowOffset | None:
+            found = read_shadow_offsets(metadata, self.flow, [remote], require_stable=True)[remote]
+            if isinstance(found, Unstable):
+                raise RetriableError(f"{self.flow} {remote}: the shadow offset is unstable")
+            return found
+
+        shadow = retrying(ask, within=PATIENCE)
+        if shadow is None:
+            raise MirrorError(f"{self.flow} {remote}: nothing was mirrored to it yet")
+        try:
+            return MapTail.decode(decode(shadow.metadata).tail)
+        except ValueError as exc:
+            raise MirrorError(f"{self.flow} {remote}: {exc}") from exc

@@ -1,0 +1,1 @@
+"""The engine: what a mirror task does, and in which order."""

@@ -1,0 +1,155 @@
+"""
+From granted to owned: partitions on their way into the loop.
+
+granted (the group says so) -> claimed (the log says so) -> resolved (the shadow offset is stable).
+Nothing here blocks for long, so that the partitions a task owns already go on.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import MarkersLost, PartitionStopped, RecordRefused
+from eos_mirror.ports import SourceMetadata, Target, TaskContext
+from eos_mirror.replication.config import MARKERS_LOST_AFTER, TaskConfig
+from eos_mirror.replication.ownership import Ownership
+from eos_mirror.replication.positions import Claimed, Positions, Resolved
+
+ASK_AGAIN_S = 0.02
+TARGET_MISSING_RETRY_S = 1.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """What one step brought."""
+
+    resolved: list[Resolved] = field(default_factory=list)
+    stopped: dict[TopicPartition, PartitionStopped] = field(default_factory=dict)
+
+
+class Acquisition:
+    """Invariant: a partition is granted, or claimed, or not here at all."""
+
+    def __init__(
+        self,
+        config: TaskConfig,
+        ownership: Ownership,
+        *,
+        target: Target,
+        metadata: SourceMetadata,
+        context: TaskContext,
+        now: Callable[[], float],
+    ) -> None:
+        self._config = config
+        self._ownership = ownership
+        self._target = target
+        self._metadata = metadata
+        self._positions = Positions(config, target, metadata)
+        self._context = context
+        self._now = now
+        self._granted: set[TopicPartition] = set()
+        self._claimed: dict[TopicPartition, Claimed] = {}
+        self._next_step = 0.0
+
+    @property
+    def pending(self) -> int:
+        """Partitions on their way."""
+        return len(self._granted) + len(self._claimed)
+
+    @property
+    def is_due(self) -> bool:
+        """A step may bring something."""
+        return bool(self.pending) and self._now() >= self._next_step
+
+    def grant(self, partitions: Iterable[TopicPartition]) -> None:
+        """The group gave us these."""
+        self._granted.update(partitions)
+        self._next_step = 0.0
+
+    def reclaim(self, claimed: Iterable[Claimed]) -> None:
+        """Ask again for the positions of partitions that a new incarnation claimed."""
+        self._claimed.update({one.source: one for one in claimed})
+        self._next_step = 0.0
+
+    def withdraw(self, partitions: Iterable[TopicPartition]) -> None:
+        """The group takes these back. Claims on them are released."""
+        gone = set(partitions)
+        self._granted -= gone
+        claimed = [self._claimed.pop(p) for p in gone if p in self._claimed]
+        self._ownership.release([one.remote for one in claimed])
+
+    def step(self, routes: Mapping[str, str]) -> Progress:
+        """
+        Claim what is granted, ask for what is claimed.
+
+        Args:
+            routes: Remote topic by source topic.
+
+        Raises:
+            RestartTask, FatalError: End the process.
+        """
+        progress = Progress()
+        self._next_step = self._now() + TARGET_MISSING_RETRY_S
+        if self._granted:
+            self._claim(routes, progress)
+        if self._claimed:
+            self._resolve(progress)
+        if self._claimed:
+            self._next_step = self._now() + ASK_AGAIN_S
+        return progress
+
+    def _claim(self, routes: Mapping[str, str], progress: Progress) -> None:
+        refused = self._context.orders().get("stopped", {})
+        for partition in sorted(self._granted):
+            if str(partition) in refused:
+                self._granted.discard(partition)
+                progress.stopped[partition] = RecordRefused(refused[str(partition)])
+        ready = self._ready(routes)
+        if not ready:
+            return
+        self._ownership.claim([one.remote for one in ready])
+        self._granted.difference_update(one.source for one in ready)
+        self._claimed.update({one.source: one for one in ready})
+
+    def _ready(self, routes: Mapping[str, str]) -> list[Claimed]:
+        """Granted partitions that exist on both sides; the others wait for the topic sync."""
+        wanted = sorted(p for p in self._granted if p.topic in routes)
+        sources = self._metadata.topics(sorted({p.topic for p in wanted}))
+        remotes = self._target.partitions(sorted({routes[p.topic] for p in wanted}))
+        now = self._now()
+        return [
+            Claimed(
+                source=p,
+                remote=TopicPartition(routes[p.topic], p.partition),
+                topic_id=sources[p.topic].topic_id,
+                partitions=sources[p.topic].partitions,
+                since=now,
+            )
+            for p in wanted
+            if p.topic in sources and p.partition < remotes.get(routes[p.topic], 0)
+        ]
+
+    def _resolve(self, progress: Progress) -> None:
+        answers = self._positions.resolve(list(self._claimed.values()))
+        for partition, answer in answers.items():
+            one = self._claimed[partition]
+            if isinstance(answer, Resolved):
+                progress.resolved.append(answer)
+            elif isinstance(answer, PartitionStopped):
+                progress.stopped[partition] = answer
+            elif self._now() - one.since >= MARKERS_LOST_AFTER.total_seconds():
+                progress.stopped[partition] = self._markers_lost(one)
+            else:
+                continue
+            del self._claimed[partition]
+            if partition in progress.stopped:
+                self._ownership.release([one.remote])
+
+    def _markers_lost(self, one: Claimed) -> MarkersLost:
+        return MarkersLost(
+            f"{self._config.flow} {one.source}: the shadow offset of {one.remote} is still "
+            f"unstable {MARKERS_LOST_AFTER.total_seconds():.0f} s after every earlier writer was "
+            f"fenced: the target lost transaction markers. Find the producer id and epoch with "
+            f"kafka-transactions.sh find-hanging, and decide with __transaction_state what the "
+            f"markers would have said."
+        )

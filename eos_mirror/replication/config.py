@@ -1,0 +1,54 @@
+"""What a mirror task is told once, at its start."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+
+from eos_mirror.core.boundary import Boundary
+from eos_mirror.core.flow import Flow
+
+
+class Fencing(Enum):
+    """How ownership is made exclusive. Only `CLAIMS` is exactly once; the others exist so that
+    tests can show the checker catching them."""
+
+    CLAIMS = "claims"
+    STABLE_ONLY = "stable-only"
+    NAIVE = "naive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskConfig:
+    """
+    Attributes:
+        start_position: `earliest`, `latest` or `timestamp:ISO`, for partitions never mirrored.
+        claims_topic_id: Identity of the claims topic at start; a commit under another one
+            means that the log of claims was lost.
+        keepalive: Commit idle positions at least this often, or the target forgets them.
+        fencing: `CLAIMS`, but in tests of the checker.
+    """
+
+    flow: Flow
+    boundary: Boundary
+    start_position: str
+    claims_topic_id: str
+    keepalive: timedelta
+    fencing: Fencing = Fencing.CLAIMS
+
+
+FLUSH_BUDGET = timedelta(seconds=30)
+"""Acknowledgement of one transaction's records."""
+
+COMMIT_BUDGET = timedelta(seconds=6)
+"""Shadow offsets and commit together. Short, because the client may block for ever; ending the
+process costs a second, and its successor waits for the coordinator instead."""
+
+ACQUIRE_BUDGET = timedelta(seconds=60)
+"""Claim, read, fence: bounded by the deadlines of its parts."""
+
+SUSPICION_THRESHOLD = timedelta(milliseconds=250)
+"""A commit slower than this may have been retried inside librdkafka (fastest retry measured:
+0.98 s), and the late duplicate would commit the *next* transaction (KAFKA-17754)."""
+
+MARKERS_LOST_AFTER = timedelta(seconds=30)
+"""Still unstable this long after every earlier writer was fenced: the markers are lost."""

@@ -1,0 +1,51 @@
+"""One partition in a task's hands, from claim to release."""
+
+from dataclasses import dataclass
+
+from eos_mirror.core.metadata import ShadowMetadata, encode
+from eos_mirror.core.offset_map import MapTail
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.ports import ShadowCommit
+
+
+@dataclass(slots=True, kw_only=True)
+class OwnedPartition:
+    """
+    Invariants:
+        A: `position` is the end of what was handed to the producer; `committed` of what is
+           decided. They differ only while a transaction is open or at a partition's idle end.
+        B: `tail` covers exactly what was committed since the last spilled segment.
+
+    Attributes:
+        topic_id: Identity of the source topic, checked on every acquire and every few seconds.
+        sequence: Number of the next commit; grows for the life of the shadow offset.
+        committed_at: Monotonic seconds of the last commit, for the keep-alive.
+        expected_downstream: Where this incarnation's next record must land; None before its
+            first transaction, when aborted records of a predecessor may lie between.
+    """
+
+    source: TopicPartition
+    remote: TopicPartition
+    topic_id: str
+    position: Position
+    tail: MapTail
+    sequence: int
+    committed: int
+    committed_at: float
+    expected_downstream: int | None = None
+
+    @property
+    def is_behind(self) -> bool:
+        """The committed position is not the position reached."""
+        return self.committed != self.position.next_offset
+
+    def commit_of(self, *, incarnation: str, claims_topic_id: str) -> ShadowCommit:
+        """The shadow offset to commit now."""
+        metadata = ShadowMetadata(
+            topic_id=self.topic_id,
+            claims_topic_id=claims_topic_id,
+            incarnation=incarnation,
+            sequence=self.sequence,
+            tail=self.tail.encode(),
+        )
+        return ShadowCommit(position=self.position, metadata=encode(metadata))

@@ -1,0 +1,166 @@
+"""Where a claimed partition goes on: from its shadow offset, from the start, or not at all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eos_mirror.core.map_records import StartRecord, segments_of, start_of
+from eos_mirror.core.metadata import decode
+from eos_mirror.core.offset_map import MapTail
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.errors import (
+    FatalError,
+    PartitionStopped,
+    PositionLost,
+    SourceDataLost,
+)
+from eos_mirror.ports import ShadowOffset, SourceMetadata, Target, Unstable
+from eos_mirror.replication.config import TaskConfig
+from eos_mirror.replication.partition import OwnedPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """A partition under our claim whose position is not known yet."""
+
+    source: TopicPartition
+    remote: TopicPartition
+    topic_id: str
+    partitions: int
+    since: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """
+    Where to go on.
+
+    Attributes:
+        start: Present the first time only: to be committed before the first record.
+    """
+
+    owned: OwnedPartition
+    start: StartRecord | None = None
+
+
+class Positions:
+    """Reads positions after a claim. Call it only for partitions that are claimed and fenced."""
+
+    def __init__(self, config: TaskConfig, target: Target, metadata: SourceMetadata) -> None:
+        self._config = config
+        self._target = target
+        self._metadata = metadata
+
+    def resolve(
+        self, claimed: Sequence[Claimed]
+    ) -> Mapping[TopicPartition, Resolved | Unstable | PartitionStopped]:
+        """
+        One stable read for all.
+
+        Returns:
+            By source partition: where to go on; `Unstable`, ask again; or why it stops.
+
+        Raises:
+            RestartTask: A cluster did not answer.
+            FatalError: The claims topic is not the one the positions were written under.
+        """
+        shadows = self._target.shadow_offsets([c.remote for c in claimed])
+        answers: dict[TopicPartition, Resolved | Unstable | PartitionStopped] = {}
+        for one in claimed:
+            shadow = shadows[one.remote]
+            try:
+                if isinstance(shadow, Unstable):
+                    answers[one.source] = shadow
+                elif shadow is None:
+                    answers[one.source] = self._without_offset(one)
+                else:
+                    answers[one.source] = Resolved(owned=self._resume(one, shadow))
+            except PartitionStopped as exc:
+                answers[one.source] = exc
+        return answers
+
+    def _resume(self, one: Claimed, shadow: ShadowOffset) -> OwnedPartition:
+        next_offset = shadow.position.next_offset
+        where = f"{self._config.flow} {one.source} next_offset={next_offset}"
+        try:
+            metadata = decode(shadow.metadata)
+            tail = MapTail.decode(metadata.tail)
+        except ValueError as exc:
+            raise PositionLost(f"{where}: the shadow offset was not written by us: {exc}") from exc
+        if metadata.claims_topic_id != self._config.claims_topic_id:
+            raise FatalError(
+                f"{where}: committed under another claims topic than "
+                f"{self._config.flow.claims_topic}: it was deleted and created again, so an "
+                f"older writer may be alive. Stop every task of the flow, then reset the claims."
+            )
+        if metadata.topic_id != one.topic_id:
+            raise SourceDataLost(
+                f"{where}: the source topic was deleted and created again "
+                f"(id {metadata.topic_id} is now {one.topic_id})"
+            )
+        if tail.upstream_end != next_offset:
+            raise PositionLost(
+                f"{where}: the shadow offset was changed by hand: its map ends at "
+                f"{tail.upstream_end}. Set it back, or use a command that records the move."
+            )
+        return OwnedPartition(
+            source=one.source,
+            remote=one.remote,
+            topic_id=one.topic_id,
+            position=shadow.position,
+            tail=tail,
+            sequence=metadata.sequence + 1,
+            committed=next_offset,
+            committed_at=0.0,
+        )
+
+    def _without_offset(self, one: Claimed) -> Resolved:
+        entries = self._target.map_entries(one.remote.topic)
+        end = self._target.ends([one.remote])[one.remote]
+        if start_of(entries, one.remote) is not None:
+            return Resolved(owned=self._rebuild(one, entries, end))
+        if end > 0:
+            raise PositionLost(
+                f"{self._config.flow} {one.source}: {one.remote} already holds records (it ends "
+                f"at {end}) and has no shadow offset. Delete it, rename it, or adopt it."
+            )
+        first = start_of(entries, TopicPartition(one.remote.topic, 0))
+        grown = first is not None and one.source.partition >= first.partitions
+        start = "earliest" if grown else self._config.start_position
+        next_offset = self._metadata.start_offset(one.source, start)
+        owned = OwnedPartition(
+            source=one.source,
+            remote=one.remote,
+            topic_id=one.topic_id,
+            position=Position(next_offset),
+            tail=MapTail.empty(next_offset, downstream=0),
+            sequence=0,
+            committed=-1,
+            committed_at=0.0,
+        )
+        record = StartRecord(
+            topic_id=one.topic_id, next_offset=next_offset, partitions=one.partitions
+        )
+        return Resolved(owned=owned, start=record)
+
+    def _rebuild(self, one: Claimed, entries: Mapping[str, bytes], end: int) -> OwnedPartition:
+        """From the spilled map, if nothing was committed to the target after the last spill."""
+        segments = segments_of(entries, one.remote)
+        last = segments[-1] if segments else None
+        if last is None or last.downstream_end is None or last.downstream_end + 1 != end:
+            raise PositionLost(
+                f"{self._config.flow} {one.source}: mirrored before, but the shadow offset is "
+                f"gone and the offset map does not reach the end of {one.remote} ({end}). "
+                f"It must be set by a command that counts the records."
+            )
+        return OwnedPartition(
+            source=one.source,
+            remote=one.remote,
+            topic_id=one.topic_id,
+            position=Position(last.upstream_end),
+            tail=MapTail.empty(
+                last.upstream_end, segment=last.number + 1, downstream=last.downstream_end
+            ),
+            sequence=0,
+            committed=-1,
+            committed_at=0.0,
+        )

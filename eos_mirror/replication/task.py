@@ -1,0 +1,389 @@
+"""
+The mirror task: poll, send, commit, until told to stop.
+
+One thread runs all of it. Rebalance callbacks arrive inside `Source.poll` on that thread; what
+they raise is kept and raised after the poll, because the client loses records otherwise.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.errors import NewIncarnation, PartitionStopped, RestartTask, SourceDataLost
+from eos_mirror.ports import (
+    ClaimsLog,
+    Polled,
+    RebalanceListener,
+    RecordRun,
+    Source,
+    SourceMetadata,
+    Target,
+    TaskContext,
+    TransactionalProducer,
+)
+from eos_mirror.replication.acquisition import Acquisition
+from eos_mirror.replication.config import TaskConfig
+from eos_mirror.replication.ownership import Ownership
+from eos_mirror.replication.partition import OwnedPartition
+from eos_mirror.replication.positions import Claimed, Resolved
+from eos_mirror.replication.transaction import Transaction
+
+IDLE_WAIT = timedelta(milliseconds=200)
+ACQUIRING_WAIT = timedelta(milliseconds=20)
+NO_WAIT = timedelta(0)
+TEND_EVERY_S = 0.25
+CHECK_TOPICS_EVERY_S = 5.0
+ADVISE_EVERY_S = 5.0
+ADVANCE_AFTER_S = 0.5
+"""An idle partition's end, past control records, is committed after this pause."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Everything outside the task."""
+
+    open_source: Callable[[RebalanceListener], Source]
+    metadata: SourceMetadata
+    target: Target
+    claims: ClaimsLog
+
+
+@dataclass(slots=True)
+class Counters:
+    """What the task did since its process started."""
+
+    records: int = 0
+    bytes: int = 0
+    transactions: int = 0
+    incarnations: int = 0
+
+
+class MirrorTask:
+    """
+    Invariants:
+        A: A partition is in acquisition, owned, or stopped; never in two of these.
+        B: Only owned partitions are read, and reading starts at the owned position.
+        C: The open transaction contains owned partitions only.
+    """
+
+    def __init__(
+        self,
+        config: TaskConfig,
+        world: World,
+        context: TaskContext,
+        *,
+        now: Callable[[], float],
+        reached: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """
+        Args:
+            now: Monotonic seconds.
+            reached: Called at named points of a transaction; tests stop tasks there.
+        """
+        self._config = config
+        self._context = context
+        self._now = now
+        self._reached = reached
+        self._metadata = world.metadata
+        self._ownership = Ownership(config, world.target, world.claims, context)
+        self._acquisition = Acquisition(
+            config,
+            self._ownership,
+            target=world.target,
+            metadata=world.metadata,
+            context=context,
+            now=now,
+        )
+        self._routes: dict[str, str] = {}
+        self._owned: dict[TopicPartition, OwnedPartition] = {}
+        self._behind: dict[TopicPartition, OwnedPartition] = {}
+        self._stopped: dict[TopicPartition, str] = {}
+        self._failure: Exception | None = None
+        self._rebalanced = False
+        self._suspicious = False
+        self._tend_at = self._check_topics_at = self._advise_at = self._committed_at = now()
+        self._counters = Counters()
+        self._transaction = self._open(self._ownership.new_incarnation())
+        self._source = world.open_source(self)
+
+    # ------------------------------------------------------------------ the loop
+
+    def run(self) -> None:
+        """
+        Mirror until the context says stop, then release everything.
+
+        Raises:
+            RestartTask, FatalError: End the process; nothing was released.
+        """
+        while not self._context.stop.is_set():
+            self._turn()
+        self._finish()
+
+    def _turn(self) -> None:
+        self._follow_orders()
+        polled = self._source.poll(wait=self._patience())
+        if self._failure is not None:
+            raise self._failure
+        if self._rebalanced:
+            self._rebalanced = False
+            self._reread(list(self._owned.values()))
+        else:
+            self._take(polled)
+        if self._is_due(queue_empty=not polled.runs):
+            self._commit()
+        if self._suspicious:
+            self._renew()
+        if self._acquisition.is_due:
+            self._acquire()
+        if self._now() >= self._tend_at:
+            self._tend()
+
+    def _patience(self) -> timedelta:
+        if self._transaction.is_open:
+            return NO_WAIT
+        return ACQUIRING_WAIT if self._acquisition.pending else IDLE_WAIT
+
+    def _is_due(self, *, queue_empty: bool) -> bool:
+        return self._transaction.is_open and self._config.boundary.due(
+            self._transaction.opened_at,
+            self._now(),
+            size_bytes=self._transaction.size_bytes,
+            records=self._transaction.records,
+            queue_empty=queue_empty,
+        )
+
+    def _follow_orders(self) -> None:
+        routes = self._context.orders().get("topics", {})
+        if routes != self._routes:
+            self._routes = dict(routes)
+            self._source.subscribe(sorted(self._routes))
+
+    def _take(self, polled: Polled) -> None:
+        faults: dict[TopicPartition, PartitionStopped] = {}
+        for run in polled.runs:
+            owned = self._owned.get(run.partition)
+            if owned is not None and run.partition not in faults:
+                self._mirror(owned, run, faults)
+        for partition, end in polled.ends.items():
+            owned = self._owned.get(partition)
+            if owned is not None and end > owned.position.next_offset:
+                # between lie control records, aborted or compacted ones: nothing to mirror
+                owned.position = Position(end, owned.position.leader_epoch)
+                self._behind[partition] = owned
+        for partition, fault in polled.faults.items():
+            if partition in self._owned:
+                faults[partition] = self._explain(partition, fault)
+        self._stop(faults)
+
+    def _mirror(
+        self,
+        owned: OwnedPartition,
+        run: RecordRun,
+        faults: dict[TopicPartition, PartitionStopped],
+    ) -> None:
+        fresh = run.from_offset(owned.position.next_offset)
+        if fresh is None:
+            return
+        before, after = owned.position.leader_epoch, fresh.leader_epoch
+        if before is not None and after is not None and after < before:
+            faults[owned.source] = SourceDataLost(
+                f"{self._config.flow} {owned.source} next_offset={owned.position.next_offset}: "
+                f"leader epoch went back from {before} to {after}: the source topic was created "
+                f"again, or lost acknowledged records"
+            )
+            return
+        self._transaction.add(owned, fresh)
+        self._counters.bytes += fresh.size_bytes
+
+    # ------------------------------------------------------------------ transactions
+
+    def _open(self, producer: TransactionalProducer) -> Transaction:
+        self._counters.incarnations += 1
+        self._context.event(
+            "incarnation.started", {"transactional_id": self._ownership.transactional_id}
+        )
+        return Transaction(
+            producer,
+            self._context,
+            incarnation=self._ownership.incarnation,
+            claims_topic_id=self._config.claims_topic_id,
+            now=self._now,
+            reached=self._reached,
+        )
+
+    def _commit(self, also: Iterable[OwnedPartition] = (), *, spill: bool = False) -> None:
+        """Commit what is open, behind, and `also`. Nothing to commit is not a transaction."""
+        riders = [*self._behind.values(), *also]
+        if not riders and not self._transaction.is_open:
+            return
+        self._counters.records += self._transaction.records
+        try:
+            self._transaction.commit(riders, spill=spill)
+        except NewIncarnation as exc:
+            self._suspicious = True
+            self._context.event("commit.suspicious", {"reason": str(exc)})
+        self._counters.transactions += 1
+        self._behind.clear()
+        self._committed_at = self._now()
+
+    def _renew(self) -> None:
+        """A new incarnation, after a commit that may have been sent twice."""
+        self._suspicious = False
+        held = [
+            Claimed(
+                source=owned.source,
+                remote=owned.remote,
+                topic_id=owned.topic_id,
+                partitions=0,
+                since=self._now(),
+            )
+            for owned in self._owned.values()
+        ]
+        self._source.unassign([one.source for one in held])
+        self._owned.clear()
+        self._transaction = self._open(self._ownership.renew())
+        self._acquisition.reclaim(held)
+
+    # ------------------------------------------------------------------ partitions
+
+    def _acquire(self) -> None:
+        self._commit()
+        if self._suspicious:
+            return
+        progress = self._acquisition.step(self._routes)
+        for partition, fault in progress.stopped.items():
+            self._note_stopped(partition, fault)
+        if progress.resolved:
+            self._adopt(progress.resolved)
+
+    def _adopt(self, resolved: Sequence[Resolved]) -> None:
+        """Commit first positions before their first record, then start to read."""
+        new = [one.owned for one in resolved]
+        starts = {one.owned.remote: one.start for one in resolved if one.start is not None}
+        if starts:
+            self._transaction.start(starts)
+        self._commit([owned for owned in new if owned.is_behind])
+        for owned in new:
+            owned.committed_at = self._now()
+        self._owned.update({owned.source: owned for owned in new})
+        self._source.assign({owned.source: owned.position for owned in new})
+        self._context.event("partitions.acquired", {"partitions": len(new)})
+
+    def _reread(self, owned: Sequence[OwnedPartition]) -> None:
+        """Read again from the positions: what the last poll returned is dropped."""
+        if not owned:
+            return
+        self._source.unassign([one.source for one in owned])
+        self._source.assign({one.source: one.position for one in owned})
+
+    def _explain(self, partition: TopicPartition, fault: PartitionStopped) -> PartitionStopped:
+        if not isinstance(fault, SourceDataLost):
+            return fault
+        next_offset = self._owned[partition].position.next_offset
+        start = self._metadata.log_start(partition)
+        return SourceDataLost(
+            f"{self._config.flow} {partition} next_offset={next_offset}: the source log starts "
+            f"at {start}. {fault}"
+        )
+
+    def _stop(self, faults: Mapping[TopicPartition, PartitionStopped]) -> None:
+        """Finish with these partitions; the others go on."""
+        if not faults:
+            return
+        self._commit()
+        self._source.unassign(list(faults))
+        self._ownership.release([self._owned.pop(partition).remote for partition in faults])
+        for partition, fault in faults.items():
+            self._note_stopped(partition, fault)
+
+    def _note_stopped(self, partition: TopicPartition, fault: PartitionStopped) -> None:
+        self._stopped[partition] = str(fault)
+        self._context.event(
+            "partition.stopped",
+            {"partition": str(partition), "cause": type(fault).__name__, "reason": str(fault)},
+        )
+
+    # ------------------------------------------------------------------ rebalances
+
+    def on_granted(self, partitions: Sequence[TopicPartition]) -> None:
+        """See `ports.RebalanceListener`."""
+        self._acquisition.grant(partitions)
+        self._rebalanced = True
+
+    def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
+        """See `ports.RebalanceListener`: commit, release, and only then let go."""
+        self._rebalanced = True
+        try:
+            self._let_go(partitions)
+        except Exception as exc:  # noqa: BLE001 (raised after the poll; nothing was released)
+            self._failure = exc
+
+    def _let_go(self, partitions: Sequence[TopicPartition]) -> None:
+        gone = [self._owned[p] for p in partitions if p in self._owned]
+        self._commit([owned for owned in gone if owned.tail.runs], spill=bool(gone))
+        for owned in gone:
+            del self._owned[owned.source]
+        self._ownership.release([owned.remote for owned in gone])
+        self._acquisition.withdraw(partitions)
+        for partition in partitions:
+            self._stopped.pop(partition, None)
+
+    def on_lost(self, partitions: Sequence[TopicPartition]) -> None:
+        """See `ports.RebalanceListener`: they may be somebody else's already."""
+        names = ", ".join(map(str, partitions[:5]))
+        self._failure = RestartTask(f"the source group gave {names} away: session ended")
+
+    # ------------------------------------------------------------------ housekeeping
+
+    def _tend(self) -> None:
+        now = self._now()
+        self._tend_at = now + TEND_EVERY_S
+        if not self._transaction.is_open:
+            keepalive_s = self._config.keepalive.total_seconds()
+            stale = [o for o in self._owned.values() if now - o.committed_at > keepalive_s]
+            if stale or (self._behind and now - self._committed_at > ADVANCE_AFTER_S):
+                self._commit(stale)
+        if now >= self._check_topics_at:
+            self._check_topics_at = now + CHECK_TOPICS_EVERY_S
+            self._check_topics()
+        if now >= self._advise_at and self._owned:
+            self._advise_at = now + ADVISE_EVERY_S
+            self._source.commit({o.source: o.position for o in self._owned.values()})
+        self._report()
+
+    def _check_topics(self) -> None:
+        """A re-created topic shows in its id only: offsets may look as if nothing happened."""
+        names = sorted({partition.topic for partition in self._owned})
+        topics = self._metadata.topics(names)
+        faults: dict[TopicPartition, PartitionStopped] = {}
+        for owned in self._owned.values():
+            topic = topics.get(owned.source.topic)
+            if topic is not None and topic.topic_id == owned.topic_id:
+                continue
+            what = "deleted" if topic is None else "deleted and created again"
+            faults[owned.source] = SourceDataLost(
+                f"{self._config.flow} {owned.source} next_offset={owned.position.next_offset}: "
+                f"the source topic was {what}"
+            )
+        self._stop(faults)
+
+    def _report(self) -> None:
+        self._context.report(
+            {
+                **asdict(self._counters),
+                "fences": self._ownership.fences,
+                "owned": len(self._owned),
+                "pending": self._acquisition.pending,
+                "stopped": {str(p): why for p, why in self._stopped.items()},
+            }
+        )
+
+    def _finish(self) -> None:
+        self._commit([o for o in self._owned.values() if o.tail.runs], spill=True)
+        self._ownership.release([owned.remote for owned in self._owned.values()])
+        if self._owned:
+            self._source.commit({o.source: o.position for o in self._owned.values()})
+        self._owned.clear()
+        self._report()
+        self._source.close()

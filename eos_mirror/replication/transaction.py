@@ -1,0 +1,187 @@
+"""
+One transaction around what a task mirrored since the last one.
+
+The only module that begins or commits. Nothing here aborts: a transaction that failed ends with
+its process, and the coordinator or the next claimer aborts it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+
+from eos_mirror.core.map_records import StartRecord, segment_key, start_key
+from eos_mirror.core.offset_map import stretches
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.errors import ForeignWriter, NewIncarnation, RestartTask
+from eos_mirror.ports import Delivered, RecordRun, TaskContext, TransactionalProducer
+from eos_mirror.replication.config import COMMIT_BUDGET, FLUSH_BUDGET, SUSPICION_THRESHOLD
+from eos_mirror.replication.partition import OwnedPartition
+
+WATCH_MARGIN = timedelta(seconds=1)
+
+
+class Transaction:
+    """
+    The open transaction of one incarnation, begun with its first record.
+
+    Invariants:
+        A: What is committed together is the data, the shadow offsets and the map.
+        B: After any exception no transaction begins again here: the process ends, or, after
+           `NewIncarnation`, another object takes over.
+    """
+
+    def __init__(
+        self,
+        producer: TransactionalProducer,
+        context: TaskContext,
+        *,
+        incarnation: str,
+        claims_topic_id: str,
+        now: Callable[[], float],
+        reached: Callable[[str], None],
+    ) -> None:
+        """
+        Args:
+            now: Monotonic seconds.
+            reached: Called at named points, so that tests can stop a task exactly there.
+        """
+        self._producer = producer
+        self._context = context
+        self._incarnation = incarnation
+        self._claims_topic_id = claims_topic_id
+        self._now = now
+        self._reached = reached
+        self._touched: dict[TopicPartition, OwnedPartition] = {}
+        self._stretches: dict[TopicPartition, list[tuple[int, int]]] = {}
+        self._last_delivered: dict[TopicPartition, int] = {}
+        self._is_open = False
+        self._is_over = False
+        self.opened_at = 0.0
+        self.size_bytes = 0
+        self.records = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Records or offsets wait for a commit."""
+        return self._is_open
+
+    def add(self, owned: OwnedPartition, run: RecordRun) -> None:
+        """Send a run of an owned partition; its first offset is at or after the position."""
+        self._open()
+        self._producer.send(run, owned.remote)
+        self._touched[owned.remote] = owned
+        self._stretches.setdefault(owned.remote, []).extend(stretches(run.offsets))
+        owned.position = Position(run.next_offset, run.leader_epoch)
+        self.size_bytes += run.size_bytes
+        self.records += len(run.offsets)
+
+    def touch(self, owned: OwnedPartition) -> None:
+        """Commit this position, too, although no record of it is in the transaction."""
+        self._open()
+        self._touched[owned.remote] = owned
+
+    def start(self, starts: Mapping[TopicPartition, StartRecord]) -> None:
+        """Note how partitions begin; to be committed before their first record."""
+        self._open()
+        self._producer.send_map({start_key(p): record.encode() for p, record in starts.items()})
+
+    def _open(self) -> None:
+        if not self._is_open:
+            if self._is_over:
+                raise RestartTask("a transaction was begun after a failed or suspicious one")
+            self._producer.begin()
+            self._is_open = True
+            self.opened_at = self._now()
+            self._reached("begun")
+
+    def commit(self, also: Iterable[OwnedPartition] = (), *, spill: bool = False) -> int:
+        """
+        Commit everything; positions of `also` ride along.
+
+        Args:
+            spill: Write the map tails out, as on release.
+
+        Returns:
+            Records committed.
+
+        Raises:
+            NewIncarnation: Committed, but a late duplicate of the commit may exist.
+            RestartTask: The outcome is bad or unknown.
+            ForeignWriter: Someone else writes our target partitions.
+        """
+        for owned in also:
+            self.touch(owned)
+        self._is_over = True  # until it is known to be good
+        with self._context.watch("flush", FLUSH_BUDGET + WATCH_MARGIN):
+            delivered = self._producer.flush(within=FLUSH_BUDGET)
+        self._reached("flushed")
+        for remote, where in delivered.items():
+            self._record(self._touched[remote], where)
+        segments = {}
+        for owned in self._touched.values():
+            owned.tail.advance(owned.position.next_offset)
+            if owned.tail.runs and (spill or owned.tail.needs_spill()):
+                segment, encoded = owned.tail.spill()
+                segments[segment_key(owned.remote, segment)] = encoded
+        if segments:
+            self._producer.send_map(segments)
+        with self._context.watch("commit", COMMIT_BUDGET + WATCH_MARGIN):
+            commit_s = self._producer.commit(
+                {
+                    remote: owned.commit_of(
+                        incarnation=self._incarnation, claims_topic_id=self._claims_topic_id
+                    )
+                    for remote, owned in self._touched.items()
+                },
+                within=COMMIT_BUDGET,
+            )
+        return self._settle(commit_s)
+
+    def _record(self, owned: OwnedPartition, where: Delivered) -> None:
+        """Check that the records lie dense behind our last ones, and note them in the map."""
+        first = where.first if where.first is not None else _other_end(where.last, where.count, -1)
+        last = where.last if where.last is not None else _other_end(where.first, where.count, 1)
+        if first is None or last is None:
+            raise RestartTask(f"{owned.remote}: the target did not say where records landed")
+        if last - first != where.count - 1:
+            raise ForeignWriter(
+                f"{owned.remote}: {where.count} records of one transaction landed at "
+                f"{first}..{last}: someone else writes this partition"
+            )
+        expected = owned.expected_downstream
+        if expected is not None and first != expected:
+            raise ForeignWriter(
+                f"{owned.remote}: next record expected at {expected}, landed at {first}: "
+                f"someone else writes this partition, or the target lost its end"
+            )
+        if first < (owned.tail.downstream_end or 0):
+            raise ForeignWriter(
+                f"{owned.remote}: record landed at {first}, but everything below "
+                f"{owned.tail.downstream_end} was committed before: the target lost its end"
+            )
+        owned.tail.add(self._stretches.pop(owned.remote), first)
+        self._last_delivered[owned.remote] = last
+
+    def _settle(self, commit_s: float) -> int:
+        now, records = self._now(), self.records
+        for remote, owned in self._touched.items():
+            owned.committed = owned.position.next_offset
+            owned.committed_at = now
+            owned.sequence += 1
+            if remote in self._last_delivered:
+                # one commit marker lies between two transactions
+                owned.expected_downstream = self._last_delivered.pop(remote) + 2
+        self._touched.clear()
+        self._is_open = False
+        self.size_bytes = self.records = 0
+        self._reached("committed")
+        if commit_s > SUSPICION_THRESHOLD.total_seconds():
+            raise NewIncarnation(
+                f"commit of {records} records took {commit_s:.3f} s: it may have been sent twice"
+            )
+        self._is_over = False
+        return records
+
+
+def _other_end(known: int | None, count: int, direction: int) -> int | None:
+    """One end of a dense stretch from the other: a repeated record is acknowledged without."""
+    return None if known is None else known + direction * (count - 1)

@@ -1,0 +1,175 @@
+"""
+Every log event and every metric, in two tables; nothing else may name one.
+
+Events are lines of JSON when stdout is not a terminal, and short lines on one. Healthy mirroring
+is quiet: `ready`, one `flow.summary` per interval, and what a person should know.
+"""
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any, Final, TextIO
+
+from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
+
+
+class Level(Enum):
+    """Who wants to read an event."""
+
+    DETAIL = "detail"
+    """Only with `--verbose`."""
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A log event; `text` says what it means."""
+
+    name: str
+    level: Level
+    text: str
+
+
+EVENTS: Final = (
+    Event("ready", Level.INFO, "Every task runs and every partition of every flow is owned."),
+    Event("flow.summary", Level.INFO, "What a flow did since the last summary."),
+    Event("flow.caught_up", Level.INFO, "`--once`: every end seen at the start is reached."),
+    Event("flow.warning", Level.WARNING, "The flow starts, but something is not as it should be."),
+    Event("config.note", Level.DETAIL, "A line of the configuration that has no effect here."),
+    Event("topic.created", Level.INFO, "A remote topic was created on the target."),
+    Event("topic.grown", Level.INFO, "A remote topic got more partitions."),
+    Event("topic.refused", Level.WARNING, "A new source topic cannot be mirrored; the reason."),
+    Event("task.started", Level.DETAIL, "The process of a task has called the driver."),
+    Event("task.restarting", Level.WARNING, "A task ended and is started again; the reason."),
+    Event("task.stopped", Level.DETAIL, "A task ended because it was told to."),
+    Event("task.failed", Level.ERROR, "A task ended for good; the reason."),
+    Event("incarnation.started", Level.DETAIL, "A task has a new transactional id."),
+    Event("incarnation.fenced", Level.INFO, "A task fenced an earlier writer."),
+    Event("partitions.acquired", Level.DETAIL, "A task owns these many more partitions."),
+    Event("partition.stopped", Level.ERROR, "One partition cannot go on; cause and reason."),
+    Event("commit.suspicious", Level.DETAIL, "A slow commit: the task took a new incarnation."),
+    Event("chore.failed", Level.WARNING, "A periodic chore of the driver failed; it goes on."),
+    Event("stopping", Level.INFO, "A signal was received; tasks finish and release."),
+    Event("stopped", Level.INFO, "Every task has ended."),
+)
+_LEVELS: Final = {event.name: event.level for event in EVENTS}
+
+
+class Kind(Enum):
+    """How a metric behaves."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric; its attributes are `source`, `target` and `task`."""
+
+    name: str
+    unit: str
+    kind: Kind
+    text: str
+    status: str
+    """Key in a task's status."""
+
+
+METRICS: Final = (
+    Metric("eos_mirror.records", "{record}", Kind.COUNTER, "Records committed.", "records"),
+    Metric("eos_mirror.bytes", "By", Kind.COUNTER, "Bytes of values handed on.", "bytes"),
+    Metric("eos_mirror.transactions", "{transaction}", Kind.COUNTER, "Commits.", "transactions"),
+    Metric(
+        "eos_mirror.incarnations",
+        "{incarnation}",
+        Kind.COUNTER,
+        "Transactional ids taken; more than one per start means slow commits.",
+        "incarnations",
+    ),
+    Metric("eos_mirror.fences", "{fence}", Kind.COUNTER, "Earlier writers fenced.", "fences"),
+    Metric("eos_mirror.partitions.owned", "{partition}", Kind.GAUGE, "Being mirrored.", "owned"),
+    Metric(
+        "eos_mirror.partitions.pending", "{partition}", Kind.GAUGE, "Being acquired.", "pending"
+    ),
+)
+COUNTERS: Final = tuple(metric.status for metric in METRICS if metric.kind is Kind.COUNTER)
+
+
+class EventLog:
+    """Writes events; any thread may call it."""
+
+    def __init__(self, stream: TextIO | None = None, *, verbose: bool = False) -> None:
+        """
+        Args:
+            stream: Where to; stdout if None.
+            verbose: Details, too.
+        """
+        self._stream = stream or sys.stdout
+        self._verbose = verbose
+        self._lock = threading.Lock()
+
+    def __call__(self, name: str, fields: Mapping[str, Any]) -> None:
+        """Write one event of the table."""
+        level = _LEVELS[name]
+        if level is Level.DETAIL and not self._verbose:
+            return
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        if self._stream.isatty():
+            line = f"{now[11:23]} {name:<20} {_pretty(fields)}"
+        else:
+            line = json.dumps({"time": now, "event": name, "level": level.value, **fields})
+        with self._lock:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+
+
+def _pretty(fields: Mapping[str, Any]) -> str:
+    return " ".join(f"{key}={value}" for key, value in fields.items() if value not in ("", None))
+
+
+class Totals:
+    """Counters of a task slot over all its processes: each process counts from zero."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, dict[str, int]] = {}
+        self._last: dict[int, tuple[object, dict[str, int]]] = {}
+
+    def add(self, slot: int, submission: object, status: Mapping[str, Any]) -> dict[str, int]:
+        """Take the newest status of a slot; return its totals."""
+        now = {name: int(status.get(name, 0)) for name in COUNTERS}
+        known, last = self._last.get(slot, (submission, dict.fromkeys(COUNTERS, 0)))
+        before = self._before.setdefault(slot, dict.fromkeys(COUNTERS, 0))
+        if known != submission:
+            for name in COUNTERS:
+                before[name] += last[name]
+        self._last[slot] = (submission, now)
+        return {name: before[name] + now[name] for name in COUNTERS}
+
+
+Reader = Callable[[], Iterable[tuple[Mapping[str, str], Mapping[str, Any]]]]
+"""Attributes and values by status key, of every task, as of now."""
+
+
+def register_metrics(provider: MeterProvider, read: Reader) -> None:
+    """Create every instrument of the table; values are read when an exporter asks."""
+    meter = provider.get_meter("eos_mirror")
+    for metric in METRICS:
+
+        def observe(_: CallbackOptions, key: str = metric.status) -> Iterable[Observation]:
+            return [
+                Observation(values[key], dict(attributes))
+                for attributes, values in read()
+                if key in values
+            ]
+
+        create = (
+            meter.create_observable_counter
+            if metric.kind is Kind.COUNTER
+            else meter.create_observable_gauge
+        )
+        create(metric.name, callbacks=[observe], unit=metric.unit, description=metric.text)

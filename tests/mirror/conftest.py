@@ -1,0 +1,80 @@
+"""A flow of its own for every test, on the clusters that all tests share."""
+
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from eos_mirror.core.flow import Flow
+from eos_mirror.testing.checker import Comparison, compare_topics
+from eos_mirror.testing.external import Cluster
+from tests.mirror.toolbox import FlowView, produce, write_config
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """Two clusters, a flow between them, and one topic that it mirrors."""
+
+    folder: Path
+    flow: Flow
+    topic: str
+    source: Cluster
+    target: Cluster
+    partitions: int = 4
+
+    @property
+    def remote(self) -> str:
+        """The topic's name on the target."""
+        return f"{self.flow.source}.{self.topic}"
+
+    @property
+    def view(self) -> FlowView:
+        """The flow as seen from outside."""
+        return FlowView(self.flow, self.source, self.target)
+
+    def config(self, **extra: object) -> Path:
+        """Write the configuration file."""
+        return write_config(
+            self.folder,
+            flow=self.flow,
+            source=self.source,
+            target=self.target,
+            topics=f"{self.topic}.*",
+            **extra,
+        )
+
+    def produce(self, count: int, *, start: int = 0) -> None:
+        """Numbered records into the source topic."""
+        produce(self.source, self.topic, count, partitions=self.partitions, start=start)
+
+    def compare(self) -> Comparison:
+        """Both topics, whole, record by record."""
+        return compare_topics(
+            self.source.client_config(),
+            self.topic,
+            self.target.client_config(),
+            self.remote,
+            self.partitions,
+        )
+
+
+def make_site(folder: Path, source: Cluster, target: Cluster, *, partitions: int = 4) -> Site:
+    """A flow and a topic with names that nothing else has."""
+    name = uuid.uuid4().hex[:8]
+    site = Site(
+        folder=folder,
+        flow=Flow(f"s{name}", f"t{name}"),
+        topic=f"orders-{name}",
+        source=source,
+        target=target,
+        partitions=partitions,
+    )
+    source.create_topic(site.topic, partitions)
+    return site
+
+
+@pytest.fixture
+def site(tmp_path: Path, source_cluster: Cluster, target_cluster: Cluster) -> Site:
+    """Four partitions, empty."""
+    return make_site(tmp_path, source_cluster, target_cluster)

@@ -1,0 +1,76 @@
+"""A writer that was paused at the worst moment: the reason why claims exist."""
+
+import os
+import signal
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from eos_mirror.testing import wait_until
+from eos_mirror.testing.checker import Comparison
+from tests.mirror.conftest import Site
+from tests.mirror.toolbox import Mirror, mirror
+
+pytestmark = pytest.mark.brokers
+
+STOPPED = "T"
+
+
+def state_of(pid: int) -> str | None:
+    """Letter of a process's state; None when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return None
+
+
+def hold_a_writer(running: Mirror) -> int:
+    """Wait until the task has stopped itself between flush and shadow offsets; its pid."""
+    pid = running.pid()
+    wait_until(
+        lambda: state_of(pid) == STOPPED,
+        within=timedelta(seconds=30),
+        what=f"process {pid} to stop itself: {running.events[-3:]} {running.errors}",
+    )
+    return pid
+
+
+def pause_a_writer_and_let_another_finish(site: Site, fencing: str) -> tuple[Comparison, Mirror]:
+    """
+    A process stops after it has written records and before it sends their offsets; its driver
+    dies; a new run mirrors everything; then the process wakes up and goes on where it was.
+    """
+    site.produce(20_000)
+    config = site.config(transaction_boundary_records=2_000)
+    unsafe = {"EOS_MIRROR_UNSAFE_FENCING": fencing}
+    with mirror(config, env={**unsafe, "EOS_MIRROR_PAUSE_AT": "flushed:3"}) as first:
+        zombie = hold_a_writer(first)
+        first.kill()
+        with mirror(config, "--once", env=unsafe) as second:
+            assert second.wait() == 0, second.errors
+            os.kill(zombie, signal.SIGCONT)
+            wait_until(
+                lambda: state_of(zombie) in {None, "Z"},
+                within=timedelta(seconds=30),
+                what="the woken process to end",
+            )
+    return site.compare(), second
+
+
+def test_a_paused_writer_is_fenced_and_nothing_it_wrote_is_visible(site: Site) -> None:
+    """With claims, the successor fences the sleeper before it reads the shadow offsets."""
+    compared, second = pause_a_writer_and_let_another_finish(site, "claims")
+
+    assert compared.exact, str(compared)
+    assert compared.matched == 20_000
+    assert second.found("incarnation.fenced"), "nobody was fenced: the test proves nothing"
+
+
+@pytest.mark.parametrize("broken", ["naive", "stable-only"])
+def test_the_checker_sees_what_a_broken_engine_does(site: Site, broken: str) -> None:
+    """KIP-656 as drafted, also with stable reads, doubles what the sleeper had written."""
+    compared, _ = pause_a_writer_and_let_another_finish(site, broken)
+
+    assert compared.duplicates > 0
+    assert not compared.exact

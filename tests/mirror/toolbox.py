@@ -1,0 +1,196 @@
+"""Running the product as a user does, and looking at what it did."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.target import read_shadow_offsets
+from eos_mirror.ports import ShadowOffset
+from eos_mirror.testing import wait_until
+from eos_mirror.testing.external import Cluster
+
+Event = Mapping[str, Any]
+
+
+def write_config(
+    folder: Path, *, flow: Flow, source: Cluster, target: Cluster, **extra: object
+) -> Path:
+    """An mm2.properties for one flow; `extra` keys have `_` for `.`, and win."""
+    keys: dict[str, object] = {
+        "replication.factor": 1,
+        "internal.topic.replication.factor": 1,
+        "runtime": "local",
+        "refresh.topics.interval.seconds": 1,
+        "tasks.max": 1,
+    }
+    keys.update({key.replace("_", "."): value for key, value in extra.items()})
+    lines = [
+        f"clusters = {flow.source}, {flow.target}",
+        f"{flow.source}.bootstrap.servers = {source.bootstrap}",
+        f"{flow.target}.bootstrap.servers = {target.bootstrap}",
+        f"{flow}.enabled = true",
+        *(f"{key} = {value}" for key, value in keys.items()),
+    ]
+    path = folder / f"{flow.name}.properties"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+class Mirror:
+    """One `eos-mirror run` in a process of its own."""
+
+    def __init__(self, config: Path, *arguments: str, env: Mapping[str, str] | None = None) -> None:
+        self.events: list[Event] = []
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "eos_mirror.cli.main", "run", config, "--verbose", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(env or {})},
+        )
+        self.errors: list[str] = []
+        self._readers = [
+            threading.Thread(target=self._read_events, daemon=True),
+            threading.Thread(target=self._read_errors, daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _read_events(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.events.append(json.loads(line))
+
+    def _read_errors(self) -> None:
+        assert self.process.stderr is not None
+        self.errors.extend(self.process.stderr)
+
+    def found(self, name: str, **fields: object) -> list[Event]:
+        """Events so far with this name and these fields."""
+        return [
+            event
+            for event in list(self.events)
+            if event["event"] == name and fields.items() <= event.items()
+        ]
+
+    def wait_for(
+        self, name: str, *, count: int = 1, within_s: float = 60, **fields: object
+    ) -> Event:
+        """The count-th such event."""
+        wait_until(
+            lambda: len(self.found(name, **fields)) >= count or self.process.poll() is not None,
+            within=timedelta(seconds=within_s),
+            what=f"{name} {fields} in {self.events[-5:]} {self.errors[-5:]}",
+        )
+        found = self.found(name, **fields)
+        assert len(found) >= count, f"ended without {name}: {self.events[-5:]} {self.errors}"
+        return found[count - 1]
+
+    def pid(self, task: int = 0) -> int:
+        """Process of a task, as of its last start."""
+        self.wait_for("task.started", task=task)
+        return int(self.found("task.started", task=task)[-1]["pid"])
+
+    def stop(self, *, within_s: float = 30) -> int:
+        """SIGTERM; the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait(within_s=within_s)
+
+    def wait(self, *, within_s: float = 60) -> int:
+        """The exit code, when it ends by itself."""
+        code = self.process.wait(within_s)
+        for reader in self._readers:
+            reader.join(5)
+        return code
+
+    def kill(self) -> None:
+        """Whatever state it is in."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(10)
+
+    def close(self) -> None:
+        """Whatever is left of it."""
+        self.kill()
+        for reader in self._readers:
+            reader.join(10)
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+@contextmanager
+def mirror(config: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Iterator[Mirror]:
+    """A run that does not outlive the block."""
+    running = Mirror(config, *arguments, env=env)
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+def produce(cluster: Cluster, topic: str, count: int, *, partitions: int, start: int = 0) -> None:
+    """Numbered records, round robin, with keys and some headers."""
+    producer = Producer({**cluster.client_config(), "linger.ms": 5})
+    for i in range(start, start + count):
+        producer.produce(
+            topic,
+            b"value-%07d" % i,
+            b"key-%d" % i,
+            i % partitions,
+            headers=[("n", b"%d" % i)] if i % 7 == 0 else None,
+        )
+        if i % 10_000 == 0:
+            producer.poll(0)
+    assert producer.flush(30) == 0
+
+
+class FlowView:
+    """What a flow has on the clusters, read from outside."""
+
+    def __init__(self, flow: Flow, source: Cluster, target: Cluster) -> None:
+        self.flow = flow
+        self.source = ClusterMetadata(source.client_config(), source=True)
+        self.target = ClusterMetadata(target.client_config(), source=False)
+        self.admin: AdminClient = self.target.admin
+
+    def ends(self, topic: str, partitions: int) -> dict[int, int]:
+        """Last stable offsets on the source."""
+        wanted = [TopicPartition(topic, p) for p in range(partitions)]
+        return {p.partition: end for p, end in self.source.ends(wanted).items()}
+
+    def positions(self, remote: str, partitions: int) -> dict[int, int]:
+        """Stable shadow offsets; -1 where there is none yet."""
+        wanted = [TopicPartition(remote, p) for p in range(partitions)]
+        found = read_shadow_offsets(self.target, self.flow, wanted, require_stable=True)
+        return {
+            p.partition: shadow.position.next_offset if isinstance(shadow, ShadowOffset) else -1
+            for p, shadow in found.items()
+        }
+
+    def wait_caught_up(
+        self, topic: str, remote: str, *, partitions: int, within_s: float = 60
+    ) -> None:
+        """Until every shadow offset is at the end of its source partition."""
+        ends = self.ends(topic, partitions)
+        wait_until(
+            lambda: all(
+                position >= ends[p] for p, position in self.positions(remote, partitions).items()
+            ),
+            within=timedelta(seconds=within_s),
+            what=f"shadow offsets of {remote} at {ends}",
+        )
