@@ -1,0 +1,79 @@
+"""What this machine has for running Kafka brokers, and what it lacks."""
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eos_mirror.testing.backend import Backend, external_problem
+from eos_mirror.testing.containers import docker_problem
+from eos_mirror.testing.errors import NotInstalled
+from eos_mirror.testing.jars import KAFKA_VERSION, cache_folder, cached, jars_folder, verify
+from eos_mirror.testing.java import find_java, java_major
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """
+    One thing that brokers need.
+
+    Attributes:
+        found: What there is; empty if there is nothing usable.
+        problem: What is wrong and what to do; empty if nothing is.
+    """
+
+    name: str
+    found: str = ""
+    problem: str = ""
+
+
+def examine(environ: Mapping[str, str] = os.environ) -> Sequence[Finding]:
+    """Look at everything; fetches and starts nothing."""
+    docker = docker_problem(environ) or ""
+    external = external_problem(environ) or ""
+    return (
+        Finding(name="external clusters", found="" if external else "set", problem=external),
+        _java(environ),
+        _jars(environ),
+        _fetcher(environ),
+        Finding(name="docker", found="" if docker else "answers", problem=docker),
+    )
+
+
+def usable_backend(findings: Sequence[Finding]) -> Backend | None:
+    """The backend that would be used, judged without trying."""
+    found = {finding.name for finding in findings if finding.found}
+    if "external clusters" in found:
+        return Backend.EXTERNAL
+    if "java" in found and found & {"kafka jars", "jar fetcher"}:
+        return Backend.JVM
+    return Backend.DOCKER if "docker" in found else None
+
+
+def _java(environ: Mapping[str, str]) -> Finding:
+    try:
+        java = find_java(environ)
+    except NotInstalled as exc:
+        return Finding(name="java", problem=str(exc))
+    return Finding(name="java", found=f"Java {java_major(java)} at {java}")
+
+
+def _jars(environ: Mapping[str, str]) -> Finding:
+    folder = jars_folder(cache_folder(environ))
+    if not cached(folder.parent):
+        problem = f"Kafka {KAFKA_VERSION} is not in {folder}; the first start fetches it"
+        return Finding(name="kafka jars", problem=problem)
+    try:
+        verify(folder)
+    except NotInstalled as exc:
+        return Finding(name="kafka jars", problem=f"{exc}. Remove {folder} to fetch it again")
+    return Finding(name="kafka jars", found=f"Kafka {KAFKA_VERSION}, verified, in {folder}")
+
+
+def _fetcher(environ: Mapping[str, str]) -> Finding:
+    if maven := shutil.which("mvn", path=environ.get("PATH", os.defpath)):
+        return Finding(name="jar fetcher", found=f"Maven at {maven}")
+    if importlib.util.find_spec("pyspark"):
+        return Finding(name="jar fetcher", found="the Ivy inside PySpark")
+    return Finding(name="jar fetcher", problem="put `mvn` on the PATH, or install pyspark")

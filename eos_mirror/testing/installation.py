@@ -1,0 +1,223 @@
+"""
+What it takes to run Kafka here: a Java, the jars, and two files derived from them.
+
+The derived files are made once per Java and jar set: an archive of loaded classes that halves
+the start of every JVM, and the bootstrap checkpoint that Kafka's own formatter writes.
+"""
+
+import hashlib
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eos_mirror.testing.errors import ClusterFailed
+from eos_mirror.testing.jars import KAFKA_VERSION, cache_folder, ensure_jars, locked_jars
+from eos_mirror.testing.java import find_java, java_major, java_version
+from eos_mirror.testing.locks import locked
+from eos_mirror.testing.processes import run, spawn
+
+log = logging.getLogger(__name__)
+
+AOT_CACHE_JAVA = 25
+"""From here on the ahead-of-time cache replaces the class archive (JEP 514)."""
+JVM_WARNINGS_TO_STDERR = ("-Xlog:disable", "-Xlog:all=warning:stderr")
+"""By default they go to stdout, where the answers of Kafka's tools are."""
+ARCHIVE_TIMEOUT_S = 120.0
+FORMAT_TIMEOUT_S = 60.0
+
+LOG4J2 = """\
+rootLogger.level={level}
+rootLogger.appenderRef.console.ref=console
+appender.console.type=Console
+appender.console.name=console
+appender.console.target={stream}
+appender.console.layout.type=PatternLayout
+appender.console.layout.pattern=[%d] %p %m (%c)%n
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """
+    A Java and Kafka's jars.
+
+    Attributes:
+        cache: Folder of the derived files.
+        key: Names this pair of Java and jar set.
+    """
+
+    java: Path
+    java_major: int
+    jars: Path
+    cache: Path
+    key: str
+
+    @property
+    def classpath(self) -> str:
+        """The jars in a fixed order; the class archive is bound to it."""
+        return os.pathsep.join(str(self.jars / jar.name) for jar in locked_jars())
+
+    def command(self, main_class: str, *arguments: str, flags: Sequence[str] = ()) -> list[str]:
+        """The command line that runs a class of Kafka's."""
+        return [
+            str(self.java),
+            *flags,
+            "-XX:-UsePerfData",
+            "-cp",
+            self.classpath,
+            main_class,
+            *arguments,
+        ]
+
+    def fast_flags(self) -> list[str]:
+        """JVM flags for a short life: one compiler tier and the class archive, if there is one."""
+        flags = ["-XX:TieredStopAtLevel=1", *JVM_WARNINGS_TO_STDERR]
+        archive = class_archive(self)
+        if archive is None:
+            return flags
+        if self.java_major >= AOT_CACHE_JAVA:
+            return [*flags, f"-XX:AOTCache={archive}"]
+        return [*flags, "-Xshare:auto", f"-XX:SharedArchiveFile={archive}"]
+
+
+def find_installation() -> Installation:
+    """
+    Java and jars of this machine; fetches the jars the first time.
+
+    Raises:
+        NotInstalled: No Java, or no jars and no way to fetch them.
+    """
+    java = find_java()
+    cache = cache_folder()
+    jars = ensure_jars(java, cache=cache)
+    text = "\n".join([java_version(java), str(jars), *(jar.sha256 for jar in locked_jars())])
+    key = f"{KAFKA_VERSION}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    return Installation(java=java, java_major=java_major(java), jars=jars, cache=cache, key=key)
+
+
+def log4j_config(installation: Installation, *, level: str, stream: str) -> Path:
+    """Path of a log4j2 configuration that writes one stream at one level."""
+    path = installation.cache / f"log4j2-{level}-{stream}.properties".lower()
+    text = LOG4J2.format(level=level, stream=stream)
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        replace_text(path, text)
+    return path
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file so that no reader ever sees half of it."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        file.write(text)
+    Path(file.name).replace(path)
+
+
+def bootstrap_checkpoint(installation: Installation, features: Mapping[str, int]) -> Path:
+    """
+    What Kafka's formatter puts into an empty log folder: the metadata version and features.
+
+    Args:
+        features: Levels that differ from the defaults, such as `{"transaction.version": 1}`.
+
+    Raises:
+        ClusterFailed: The formatter refused, for instance an unknown feature.
+    """
+    levels = [f"{name}={level}" for name, level in sorted(features.items())]
+    path = installation.cache / f"bootstrap-{'-'.join([KAFKA_VERSION, *levels])}.checkpoint"
+    if path.is_file():
+        return path
+    with locked(installation.cache / ".bootstrap"):
+        if not path.is_file():
+            _save_checkpoint(installation, levels, path)
+    return path
+
+
+def class_archive(installation: Installation) -> Path | None:
+    """
+    The archive of classes that a broker loads; made by running one, the first time.
+
+    Returns:
+        None if this Java cannot make one. Brokers then start a little later.
+    """
+    path = installation.cache / f"classes-{installation.key}.jsa"
+    if not path.exists():
+        with locked(installation.cache / ".archive"):
+            if not path.exists():
+                log.info("preparing Kafka %s for fast starts, once", KAFKA_VERSION)
+                _save_archive(installation, path)
+    return path if path.stat().st_size else None
+
+
+def _save_checkpoint(installation: Installation, levels: Sequence[str], path: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        _format_node(installation, Path(folder), levels)
+        partial = path.with_suffix(".partial")
+        shutil.copyfile(Path(folder) / "data" / "bootstrap.checkpoint", partial)
+        partial.replace(path)
+
+
+def _save_archive(installation: Installation, path: Path) -> None:
+    """Leaves an empty file where no archive can be made, so that nobody tries again."""
+    partial = path.with_suffix(".partial")
+    ahead_of_time = installation.java_major >= AOT_CACHE_JAVA
+    log4j = log4j_config(installation, level="INFO", stream="SYSTEM_OUT")
+    flags = [
+        "-XX:TieredStopAtLevel=1",
+        f"-XX:{'AOTCacheOutput' if ahead_of_time else 'ArchiveClassesAtExit'}={partial}",
+        f"-Dlog4j2.configurationFile={log4j}",
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        config = _format_node(installation, Path(folder), [])
+        broker = installation.command("kafka.Kafka", str(config), flags=flags)
+        _run_once(broker, Path(folder) / "log")
+    partial.touch()
+    partial.replace(path)
+
+
+def _format_node(installation: Installation, folder: Path, levels: Sequence[str]) -> Path:
+    """Format a single node on ports that the system picks; returns its configuration."""
+    config = folder / "server.properties"
+    lines = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.bootstrap.servers": "127.0.0.1:9093",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": "PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0",
+        "log.dirs": str(folder / "data"),
+    }
+    config.write_text("".join(f"{key}={value}\n" for key, value in lines.items()), encoding="utf-8")
+    options = ["--standalone", "-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", str(config)]
+    for level in levels:
+        options += ["--feature", level]
+    done = run(
+        installation.command("kafka.tools.StorageTool", "format", *options),
+        timeout_s=FORMAT_TIMEOUT_S,
+    )
+    if done.returncode:
+        raise ClusterFailed(f"Kafka's formatter refused: {(done.stdout + done.stderr).strip()}")
+    return config
+
+
+def _run_once(command: Sequence[str], log_file: Path) -> None:
+    """Start a broker, wait until it serves, stop it with SIGTERM."""
+    with log_file.open("wb") as output, spawn(command, stdout=output) as broker:
+        deadline = time.monotonic() + ARCHIVE_TIMEOUT_S
+        while b"Kafka Server started" not in log_file.read_bytes():
+            if time.monotonic() > deadline:
+                break
+            try:
+                broker.wait(timeout=0.05)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        broker.send_signal(signal.SIGTERM)
+        try:
+            broker.wait(timeout=ARCHIVE_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            broker.kill()

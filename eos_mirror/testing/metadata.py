@@ -1,0 +1,124 @@
+"""
+One broker's own view of the cluster.
+
+librdkafka asks whichever broker it likes; a test that must know what *every* broker knows has to
+ask each one. One Metadata request (version 4, the oldest with all we need) over a plain socket.
+"""
+
+import socket
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+METADATA, VERSION = 3, 4
+NO_CONTROLLER = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionView:
+    """
+    A partition as one broker sees it.
+
+    Attributes:
+        leader: Node id; None while there is none.
+        isr: In-sync replicas, by node id.
+    """
+
+    leader: int | None
+    replicas: Sequence[int]
+    isr: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterView:
+    """
+    The cluster as one broker sees it.
+
+    Attributes:
+        brokers: Ids of the brokers that are alive.
+        topics: Partitions by topic and number; topics that the broker does not know are absent.
+    """
+
+    brokers: frozenset[int]
+    has_controller: bool
+    topics: Mapping[str, Mapping[int, PartitionView]]
+
+
+def ask(port: int, topics: Sequence[str] = (), *, timeout_s: float = 2.0) -> ClusterView:
+    """
+    Ask the broker at this PLAINTEXT port of the loopback interface.
+
+    Raises:
+        OSError: It does not listen, does not answer in time, or hung up.
+    """
+    names = b"".join(_string(topic) for topic in topics)
+    body = struct.pack(">i", len(topics)) + names + b"\0"  # the last byte: create no topic
+    request = struct.pack(">hhi", METADATA, VERSION, 1) + _string("eos-mirror") + body
+    with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:
+        connection.sendall(struct.pack(">i", len(request)) + request)
+        (size,) = struct.unpack(">i", _receive(connection, 4))
+        return _parse(_Reader(_receive(connection, size)))
+
+
+def _parse(reader: "_Reader") -> ClusterView:
+    reader.take(">ii")  # correlation id, throttle time
+    brokers = set()
+    for _ in range(reader.integer()):
+        brokers.add(reader.integer())
+        reader.string()
+        reader.integer()
+        reader.string()
+    reader.string()
+    controller = reader.integer()
+    topics = {}
+    for _ in range(reader.integer()):
+        (error,) = reader.take(">h")
+        name = reader.string()
+        reader.take(">?")
+        partitions = dict(_parse_partition(reader) for _ in range(reader.integer()))
+        if not error:
+            topics[name] = partitions
+    return ClusterView(
+        brokers=frozenset(brokers), has_controller=controller != NO_CONTROLLER, topics=topics
+    )
+
+
+def _parse_partition(reader: "_Reader") -> tuple[int, PartitionView]:
+    _, number, leader = reader.take(">hii")
+    replicas = [reader.integer() for _ in range(reader.integer())]
+    isr = [reader.integer() for _ in range(reader.integer())]
+    view = PartitionView(leader=None if leader < 0 else leader, replicas=replicas, isr=isr)
+    return number, view
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+
+    def take(self, layout: str) -> tuple[int, ...]:
+        values = struct.unpack_from(layout, self._data, self._at)
+        self._at += struct.calcsize(layout)
+        return values
+
+    def integer(self) -> int:
+        return self.take(">i")[0]
+
+    def string(self) -> str:
+        (length,) = self.take(">h")
+        start, self._at = self._at, self._at + max(length, 0)
+        return self._data[start : self._at].decode()
+
+
+def _string(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack(">h", len(data)) + data
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        part = connection.recv(size - len(parts))
+        if not part:
+            raise ConnectionError("the broker hung up in the middle of an answer")
+        parts += part
+    return bytes(parts)

@@ -1,0 +1,126 @@
+"""One Kafka process: a broker, a controller or both."""
+
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from eos_mirror.testing.errors import ClusterFailed
+from eos_mirror.testing.processes import identity, spawn
+from eos_mirror.testing.run_folder import NODE_PROCESS
+from eos_mirror.testing.spec import properties_text
+
+LOG_TAIL_LINES = 40
+TERMINATION = timedelta(seconds=30)
+
+CAUSES = {
+    "Address already in use": "another program took one of its ports",
+    "UnsupportedClassVersionError": "this Java is too old; install Java 17",
+    "OutOfMemoryError": "its heap is too small; raise `heap`",
+    "Could not reserve enough space": "this machine has not enough memory",
+    "meta.properties": "its log folder was not formatted",
+}
+
+
+class Node:
+    """A process with its folder. Not thread-safe."""
+
+    def __init__(self, node_id: int, *, folder: Path, command: Sequence[str]) -> None:
+        """
+        Args:
+            command: Without the path of the configuration, which comes last.
+        """
+        self.node_id = node_id
+        self.folder = folder
+        self.log = folder / "server.log"
+        self.config = folder / "server.properties"
+        self.data = folder / "data"
+        self._temporary = folder / "tmp"
+        self._command = [*command, str(self.config)]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def prepare(
+        self, properties: Mapping[str, str], *, meta: Mapping[str, str], checkpoint: Path
+    ) -> None:
+        """Write the configuration and a formatted, empty log folder."""
+        self._temporary.mkdir(parents=True)
+        self.data.mkdir()
+        self.config.write_text(properties_text(properties), encoding="utf-8")
+        (self.data / "meta.properties").write_text(properties_text(meta), encoding="utf-8")
+        (self.data / "bootstrap.checkpoint").write_bytes(checkpoint.read_bytes())
+        self.log.touch()
+
+    @property
+    def running(self) -> bool:
+        """Whether the process is there; a paused one is."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """
+        Start the process; does not wait until it serves.
+
+        Raises:
+            ClusterFailed: It is running already.
+        """
+        if self.running:
+            raise ClusterFailed(f"node {self.node_id} is running already")
+        # a killed JVM leaves copies of native libraries in its temporary folder
+        java, *rest = self._command
+        command = [java, f"-Djava.io.tmpdir={self._temporary}", *rest]
+        with self.log.open("ab") as log:
+            self._process = spawn(command, stdout=log)
+        process = identity(self._process.pid)
+        (self.folder / NODE_PROCESS).write_text(process, encoding="utf-8")
+
+    def kill(self) -> None:
+        """End it as a power cut would, and wait until it is gone."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def terminate(self) -> None:
+        """
+        Controlled shutdown, and wait for its end.
+
+        Raises:
+            ClusterFailed: It did not end in time; it was killed.
+        """
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(timeout=TERMINATION.total_seconds())
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise ClusterFailed(f"node {self.node_id} ignored SIGTERM\n{self.log_tail()}") from None
+
+    def pause(self) -> None:
+        """Freeze it: connections stay open, nothing answers."""
+        self._running_process().send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a frozen process go on."""
+        self._running_process().send_signal(signal.SIGCONT)
+
+    def log_tail(self) -> str:
+        """The last lines it logged."""
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+        return "\n".join(lines[-LOG_TAIL_LINES:])
+
+    def obituary(self) -> str:
+        """Why the process ended, as far as its log tells."""
+        log = self.log.read_text(encoding="utf-8", errors="replace")
+        cause = next((text for mark, text in CAUSES.items() if mark in log), "see its log")
+        code = self._process.returncode if self._process else None
+        return f"node {self.node_id} ended with code {code}: {cause}\n{self.log_tail()}"
+
+    @property
+    def lost_its_port(self) -> bool:
+        """Whether another program took a port between our look and the broker's start."""
+        return b"Address already in use" in self.log.read_bytes()
+
+    def _running_process(self) -> subprocess.Popen[bytes]:
+        if self._process is None or not self.running:
+            raise ClusterFailed(f"node {self.node_id} is not running")
+        return self._process

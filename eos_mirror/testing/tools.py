@@ -1,0 +1,85 @@
+"""
+Kafka's own command line tools: an independent witness.
+
+None of them shares code with librdkafka, which is the point of asking them.
+"""
+
+import subprocess
+from dataclasses import dataclass
+
+from eos_mirror.testing.installation import Installation, log4j_config
+from eos_mirror.testing.processes import run
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """
+    A tool of Kafka 4.3.
+
+    Attributes:
+        bootstrap_option: How it is told the cluster; None if it reads files instead.
+    """
+
+    main_class: str
+    bootstrap_option: str | None = "--bootstrap-server"
+
+
+TOOLS = {
+    "AclCommand": Tool("org.apache.kafka.tools.AclCommand"),
+    "ConfigCommand": Tool("kafka.admin.ConfigCommand"),
+    "ConsoleConsumer": Tool("org.apache.kafka.tools.consumer.ConsoleConsumer"),
+    "ConsoleProducer": Tool("org.apache.kafka.tools.ConsoleProducer"),
+    "ConsumerGroupCommand": Tool("org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"),
+    "DumpLogSegments": Tool("org.apache.kafka.tools.DumpLogSegments", None),
+    "FeatureCommand": Tool("org.apache.kafka.tools.FeatureCommand"),
+    "GetOffsetShell": Tool("org.apache.kafka.tools.GetOffsetShell"),
+    "LeaderElectionCommand": Tool("org.apache.kafka.tools.LeaderElectionCommand"),
+    "ReassignPartitionsCommand": Tool("org.apache.kafka.tools.reassign.ReassignPartitionsCommand"),
+    "TopicCommand": Tool("org.apache.kafka.tools.TopicCommand"),
+    "TransactionalMessageCopier": Tool(
+        "org.apache.kafka.tools.TransactionalMessageCopier", "--broker-list"
+    ),
+    "TransactionsCommand": Tool("org.apache.kafka.tools.TransactionsCommand"),
+    "VerifiableConsumer": Tool("org.apache.kafka.tools.VerifiableConsumer"),
+    "VerifiableProducer": Tool("org.apache.kafka.tools.VerifiableProducer"),
+}
+
+
+def find_tool(name: str) -> Tool:
+    """
+    A tool by its short name; a name with dots is a main class that reads files.
+
+    Raises:
+        KeyError: No such tool; lists those there are.
+    """
+    if "." in name:
+        return Tool(name, None)
+    try:
+        return TOOLS[name]
+    except KeyError:
+        raise KeyError(f"no tool {name!r}; there are {', '.join(sorted(TOOLS))}") from None
+
+
+def run_tool(
+    installation: Installation,
+    name: str,
+    *arguments: str,
+    bootstrap: str,
+    stdin: str | None,
+    timeout_s: float,
+) -> subprocess.CompletedProcess[str]:
+    """
+    Run a tool to its end. The cluster is passed unless the arguments name one.
+
+    Raises:
+        TimeoutError: It did not end in time; carries what it had written.
+    """
+    tool = find_tool(name)
+    if tool.bootstrap_option and tool.bootstrap_option not in arguments:
+        arguments = (tool.bootstrap_option, bootstrap, *arguments)
+    log4j = log4j_config(installation, level="WARN", stream="SYSTEM_ERR")
+    flags = [*installation.fast_flags(), f"-Dlog4j2.configurationFile={log4j}"]
+    command = installation.command(tool.main_class, *arguments, flags=flags)
+    done = run(command, stdin=stdin, timeout_s=timeout_s)
+    done.args = [name, *arguments]  # the whole command line is a page of jars
+    return done

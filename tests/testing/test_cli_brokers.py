@@ -1,0 +1,90 @@
+"""`eos-mirror brokers`."""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eos_mirror.cli import brokers
+from eos_mirror.testing import ExternalCluster
+from eos_mirror.testing.jars import jars_folder
+
+MAIN = (
+    "import argparse, sys\n"
+    "from eos_mirror.cli import brokers\n"
+    "parser = argparse.ArgumentParser()\n"
+    "brokers.register(parser.add_subparsers())\n"
+    "sys.exit(brokers.run(parser.parse_args()))\n"
+)
+
+
+def parse(*arguments: str) -> argparse.Namespace:
+    """The arguments as the command line would pass them."""
+    parser = argparse.ArgumentParser()
+    brokers.register(parser.add_subparsers())
+    return parser.parse_args(["brokers", *arguments])
+
+
+@pytest.fixture
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of this test, so that it does not meet an `up` of somebody else."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+
+@pytest.mark.brokers
+@pytest.mark.usefixtures("own_brokers", "own_state")
+def test_up_prints_two_clusters_and_down_stops_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """Both addresses answer between `ready` and `down`; a second `up` is refused meanwhile."""
+    up = [sys.executable, "-c", MAIN, "brokers", "up"]
+    with subprocess.Popen(up, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline().strip() for _ in range(3)]
+        assert lines[2] == "ready"
+        addresses = dict(line.split("=") for line in lines[:2])
+        assert list(addresses) == ["A.bootstrap.servers", "B.bootstrap.servers"]
+        for address in addresses.values():
+            ExternalCluster(address).check()
+        assert brokers.run(parse("up")) == 1
+        assert "up already" in capsys.readouterr().err
+
+        assert brokers.run(parse("down")) == 0
+
+        assert process.wait(timeout=30) == 0
+
+
+@pytest.mark.usefixtures("own_state")
+def test_down_without_up_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing runs afterwards: that is what was asked."""
+    assert brokers.run(parse("down")) == 0
+    assert "no brokers are up" in capsys.readouterr().err
+
+
+def test_doctor_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without Java and Docker it fails and names what to install; --json says the same."""
+    monkeypatch.setenv("EOS_MIRROR_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none")
+    for variable in ("JAVA_HOME", "EOS_MIRROR_TEST_BOOTSTRAP_SRC", "EOS_MIRROR_TEST_BOOTSTRAP_DST"):
+        monkeypatch.delenv(variable, raising=False)
+
+    assert brokers.run(parse("doctor")) == 1
+    text = capsys.readouterr().out
+    assert "missing java: no Java 17" in text
+    assert f"is not in {jars_folder(tmp_path)}" in text
+
+    assert brokers.run(parse("doctor", "--json")) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["backend"] is None
+    assert {finding["name"] for finding in report["findings"]} >= {"java", "docker"}
+
+
+def test_up_wants_at_least_one_node() -> None:
+    """A mistake is found before anything starts."""
+    with pytest.raises(SystemExit):
+        parse("up", "--nodes", "0")

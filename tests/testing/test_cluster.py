@@ -1,0 +1,212 @@
+"""Embedded clusters, on real brokers."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from eos_mirror.testing import ClusterFailed, KafkaCluster, Security, start_clusters, wait_until
+from eos_mirror.testing.processes import is_running
+from eos_mirror.testing.tools import find_tool
+
+pytestmark = [pytest.mark.brokers, pytest.mark.usefixtures("own_brokers")]
+
+SOON = timedelta(seconds=30)
+AT_ONCE = timedelta(seconds=3)
+
+
+@pytest.fixture(scope="module")
+def single() -> Iterator[KafkaCluster]:
+    """A single node that the tests of this file may kill."""
+    with KafkaCluster(name="single") as cluster:
+        yield cluster
+
+
+def produce(cluster: KafkaCluster, topic: str, *values: str) -> None:
+    """Write through Kafka's own producer."""
+    done = cluster.tool("ConsoleProducer", "--topic", topic, stdin="\n".join(values) + "\n")
+    assert done.returncode == 0, done.stderr
+
+
+def consume(cluster: KafkaCluster, topic: str, count: int) -> list[str]:
+    """Read committed records through Kafka's own consumer."""
+    options = ["--topic", topic, "--from-beginning", "--isolation-level", "read_committed"]
+    options += ["--max-messages", str(count), "--timeout-ms", "20000"]
+    return cluster.tool("ConsoleConsumer", *options).stdout.split()
+
+
+def test_acknowledged_records_and_the_address_survive_a_kill(single: KafkaCluster, ns: str) -> None:
+    """A power cut of the broker loses nothing, and clients find it where it was."""
+    single.create_topic(ns, partitions=2)
+    produce(single, ns, "before")
+    address = single.bootstrap
+
+    single.kill(1)
+    with pytest.raises(ClusterFailed, match="not running"):
+        single.pause(1)
+    single.start_node(1)
+
+    assert single.bootstrap == address
+    produce(single, ns, "after")
+    assert consume(single, ns, 2) == ["before", "after"]
+
+
+def test_a_paused_broker_hangs_and_goes_on(single: KafkaCluster) -> None:
+    """Connections stay open and nothing answers, until it is resumed."""
+    admin = single.admin()
+    admin.list_topics(timeout=10)
+
+    single.pause(1)
+    try:
+        with pytest.raises(KafkaException):
+            admin.list_topics(timeout=0.5)
+    finally:
+        single.resume(1)
+
+    admin.list_topics(timeout=10)
+
+
+def test_a_terminated_broker_shuts_down_in_order(single: KafkaCluster) -> None:
+    """SIGTERM is a controlled shutdown, as the log says."""
+    single.terminate(1)
+
+    assert "shut down completed" in single.log(1).read_text(encoding="utf-8")
+    single.start_node(1)
+
+
+def test_a_transaction_that_was_committed_is_on_the_disk(single: KafkaCluster, ns: str) -> None:
+    """The data folder and the tools that read it are within reach."""
+    single.create_topic(ns)
+    producer = Producer({**single.client_config(), "transactional.id": ns})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    producer.produce(ns, b"v")
+    producer.commit_transaction(20)
+
+    log = single.data(1) / f"{ns}-0" / "00000000000000000000.log"
+    dump = single.tool("DumpLogSegments", "--print-data-log", "--files", str(log))
+    assert "endTxnMarker: COMMIT" in dump.stdout
+    assert ns in single.tool("TransactionsCommand", "list").stdout
+
+
+def test_an_unknown_tool_lists_the_known_ones() -> None:
+    """A typing error does not start a JVM."""
+    with pytest.raises(KeyError, match="ConsoleConsumer"):
+        find_tool("ConsolConsumer")
+
+
+@pytest.mark.parametrize("security", [Security.SASL_PLAIN, Security.SASL_SCRAM])
+def test_access_control_stops_a_user_without_rights(security: Security, ns: str) -> None:
+    """A logged-in user may do what an ACL says, a wrong password gets nobody in."""
+    with KafkaCluster(security=security, users={"mirror": "pw"}, authorizer=True) as cluster:
+        cluster.create_topic(ns)
+        config = {**cluster.client_config("mirror"), "transactional.id": ns, "log_level": 0}
+        with pytest.raises(KafkaException) as caught:
+            Producer(config).init_transactions(20)
+        error: KafkaError = caught.value.args[0]
+        assert error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+        allow(cluster, ResourceType.TRANSACTIONAL_ID, ns)
+        allow(cluster, ResourceType.TOPIC, ns)
+        producer = Producer(config)
+        producer.init_transactions(20)
+        producer.begin_transaction()
+        producer.produce(ns, b"v")
+        producer.commit_transaction(20)
+
+        java = cluster.java_properties("mirror")
+        assert 'password="pw"' in java["sasl.jaas.config"]
+        with pytest.raises(KafkaException):
+            Producer({**config, "sasl.password": "wrong"}).init_transactions(1)
+
+
+def allow(cluster: KafkaCluster, kind: ResourceType, name: str) -> None:
+    """Let the user `mirror` do everything with one resource."""
+    acl = AclBinding(
+        kind,
+        name,
+        ResourcePatternType.LITERAL,
+        "User:mirror",
+        "*",
+        AclOperation.ALL,
+        AclPermissionType.ALLOW,
+    )
+    for future in cluster.admin().create_acls([acl]).values():
+        future.result(20)
+
+
+def test_a_leader_that_dies_is_replaced_and_comes_back(ns: str) -> None:
+    """Three brokers and a controller of its own: any broker may die."""
+    with KafkaCluster(3, controllers="separate") as cluster:
+        cluster.create_topic(ns)
+        cluster.wait_isr(ns)
+        leader = cluster.leader_of(ns)
+        assert leader in {1, 2, 3}
+
+        cluster.kill(leader)
+        wait_until(
+            lambda: cluster.leader_of(ns) not in {None, leader}, within=SOON, what="a new leader"
+        )
+        produce(cluster, ns, "through the new leader")
+        cluster.start_node(leader)
+        cluster.wait_isr(ns)
+
+        assert set(cluster.log_tails()) == {1, 2, 3, 100}
+
+
+def test_the_old_transaction_protocol_can_be_asked_for() -> None:
+    """The same jars run transactions as before KIP-890, for targets that are that old."""
+    with KafkaCluster(features={"transaction.version": 1}) as cluster:
+        options = ["describe"]
+        shown = cluster.tool("FeatureCommand", *options).stdout
+
+    line = next(line for line in shown.splitlines() if "transaction.version" in line)
+    assert "FinalizedVersionLevel: 1" in line
+
+
+def test_a_broken_configuration_fails_with_the_log_and_leaves_nothing() -> None:
+    """All clusters of a parallel start are stopped when one of them fails."""
+    good = KafkaCluster(name="good")
+    bad = KafkaCluster(name="bad", broker_config={"log.retention.ms": "never"})
+
+    with pytest.raises(ClusterFailed, match=r"node 1 ended with code 1[\s\S]*log\.retention\.ms"):
+        start_clusters(good, bad)
+
+    with pytest.raises(ClusterFailed, match="not running"):
+        _ = good.bootstrap
+
+
+def test_no_broker_outlives_a_killed_test_process(tmp_path: Path) -> None:
+    """SIGKILL of the process that owns a cluster takes the broker with it."""
+    told = tmp_path / "broker"
+    script = (
+        "from pathlib import Path\n"
+        "from eos_mirror.testing import KafkaCluster\n"
+        "cluster = KafkaCluster()\n"
+        "cluster.start()\n"
+        f"told = Path({str(told)!r})\n"
+        "text = (cluster.log(1).parent / 'process').read_text()\n"
+        "told.with_suffix('.new').write_text(text)\n"
+        "told.with_suffix('.new').rename(told)\n"
+        "import threading; threading.Event().wait()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script]) as owner:
+        wait_until(told.exists, within=SOON * 2, what="the cluster is up")
+        broker = told.read_text(encoding="utf-8")
+        assert is_running(broker)
+        owner.send_signal(signal.SIGKILL)
+
+    # at once, that is: by the kernel, not by the sweep of somebody's next cluster
+    wait_until(lambda: not is_running(broker), within=AT_ONCE, what="the broker is gone")

@@ -1,0 +1,136 @@
+"""Fetching Kafka's jars, without fetching them."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from eos_mirror.testing import NotInstalled, jars
+from eos_mirror.testing.jars import LockedJar
+
+CONTENT = {"kafka_2.13-4.3.1.jar": b"kafka", "scala-library-2.13.18.jar": b"scala"}
+
+
+@pytest.fixture
+def small_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock of two jars instead of ninety-four."""
+    lock = tuple(
+        LockedJar(name=name, size_bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+        for name, data in CONTENT.items()
+    )
+    monkeypatch.setattr(jars, "locked_jars", lambda: lock)
+
+
+@pytest.fixture
+def java(tmp_path: Path) -> Path:
+    """A path where a Java might be; these tests never run it."""
+    return tmp_path / "jdk" / "bin" / "java"
+
+
+def install_maven(folder: Path, script: str) -> dict[str, str]:
+    """A PATH whose `mvn` is this shell script; `$out` is the folder it has to fill."""
+    folder.mkdir()
+    maven = folder / "mvn"
+    head = '#!/bin/sh\nfor a; do case "$a" in -DoutputDirectory=*) out=${a#*=};; esac; done\n'
+    maven.write_text(head + script, encoding="utf-8")
+    maven.chmod(0o755)
+    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+GOOD_MAVEN = "".join(f"printf {data.decode()} > $out/{name}\n" for name, data in CONTENT.items())
+
+
+def test_the_committed_lock_names_the_broker_the_tools_and_a_log_binding() -> None:
+    """The lock has every root jar, each with a size and a sha256, and no address."""
+    lock = {jar.name: jar for jar in jars.locked_jars()}
+
+    roots = {root.split(":")[1] + "-" + root.split(":")[2] + ".jar" for root in jars.ROOTS}
+    assert roots <= lock.keys()
+    assert len(lock) == 94
+    assert all(len(jar.sha256) == 64 and jar.size_bytes > 0 for jar in lock.values())
+    assert not any("/" in name for name in lock)
+
+
+def test_names_from_ivy_and_maven_are_the_same_after_normalising() -> None:
+    """Ivy puts the organisation before the name; the lock knows only the name."""
+    assert jars.normalised_name("org.apache.kafka_kafka_2.13-4.3.1.jar") == "kafka_2.13-4.3.1.jar"
+    assert jars.normalised_name("org.scala-lang_scala-reflect-2.13.18.jar") == (
+        "scala-reflect-2.13.18.jar"
+    )
+    assert jars.normalised_name("kafka_2.13-4.3.1.jar") == "kafka_2.13-4.3.1.jar"
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({"EOS_MIRROR_CACHE": "/c", "XDG_CACHE_HOME": "/x", "HOME": "/h"}, "/c"),
+        ({"XDG_CACHE_HOME": "/x", "HOME": "/h"}, "/x/eos-mirror"),
+        ({"HOME": "/h"}, "/h/.cache/eos-mirror"),
+    ],
+)
+def test_the_cache_folder_follows_ours_then_the_desktop_standard(
+    environ: dict[str, str], expected: str
+) -> None:
+    """EOS_MIRROR_CACHE wins over XDG_CACHE_HOME, which wins over the home folder."""
+    assert jars.cache_folder(environ) == Path(expected)
+
+
+@pytest.mark.usefixtures("small_lock")
+def test_jars_are_fetched_once(tmp_path: Path, java: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second call finds them in the cache and asks nobody."""
+    path = install_maven(tmp_path / "bin", GOOD_MAVEN + f"echo >> {tmp_path}/calls\n")
+    monkeypatch.setenv("PATH", path["PATH"])
+
+    folders = {jars.ensure_jars(java, cache=tmp_path / "cache") for _ in range(2)}
+
+    assert folders == {tmp_path / "cache" / "kafka-4.3.1"}
+    assert (tmp_path / "calls").read_text(encoding="utf-8") == "\n"
+    assert {jar.name for jar in folders.pop().iterdir()} == CONTENT.keys()
+
+
+@pytest.mark.usefixtures("small_lock")
+@pytest.mark.parametrize(
+    ("script", "complaint"),
+    [
+        ("echo '[ERROR] Could not resolve'; exit 1", "mvn could not fetch it: check the network"),
+        (GOOD_MAVEN + "printf other > $out/kafka_2.13-4.3.1.jar", "kafka_2.13-4.3.1.jar has the"),
+        ("printf kafka > $out/kafka_2.13-4.3.1.jar", "scala-library-2.13.18.jar was not fetched"),
+    ],
+)
+def test_a_bad_fetch_is_one_line_and_leaves_nothing(
+    tmp_path: Path, java: Path, monkeypatch: pytest.MonkeyPatch, script: str, complaint: str
+) -> None:
+    """Neither a failed fetch nor a wrong or missing jar ever fills the cache."""
+    monkeypatch.setenv("PATH", install_maven(tmp_path / "bin", script)["PATH"])
+
+    with pytest.raises(NotInstalled, match=complaint) as caught:
+        jars.ensure_jars(java, cache=tmp_path / "cache")
+
+    assert "\n" not in str(caught.value)
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [".fetch"]
+
+
+@pytest.mark.usefixtures("small_lock")
+def test_without_maven_pyspark_fetches_and_gives_scala_library(
+    tmp_path: Path, java: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ivy's names are normalised, and the jar that Spark leaves out comes from PySpark."""
+    spark = tmp_path / "pyspark"
+    (spark / "bin").mkdir(parents=True)
+    (spark / "jars").mkdir()
+    (spark / "jars" / "scala-library-2.13.18.jar").write_bytes(b"scala")
+    submit = spark / "bin" / "spark-submit"
+    submit.write_text(
+        '#!/bin/sh\nfor a; do case "$a" in spark.jars.ivy=*) ivy=${a#*=};; esac; done\n'
+        "mkdir -p $ivy/jars; printf kafka > $ivy/jars/org.apache.kafka_kafka_2.13-4.3.1.jar\n",
+        encoding="utf-8",
+    )
+    submit.chmod(0o755)
+    (spark / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("shutil.which", lambda _: None)
+
+    folder = jars.ensure_jars(java, cache=tmp_path / "cache")
+
+    assert {jar.name: jar.read_bytes() for jar in folder.iterdir()} == CONTENT
