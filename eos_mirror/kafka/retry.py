@@ -21,6 +21,6 @@ def retrying(call: Callable[[], T], *, within: timedelta) -> T:
     return Retrying(
         retry=retry_if_exception_type((SourceUnavailable, TargetUnavailable, RetriableError)),
         stop=stop_after_delay(within),
-        wait=wait_exponential_jitter(initial=0.05, max=2, jitter=0.1),
+        wait=wait_exponential_jitter(multiplier=0.05, max=2, jitter=0.1),
         reraise=True,
     )(call)

@@ -1,0 +1,113 @@
+"""Producing records that no client library would write: one batch, byte by byte (magic 2)."""
+
+import socket
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from confluent_kafka.admin import AdminClient
+
+from eos_mirror.testing import wait_until
+
+PRODUCE, PRODUCE_VERSION = 0, 3
+NOT_LEADER = 6
+CASTAGNOLI = 0x82F63B78
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawRecord:
+    """A record with any bytes at all. `timestamp` in milliseconds."""
+
+    timestamp: int
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: Sequence[tuple[bytes, bytes | None]] = ()
+
+
+def produce_raw(
+    admin: AdminClient, topic: str, partition: int, records: Sequence[RawRecord]
+) -> None:
+    """Append one batch to a partition; a leader that is only just elected is asked again."""
+    answers: list[int] = []
+
+    def is_taken() -> bool:
+        answers.append(_produce(admin, topic, partition, _batch(records)))
+        return answers[-1] != NOT_LEADER
+
+    wait_until(is_taken, within=timedelta(seconds=10), what=f"a leader of {topic}-{partition}")
+    assert answers[-1] == 0, f"the broker refused the batch: error {answers[-1]}"
+
+
+def _produce(admin: AdminClient, topic: str, partition: int, batch: bytes) -> int:
+    """Error code of one Produce request."""
+    metadata = admin.list_topics(topic, timeout=10)
+    leader = metadata.brokers[metadata.topics[topic].partitions[partition].leader]
+    name = topic.encode()
+    body = (
+        struct.pack(">hhii", -1, -1, 10_000, 1)  # no transactional id, acks=all, timeout, topics
+        + struct.pack(">h", len(name))
+        + name
+        + struct.pack(">ii", 1, partition)
+        + struct.pack(">i", len(batch))
+        + batch
+    )
+    header = struct.pack(">hhih", PRODUCE, PRODUCE_VERSION, 1, 4) + b"test"
+    with socket.create_connection((leader.host, leader.port), timeout=10) as connection:
+        connection.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
+        answer = _receive(connection)
+    return int(struct.unpack_from(">h", answer, 4 + 4 + 2 + len(name) + 4 + 4)[0])
+
+
+def _receive(connection: socket.socket) -> bytes:
+    wanted = 4
+    data = b""
+    while len(data) < wanted:
+        part = connection.recv(65_536)
+        assert part, "the broker closed the connection"
+        data += part
+        if wanted == 4 and len(data) >= 4:
+            wanted = 4 + struct.unpack_from(">i", data)[0]
+    return data[4:]
+
+
+def _batch(records: Sequence[RawRecord]) -> bytes:
+    base = records[0].timestamp
+    newest = max(record.timestamp for record in records)
+    body = b"".join(_record(record, i, base) for i, record in enumerate(records))
+    checked = (
+        struct.pack(">hiqqqhii", 0, len(records) - 1, base, newest, -1, -1, -1, len(records)) + body
+    )
+    tail = struct.pack(">ibI", -1, 2, _crc32c(checked)) + checked
+    return struct.pack(">qi", 0, len(tail)) + tail
+
+
+def _record(record: RawRecord, delta: int, base: int) -> bytes:
+    body = b"\0" + _varint(record.timestamp - base) + _varint(delta)
+    body += _bytes(record.key) + _bytes(record.value) + _varint(len(record.headers))
+    for key, value in record.headers:
+        body += _bytes(key) + _bytes(value)
+    return _varint(len(body)) + body
+
+
+def _bytes(data: bytes | None) -> bytes:
+    return _varint(-1) if data is None else _varint(len(data)) + data
+
+
+def _varint(number: int) -> bytes:
+    value = (number << 1) ^ (number >> 63)
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _crc32c(data: bytes) -> int:
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ CASTAGNOLI * (crc & 1)
+    return crc ^ 0xFFFFFFFF

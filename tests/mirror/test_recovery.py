@@ -1,0 +1,65 @@
+"""Tasks that die, drivers that restart, topics that grow: the copy goes on, exactly."""
+
+import os
+import signal
+
+import pytest
+
+from tests.mirror.conftest import Site
+from tests.mirror.toolbox import mirror
+
+pytestmark = pytest.mark.brokers
+
+
+def test_killed_tasks_lose_and_double_nothing(site: Site) -> None:
+    """SIGKILL of alternating tasks under load, five times."""
+    with mirror(site.config(tasks_max=2)) as running:
+        running.wait_for("ready")
+        for round_number in range(5):
+            site.produce(5_000, start=round_number * 5_000)
+            successor = len(running.found("task.started")) + 1
+            os.kill(running.pid(round_number % 2), signal.SIGKILL)
+            running.wait_for("task.started", count=successor)
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        assert running.stop() == 0, running.errors
+
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 25_000
+    assert running.found("incarnation.fenced"), "no kill left a claim behind"
+
+
+def test_a_restarted_run_goes_on_where_the_last_one_stopped(site: Site) -> None:
+    """A graceful stop releases every claim: the next run has nobody to fence."""
+    config = site.config()
+    for start in range(0, 30_000, 10_000):
+        site.produce(10_000, start=start)
+        with mirror(config, "--once") as running:
+            assert running.wait() == 0, running.errors
+        assert not running.found("incarnation.fenced")
+
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 30_000
+
+
+def test_new_partitions_and_new_topics_are_followed(site: Site) -> None:
+    """The target grows first; only then is the new partition read."""
+    with mirror(site.config()) as running:
+        running.wait_for("ready")
+        site.produce(1_000)
+        site.source.tool(
+            "TopicCommand", "--alter", "--topic", site.topic, "--partitions", "6",
+            "--bootstrap-server", site.source.bootstrap,
+        )  # fmt: skip
+        running.wait_for("topic.grown", topic=site.remote, partitions=6)
+        site.source.create_topic(f"{site.topic}-new", 2)
+        running.wait_for("topic.created", topic=f"{site.remote}-new")
+        grown = Site(**{**vars(site), "partitions": 6})
+        grown.produce(6_000, start=1_000)
+        grown.view.wait_caught_up(grown.topic, grown.remote, partitions=6)
+        assert running.stop() == 0, running.errors
+
+    compared = grown.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 7_000
