@@ -196,7 +196,7 @@ class Driver:
         for runner in self.flows:
             statuses = [status["status"] for status in runner.statuses().values()]
             owned = sum(int(status.get("owned", 0)) for status in statuses)
-            if owned + len(runner.stopped) < len(runner.partitions) or not all(statuses):
+            if owned + len(runner.stopped) < len(runner.topics.partitions) or not all(statuses):
                 return False
         self._ready_s = time.monotonic() - self._started_at
         self._on_event("ready", {"after_s": round(self._ready_s, 3), "flows": self._describe()})
@@ -206,8 +206,8 @@ class Driver:
         return [
             {
                 "flow": str(runner.flow),
-                "topics": len(runner.routes),
-                "partitions": len(runner.partitions),
+                "topics": len(runner.topics.routes),
+                "partitions": len(runner.topics.partitions),
                 "tasks": runner.tasks_count,
             }
             for runner in self.flows

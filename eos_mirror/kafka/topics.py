@@ -41,15 +41,15 @@ class Topics:
         self._source = source
         self.admin = AdminClient(self._config)
 
-    def list(self) -> dict[str, int]:
+    def list(self, *, within: timedelta = PATIENCE) -> dict[str, int]:
         """Partition count of every topic that this principal may describe."""
 
         def ask() -> dict[str, int]:
             with translated("list topics", source=self._source):
-                found = self.admin.list_topics(timeout=ANSWER.total_seconds()).topics
+                found = self.admin.list_topics(timeout=min(ANSWER, within).total_seconds()).topics
             return {name: len(t.partitions) for name, t in found.items() if t.error is None}
 
-        return retrying(ask, within=PATIENCE)
+        return retrying(ask, within=within)
 
     def configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         """Effective configuration by topic; sensitive values are left out by the broker."""

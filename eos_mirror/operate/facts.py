@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.map_records import start_of
@@ -70,21 +71,26 @@ class FlowFacts:
 
 
 def gather(
-    clusters: FlowClusters, plan_of: Callable[[Mapping[str, int], Mapping[str, int]], FlowPlan]
+    clusters: FlowClusters,
+    plan_of: Callable[[Mapping[str, int], Mapping[str, int]], FlowPlan],
+    *,
+    within: timedelta,
 ) -> FlowFacts:
     """
     Ask both clusters.
 
     Args:
         plan_of: The plan for partition counts by topic of source and target.
+        within: How long to wait for the first answer of each cluster.
 
     Raises:
         SourceUnavailable, TargetUnavailable: No answer in time.
         NotAuthorized: Not even describing is allowed.
     """
     flow = clusters.flow
-    on_target = clusters.target_topics.list()
-    plan = plan_of(clusters.source_topics.list(), on_target)
+    on_source = clusters.source_topics.list(within=within)
+    on_target = clusters.target_topics.list(within=within)
+    plan = plan_of(on_source, on_target)
     existing = [route for route in plan.routes if route.remote_topic in on_target]
     source_configs = clusters.source_topics.configs([r.source_topic for r in plan.routes])
     remote_configs = clusters.target_topics.configs([r.remote_topic for r in existing])

@@ -1,9 +1,10 @@
 """Deciding whether a flow may start, from facts alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka.groups import GroupMember
 from eos_mirror.operate.facts import FlowFacts, RemotePartition
 
 
@@ -33,6 +34,11 @@ def judge(facts: FlowFacts, *, deployment: str) -> Verdict:
     )
 
 
+def rivals(members: Iterable[GroupMember], deployment: str) -> list[GroupMember]:
+    """Members of the source group that run another configuration of the flow."""
+    return [member for member in members if deployment not in member.client_id]
+
+
 def _faults(facts: FlowFacts) -> Iterator[str]:
     yield from map(str, facts.plan.conflicts)
     for right in facts.missing_rights:
@@ -56,7 +62,7 @@ def _dangers(facts: FlowFacts, deployment: str) -> Iterator[str]:
             f"writer could not be fenced. Make sure that no task of the flow runs, and restore "
             f"the topic."
         )
-    others = [m for m in facts.source_members if deployment not in m.client_id]
+    others = rivals(facts.source_members, deployment)
     if others:
         yield (
             f"{flow}: tasks of another configuration of this flow are running "

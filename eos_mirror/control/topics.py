@@ -1,0 +1,162 @@
+"""The target's topics, kept in step with the source's: internal ones, new ones, grown ones."""
+
+from collections.abc import Mapping
+
+from eos_mirror.core.filters import TopicFilter
+from eos_mirror.core.plan import FlowPlan, plan_flow
+from eos_mirror.core.policy import replication_policy
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka.topics import TopicSpec
+from eos_mirror.operate.facts import FlowClusters
+from eos_mirror.runtime.control import EventSink
+from eos_mirror.settings.model import FlowSettings
+
+INTERNAL_CONFIG = {"cleanup.policy": "compact", "unclean.leader.election.enable": "false"}
+MAP_MESSAGE_BYTES = str(16 * 1024 * 1024)
+"""A transaction of a source with many gaps makes a large segment."""
+
+OPEN_TIMESTAMPS = {
+    "message.timestamp.type": "CreateTime",
+    "message.timestamp.after.max.ms": str(2**63 - 1),
+    "message.timestamp.before.max.ms": str(2**63 - 1),
+}
+"""The source has accepted these records; the target must not refuse or restamp them."""
+
+COPIED = ("max.message.bytes", "cleanup.policy")
+BROKER_DEFAULT = -1
+"""The wire's word for the replication factor that the brokers are configured with."""
+
+
+class TopicSync:
+    """
+    Attributes:
+        routes: Remote topic by source topic, as of the last look.
+        partitions: Remote partition by source partition, likewise.
+    """
+
+    def __init__(
+        self, settings: FlowSettings, clusters: FlowClusters, *, on_event: EventSink
+    ) -> None:
+        self._settings = settings
+        self._flow = settings.flow
+        self._source = clusters.source_topics
+        self._target = clusters.target_topics
+        self._on_event = on_event
+        self._policy = replication_policy(
+            settings.replication_policy.value,
+            separator=settings.replication_policy_separator,
+            internal_separator_enabled=settings.internal_topic_separator_enabled,
+            source_alias=settings.flow.source,
+        )
+        self._filter = TopicFilter(
+            [pattern.pattern for pattern in settings.topics],
+            [pattern.pattern for pattern in settings.topics_exclude],
+        )
+        self.routes: dict[str, str] = {}
+        self.partitions: dict[TopicPartition, TopicPartition] = {}
+
+    def plan(self, source: Mapping[str, int], target: Mapping[str, int]) -> FlowPlan:
+        """What to mirror, for partition counts by topic."""
+        return plan_flow(
+            source,
+            target,
+            policy=self._policy,
+            topic_filter=self._filter,
+            flow=self._flow,
+            heartbeats_replicated=self._settings.heartbeats_replicated,
+        )
+
+    def rehearse(self, plan: FlowPlan) -> None:
+        """
+        Ask the target whether it would create what is missing; nothing is written.
+
+        Raises:
+            NotAuthorized: Create is denied.
+        """
+        self._target.create(self._missing_internal(), validate_only=True)
+        self._target.create(self._remote_specs(plan), validate_only=True)
+
+    def create_internal(self) -> None:
+        """Create the claims and offset map topics, and wait until every broker knows them."""
+        missing = self._missing_internal()
+        self._target.create(missing)
+        self._target.wait_until_known({spec.name: spec.partitions for spec in missing})
+
+    def follow(self) -> None:
+        """
+        Create and grow remote topics after the source's.
+
+        When this returns, every broker of the target knows every partition of `routes`, so the
+        tasks may subscribe.
+        """
+        plan = self.plan(self._source.list(), self._target.list())
+        created = self._remote_specs(plan)
+        grown = {small.remote_topic: small.needed for small in plan.too_small}
+        self._target.create(created)
+        self._target.grow(grown)
+        if created or grown or not self.routes:
+            self._target.wait_until_known({r.remote_topic: r.partitions for r in plan.routes})
+        for spec in created:
+            self._tell("topic.created", topic=spec.name, partitions=spec.partitions)
+        for name, count in grown.items():
+            self._tell("topic.grown", topic=name, partitions=count)
+        self._take(plan)
+
+    def _take(self, plan: FlowPlan) -> None:
+        """A new topic may collide with one that is mirrored already: that one goes on."""
+        routes = {route.source_topic: route.remote_topic for route in plan.routes}
+        for conflict in plan.conflicts:
+            self._tell("topic.refused", reason=str(conflict))
+            running = self.routes.keys() & set(conflict.source_topics)
+            routes.update({topic: self.routes[topic] for topic in running})
+        self.routes = routes
+        self.partitions.update(
+            {
+                TopicPartition(route.source_topic, p): TopicPartition(route.remote_topic, p)
+                for route in plan.routes
+                for p in range(route.partitions)
+            }
+        )
+        gone = [partition for partition in self.partitions if partition.topic not in routes]
+        for partition in gone:
+            del self.partitions[partition]
+
+    def _missing_internal(self) -> list[TopicSpec]:
+        present = self._target.list()
+        config = {
+            **INTERNAL_CONFIG,
+            "min.insync.replicas": str(self._settings.internal_topic_min_insync_replicas),
+        }
+        configs = {
+            self._flow.claims_topic: config,
+            self._flow.offset_map_topic: {**config, "max.message.bytes": MAP_MESSAGE_BYTES},
+        }
+        return [
+            TopicSpec(
+                name=name,
+                partitions=1,
+                replication_factor=self._settings.internal_topic_replication_factor,
+                config=config,
+            )
+            for name, config in configs.items()
+            if name not in present
+        ]
+
+    def _remote_specs(self, plan: FlowPlan) -> list[TopicSpec]:
+        """Remote topics to create, so that every record of the source fits unchanged."""
+        configs = self._source.configs([route.source_topic for route in plan.to_create])
+        return [
+            TopicSpec(
+                name=route.remote_topic,
+                partitions=route.partitions,
+                replication_factor=self._settings.replication_factor or BROKER_DEFAULT,
+                config={
+                    **OPEN_TIMESTAMPS,
+                    **{k: v for k, v in configs[route.source_topic].items() if k in COPIED},
+                },
+            )
+            for route in plan.to_create
+        ]
+
+    def _tell(self, name: str, **fields: object) -> None:
+        self._on_event(name, fields)

@@ -1,0 +1,215 @@
+"""Everything that must be refused: one line that names the fix, and nothing written anywhere."""
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from eos_mirror.testing import KafkaCluster, Security
+from tests.mirror.conftest import Site, make_site
+from tests.mirror.toolbox import Mirror, mirror
+
+pytestmark = pytest.mark.brokers
+
+CONFIGURATION, UNSAFE = 2, 4
+
+
+def refused(config: Path, *arguments: str, code: int, says: list[str]) -> Mirror:
+    """Run, and check that it ends with this code and one line with all these words."""
+    with mirror(config, *arguments) as running:
+        assert running.wait() == code, (running.errors, running.events)
+    lines = [line for line in running.errors if line.startswith("eos-mirror: ")]
+    assert len(lines) == 1, running.errors
+    for words in says:
+        assert words in lines[0]
+    assert "Traceback" not in "".join(running.errors)
+    return running
+
+
+def assert_untouched(site: Site) -> None:
+    """Nothing of the flow is on the target, and no group anywhere."""
+    topics = set(site.target.admin().list_topics(timeout=10).topics)
+    assert not [t for t in topics if site.flow.name in t]
+    groups = site.source.admin().list_consumer_groups().result(10).valid
+    assert site.flow.source_group not in {group.group_id for group in groups}
+
+
+def rewrite(config: Path, old: str, new: str) -> Path:
+    """Change a line of the file."""
+    text = config.read_text()
+    assert old in text
+    config.write_text(text.replace(old, new))
+    return config
+
+
+def test_an_unknown_key_is_refused_with_the_nearest_one(site: Site) -> None:
+    """A typo is never a silent no-op."""
+    config = rewrite(site.config(), "tasks.max", "task.max")
+
+    refused(config, code=CONFIGURATION, says=["task.max", "tasks.max", f"{config}:"])
+
+    assert_untouched(site)
+
+
+def test_an_alias_without_bootstrap_servers_is_refused(site: Site) -> None:
+    """Before any cluster is asked."""
+    line = f"{site.flow.target}.bootstrap.servers = {site.target.bootstrap}\n"
+    config = rewrite(site.config(), line, "")
+
+    refused(config, code=CONFIGURATION, says=[f"{site.flow.target}.bootstrap.servers"])
+
+
+def test_an_unreachable_cluster_is_refused_after_a_bounded_wait(site: Site) -> None:
+    """The line names the key, the address and the place."""
+    config = rewrite(site.config(admin_timeout_ms=3000), site.target.bootstrap, "127.0.0.1:9")
+
+    refused(
+        config,
+        code=CONFIGURATION,
+        says=[f"{site.flow.target}.bootstrap.servers=127.0.0.1:9", f"{config}:3"],
+    )
+
+    assert_untouched(site)
+
+
+def test_a_remote_topic_with_fewer_partitions_is_refused(site: Site) -> None:
+    """It was there before: growing it is for its owner to decide."""
+    site.target.create_topic(site.remote, 2)
+
+    refused(site.config(), code=UNSAFE, says=[site.remote, "2 partitions", "4", "--alter"])
+
+    assert_untouched(site)
+
+
+def test_a_remote_topic_that_takes_smaller_messages_is_refused(site: Site) -> None:
+    """A record that does not fit would stop its partition later."""
+    site.target.create_topic(site.remote, 4, config={"max.message.bytes": "1000"})
+
+    refused(site.config(), code=UNSAFE, says=[site.remote, "1000", "max.message.bytes=1048588"])
+
+    assert_untouched(site)
+
+
+def test_a_remote_topic_with_records_of_others_is_refused(site: Site) -> None:
+    """Without a shadow offset nobody knows what these records are."""
+    site.target.create_topic(site.remote, 4)
+    producer = Producer(site.target.client_config())
+    producer.produce(site.remote, b"foreign", partition=2)
+    assert producer.flush(10) == 0
+
+    refused(site.config(), code=UNSAFE, says=[site.remote, "never wrote", f"{site.remote}-2"])
+
+    assert_untouched(site)
+
+
+def test_two_flows_onto_one_topic_are_refused(site: Site) -> None:
+    """Both flows and their topics are named."""
+    flow = site.flow
+    config = site.config(replication_policy_class="IdentityReplicationPolicy")
+    third = "u" + flow.source[1:]
+    text = config.read_text().replace(
+        f"clusters = {flow.source}, {flow.target}",
+        f"clusters = {flow.source}, {flow.target}, {third}",
+    )
+    config.write_text(
+        f"{text}{third}.bootstrap.servers = {site.source.bootstrap}\n"
+        f"{third}->{flow.target}.enabled = true\n"
+    )
+
+    refused(config, code=CONFIGURATION, says=[str(flow), f"{third}->{flow.target}", site.topic])
+
+    assert_untouched(site)
+
+
+def test_a_second_deployment_with_another_configuration_is_refused(site: Site) -> None:
+    """While the first one runs. The same configuration, or the first one gone, is fine."""
+    site.produce(100)
+    session = {"session_timeout_ms": 6000}  # the shortest that brokers allow
+    with mirror(site.config(**session)) as first:
+        first.wait_for("ready")
+        other = site.config(topics_exclude="nothing", **session)
+        refused(other, code=UNSAFE, says=[str(site.flow), "another configuration", "running"])
+        assert first.stop() == 0, first.errors
+    with mirror(other, "--once") as second:
+        assert second.wait() == 0, second.errors
+    assert site.compare().exact
+
+
+@pytest.fixture(scope="module")
+def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips where there are none)
+    """A target with users and access control."""
+    with KafkaCluster(
+        name="guarded",
+        security=Security.SASL_PLAIN,
+        users={"mirror": "pw"},
+        authorizer=True,
+    ) as cluster:
+        yield cluster
+
+
+RIGHTS = (
+    (ResourceType.TOPIC, "*", ResourcePatternType.LITERAL),
+    (ResourceType.GROUP, "*", ResourcePatternType.LITERAL),
+    (ResourceType.TRANSACTIONAL_ID, "eos-mirror.", ResourcePatternType.PREFIXED),
+)
+
+
+def grant_all_but(cluster: KafkaCluster, missing: int) -> None:
+    """The mirror's user gets every right, but of one kind."""
+    admin = cluster.admin()
+    user, host = "User:mirror", "*"
+    for i, (kind, name, pattern) in enumerate(RIGHTS):
+        binding = AclBinding(
+            kind, name, pattern, user, host, AclOperation.ALL, AclPermissionType.ALLOW
+        )
+        exact = AclBindingFilter(
+            kind, name, pattern, user, host, AclOperation.ALL, AclPermissionType.ALLOW
+        )
+        answers: Iterable[Future[object]] = (
+            admin.delete_acls([exact]).values()
+            if i == missing
+            else admin.create_acls([binding]).values()
+        )
+        for answer in answers:
+            answer.result(10)
+
+
+@pytest.mark.parametrize(
+    ("missing", "says"),
+    [
+        (0, ["not authorized", "topic"]),
+        (1, ["not authorized", "READ on group"]),
+        (2, ["not authorized", "transactional ids"]),
+    ],
+    ids=["topics", "groups", "transactional ids"],
+)
+def test_a_missing_right_is_named_before_anything_is_written(
+    tmp_path: Path,
+    source_cluster: KafkaCluster,
+    guarded: KafkaCluster,
+    missing: int,
+    says: list[str],
+) -> None:
+    """Claims topic, group or transactional id: the line says which, and how to grant it."""
+    grant_all_but(guarded, missing)
+    site = make_site(tmp_path, source_cluster, guarded)
+    config = site.config()
+    target = site.flow.target
+    with config.open("a") as file:
+        for key, value in guarded.java_properties("mirror").items():
+            if key != "bootstrap.servers":
+                file.write(f"{target}.{key} = {value}\n")
+
+    refused(config, code=CONFIGURATION, says=[*says, "kafka-acls"])
+
+    assert_untouched(site)
