@@ -1,0 +1,193 @@
+"""
+One representative for states that no later step can tell apart.
+
+Only a reduction of the search: forget what nobody will read, number what is left by rank.
+"""
+
+from tests.model.state import (
+    NO_CLAIM,
+    NO_ID,
+    NO_PROCESS,
+    Claim,
+    Epochs,
+    Late,
+    Model,
+    State,
+    Task,
+    Txn,
+)
+
+
+def canonical(model: Model, state: State) -> State:
+    """The representative of a state."""
+    variant = model.variant
+    tasks = tuple([_tidy(model, task) for task in state.tasks])
+    if tasks != state.tasks:
+        state = state._replace(tasks=tasks)
+    state = _compact_claims(model, state)
+    if variant.ids == "incarnation":
+        state = _rename_ids(state)
+    return state if variant.tv2 else _rank_epochs(state)
+
+
+def _tidy(model: Model, task: Task) -> Task:
+    variant = model.variant
+    if task.stage == "run" and variant.reclaim and task.claim >= 0:
+        task = task._replace(claim=NO_CLAIM)
+    remembers = task.light and "fetch" not in variant.light
+    if not remembers and task.stage in ("idle", "run", "init", "claim"):
+        kept = tuple([o if p in task.own else 0 for p, o in enumerate(task.next_offsets)])
+        if kept != task.next_offsets:
+            task = task._replace(next_offsets=kept)
+    if "tail" in variant.light:
+        holding = task.own | task.acquiring
+        held = tuple(k if p in holding else NO_CLAIM for p, k in enumerate(task.held))
+        if held != task.held:
+            task = task._replace(held=held)
+    return task
+
+
+def _compact_claims(model: Model, state: State) -> State:
+    """Drop buried claims, but for those that mark a place in the log."""
+    marks = {task.claim for task in state.tasks}
+    if "tail" in model.variant.light:
+        marks.update(k for task in state.tasks for k in task.held)
+    kept = [k for k, claim in enumerate(state.claims) if not claim.buried or k in marks]
+    if model.variant.ids == "incarnation":
+        state = _blank_marks(state)
+    if len(kept) == len(state.claims):
+        return state
+    place = {k: n for n, k in enumerate(kept)}
+    place[NO_CLAIM] = NO_CLAIM
+    return state._replace(
+        claims=tuple(state.claims[k] for k in kept),
+        tasks=tuple(
+            task._replace(
+                claim=place[task.claim],
+                voids=tuple(place[k] for k in task.voids if k in place),
+                held=tuple(place[k] for k in task.held),
+            )
+            for task in state.tasks
+        ),
+    )
+
+
+def _blank_marks(state: State) -> State:
+    """Of a buried claim only its place counts."""
+    if not any(claim.buried and claim.txid != NO_ID for claim in state.claims):
+        return state
+    return state._replace(
+        claims=tuple(
+            Claim(claim.partition, NO_ID, True, NO_PROCESS) if claim.buried else claim
+            for claim in state.claims
+        )
+    )
+
+
+def _rename_ids(state: State) -> State:
+    """Forget ids that nobody can use or fence; name the others by where they appear."""
+    order = _ids_in_use(state)
+    writers = {task.pid for task in state.tasks}
+    writers.update(late.pid for late in state.network)
+    if not _same_writers(state, writers):
+        state = state._replace(
+            data_epochs=tuple(_of_writers(known, writers) for known in state.data_epochs),
+            shadow_epochs=_of_writers(state.shadow_epochs, writers),
+        )
+    if order == list(range(len(state.txns))):
+        return state
+    return _renamed(state, order)
+
+
+def _ids_in_use(state: State) -> list[int]:
+    """Ids that a task holds or fences, a claim names, or an undecided write belongs to."""
+    seen = [task.txid for task in state.tasks]
+    seen += [claim.txid for claim in state.claims]
+    for task in state.tasks:
+        seen += task.fence_list
+    seen += [late.txid for late in state.network]
+    for _, tail in state.data:
+        seen += [pid for _, pid in tail if pid is not None]
+    seen += [pid for pid, _ in state.pending]
+    seen += [txid for txid, txn in enumerate(state.txns) if txn.participants]
+    return [txid for txid in dict.fromkeys(seen) if txid != NO_ID]
+
+
+def _same_writers(state: State, writers: set[int | None]) -> bool:
+    return all(
+        pid in writers for known in (*state.data_epochs, state.shadow_epochs) for pid, _ in known
+    )
+
+
+def _of_writers(known: Epochs, writers: set[int | None]) -> Epochs:
+    """A partition's epochs are read again only when their producer id writes again."""
+    return tuple(entry for entry in known if entry[0] in writers)
+
+
+def _renamed(state: State, order: list[int]) -> State:
+    name = {old: new for new, old in enumerate(order)}
+    name[NO_ID] = NO_ID
+    pid_name: dict[int | None, int | None] = {None: None, **dict(name.items())}
+
+    def epochs(known: Epochs) -> Epochs:
+        return tuple(sorted((name[pid], epoch) for pid, epoch in known))
+
+    return state._replace(
+        txns=tuple(
+            txn._replace(pid=pid_name[txn.pid]) for txn in (state.txns[txid] for txid in order)
+        ),
+        data=tuple(
+            (count, tuple((record, pid_name[pid]) for record, pid in tail))
+            for count, tail in state.data
+        ),
+        data_epochs=tuple(epochs(known) for known in state.data_epochs),
+        pending=tuple(sorted((name[pid], offsets) for pid, offsets in state.pending)),
+        shadow_epochs=epochs(state.shadow_epochs),
+        claims=tuple(claim._replace(txid=name[claim.txid]) for claim in state.claims),
+        tasks=tuple(
+            task._replace(
+                txid=name[task.txid],
+                pid=pid_name[task.pid],
+                fence_list=tuple(name[txid] for txid in task.fence_list),
+            )
+            for task in state.tasks
+        ),
+        network=tuple(
+            late._replace(txid=name[late.txid], pid=name[late.pid]) for late in state.network
+        ),
+    )
+
+
+def _rank_epochs(state: State) -> State:
+    known_epochs = (*state.data_epochs, state.shadow_epochs)
+    epochs: dict[int | None, set[int]] = {}
+    holders: tuple[Txn | Task | Late, ...] = (*state.txns, *state.tasks, *state.network)
+    for holder in holders:
+        if holder.pid in epochs:
+            epochs[holder.pid].add(holder.epoch)
+        elif holder.pid is not None:
+            epochs[holder.pid] = {holder.epoch}
+    unused = False
+    for known in known_epochs:
+        for pid, epoch in known:
+            if pid in epochs:
+                epochs[pid].add(epoch)
+            else:
+                unused = True
+    if not unused and all(max(found) == len(found) - 1 for found in epochs.values()):
+        return state
+    rank: dict[int | None, dict[int, int]] = {
+        pid: {epoch: n for n, epoch in enumerate(sorted(found))} for pid, found in epochs.items()
+    }
+    ranked = [
+        tuple((pid, rank[pid][epoch]) for pid, epoch in known if pid in rank)
+        for known in known_epochs
+    ]
+    rank[None] = {-1: -1}
+    return state._replace(
+        data_epochs=tuple(ranked[:-1]),
+        shadow_epochs=ranked[-1],
+        txns=tuple(txn._replace(epoch=rank[txn.pid][txn.epoch]) for txn in state.txns),
+        tasks=tuple(task._replace(epoch=rank[task.pid][task.epoch]) for task in state.tasks),
+        network=tuple(late._replace(epoch=rank[late.pid][late.epoch]) for late in state.network),
+    )

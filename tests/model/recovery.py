@@ -1,0 +1,101 @@
+"""
+What a task does when it cannot go on: re-acquire, end the process, or take the light step.
+"""
+
+from tests.model.brokers import Producer, Refusal, init_producer_id
+from tests.model.state import (
+    NO_CLAIM,
+    NO_ID,
+    NO_PROCESS,
+    Model,
+    State,
+    Step,
+    blank_task,
+    with_task,
+)
+
+
+def give_up(model: Model, state: State, task_id: int) -> State:
+    """An error, or somebody claimed after us."""
+    if model.variant.ids == "incarnation":
+        return exit_process(model, state, task_id)
+    return _reacquire(model, state, task_id)
+
+
+def _reacquire(model: Model, state: State, task_id: int) -> State:
+    """Forget the producer, keep what the source group still says is ours, start over."""
+    task = state.tasks[task_id]
+    mine = frozenset(p for p in task.own | task.acquiring if state.source[p] == task_id)
+    task = task._replace(
+        stage="init" if mine else "idle",
+        own=frozenset(),
+        acquiring=mine,
+        pid=None,
+        epoch=-1,
+        claim=NO_CLAIM if model.variant.reclaim else task.claim,
+        fence_list=(),
+        voids=(),
+        batch=(),
+        unsent=(),
+        suspicious=False,
+    )
+    return with_task(state, task_id, task)
+
+
+def forget_process(model: Model, state: State, task_id: int) -> State:
+    """The process is gone: nobody knows which claims were its own."""
+    claims = tuple(
+        claim._replace(process=NO_PROCESS) if claim.process == task_id else claim
+        for claim in state.claims
+    )
+    return with_task(state._replace(claims=claims), task_id, blank_task(model.variant, task_id))
+
+
+def exit_process(model: Model, state: State, task_id: int) -> State:
+    """
+    Crash-only: the process ends, and its successor has a new transactional id and no memory.
+
+    It is a static member: the source group hands it what it says is the slot's.
+    """
+    state = forget_process(model, state, task_id)
+    handed = frozenset(p for p, owner in enumerate(state.source) if owner == task_id)
+    return with_task(state, task_id, state.tasks[task_id]._replace(inbox=handed))
+
+
+def recover_from_suspicion(model: Model, state: State, task_id: int) -> Step:
+    """The last commit is good, but a late duplicate of it may exist."""
+    if not model.variant.light:
+        return "suspicious commit: start over", give_up(model, state, task_id)
+    return "suspicious commit: light step", new_incarnation(model, state, task_id)
+
+
+def new_incarnation(model: Model, state: State, task_id: int) -> State:
+    """Begin the light step: a new id for all held partitions, whoever owns them by now."""
+    task = state.tasks[task_id]
+    task = task._replace(
+        stage=model.variant.light[0] if task.own else "idle",
+        own=frozenset(),
+        acquiring=task.own,
+        txid=NO_ID,
+        pid=None,
+        epoch=-1,
+        batch=(),
+        suspicious=False,
+        light=bool(task.own),
+    )
+    return with_task(state, task_id, task)
+
+
+def after_refusal(model: Model, state: State, task_id: int, refusal: Refusal) -> Step | None:
+    """A transactional request was refused. None: the client tries again."""
+    task = state.tasks[task_id]
+    if refusal == "mapping" and model.variant.autobump:
+        # librdkafka: abortable, and abort() bumps the producer id silently
+        producer = Producer(task.txid, task.pid, task.epoch)
+        bumped, answer = init_producer_id(model, state, task.txid, expected=producer)
+        if answer == "retry":
+            return None
+        if isinstance(answer, Producer):
+            task = task._replace(stage="run", pid=answer.pid, epoch=answer.epoch, batch=())
+            return "mapping: bumped silently", with_task(bumped, task_id, task)
+    return f"{refusal}: start over", give_up(model, state, task_id)

@@ -1,0 +1,75 @@
+"""Every design and every mutant of the fencing protocol ends as expected."""
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from tests.model import fencing_model
+from tests.model.explorer import explore
+from tests.model.variants import ENGINE, LIGHT_STEP, SPARE, VARIANTS
+
+FULL = os.environ.get("EOS_MIRROR_MODEL") == "full"
+"""Also the large ones: minutes instead of seconds."""
+
+SLOW_TIMEOUT_S = 1800
+
+SLOW = (
+    pytest.mark.skipif(not FULL, reason="slow: EOS_MIRROR_MODEL=full pytest tests/model runs it"),
+    pytest.mark.timeout(SLOW_TIMEOUT_S),
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=SLOW if variant.slow else ()) for name, variant in VARIANTS.items()],
+)
+def test_a_variant_ends_as_expected(name: str) -> None:
+    """A safe design has no bad schedule within its bounds; a mutant has one, and it is found."""
+    finding = explore(VARIANTS[name])
+
+    assert finding.result == VARIANTS[name].expect, "\n".join(finding.trace)
+
+
+def test_every_mutant_is_expected_to_be_caught() -> None:
+    """A mutant that does no harm is not called a mutant."""
+    mutants = {name for name in VARIANTS if name.startswith("mut-")}
+
+    assert {VARIANTS[name].expect for name in mutants} == {"violation"}
+    assert not any(VARIANTS[name].slow for name in mutants), "a default run leaves no mutant out"
+    assert "violation" not in {variant.expect for variant in (ENGINE | SPARE).values()}
+
+
+def test_a_violation_is_explained_from_the_start() -> None:
+    """A finding tells the whole schedule, the misfortune included."""
+    finding = explore(VARIANTS["mut-unknown-commit-resend"])
+
+    assert finding.violation == "partition 0: committed records in log order = [0, 0]"
+    assert finding.trace[0] == "T0 idle: assigned [0]"
+    assert any("unanswered" in label for label in finding.trace)
+    assert finding.trace[-1] == "EndTxn(commit) is decided"
+
+
+def test_the_light_step_meets_late_duplicates_of_the_previous_incarnation() -> None:
+    """The light step is safe because it is a cure, not because nothing happened."""
+    cured = explore(LIGHT_STEP)
+    healthy = explore(replace(LIGHT_STEP, late=0))
+    ignored = explore(replace(LIGHT_STEP, guard=False))
+
+    assert (cured.result, healthy.result, ignored.result) == ("safe", "safe", "violation")
+    assert cured.states > healthy.states
+    assert any("late EndTxn" in label for label in ignored.trace)
+
+
+def test_the_table_fails_when_a_variant_ends_otherwise(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code of the program says whether every row is as expected."""
+    name = "kip656-naive"
+    assert fencing_model.main([name, "-v"]) == 0
+    assert "source: session of T0 expires, 0 -> T1" in capsys.readouterr().out
+
+    monkeypatch.setitem(VARIANTS, name, replace(VARIANTS[name], expect="safe"))
+    assert fencing_model.main([name]) == 1
+    assert "UNEXPECTED" in capsys.readouterr().out
+    assert fencing_model.main(["no-such-variant"]) == 2
