@@ -174,6 +174,21 @@ class ShadowCommit:
     metadata: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """
+    A commit that the target acknowledged.
+
+    Attributes:
+        took_s: Shadow offsets and commit together, in seconds.
+        was_cut: A connection broke since the last commit, so a request may have been sent twice
+            without anybody having waited for it.
+    """
+
+    took_s: float
+    was_cut: bool
+
+
 class TransactionalProducer(Protocol):
     """One incarnation on the target: initialised, owned by one thread, never aborted."""
 
@@ -189,9 +204,11 @@ class TransactionalProducer(Protocol):
     def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Delivered]:
         """Wait until everything is acknowledged; say where it went."""
 
-    def commit(self, offsets: Mapping[TopicPartition, ShadowCommit], *, within: timedelta) -> float:
+    def commit(
+        self, offsets: Mapping[TopicPartition, ShadowCommit], *, within: timedelta
+    ) -> Committed:
         """
-        Send the shadow offsets, commit; seconds both took together.
+        Send the shadow offsets and commit.
 
         Raises:
             RestartTask: Whatever went wrong; the outcome may be unknown.

@@ -4,6 +4,7 @@ One incarnation: a transactional producer that begins and commits, and never abo
 A transaction that failed ends with its process; the coordinator or the next claimer aborts it.
 """
 
+import logging
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import CommitOutcomeUnknown, RestartTask, TargetUnavailable
 from eos_mirror.kafka.errors import translated
-from eos_mirror.ports import Delivered, RecordRun, ShadowCommit
+from eos_mirror.ports import Committed, Delivered, RecordRun, ShadowCommit
 
 INIT_TIMEOUT_S = 30.0
 
@@ -51,6 +52,36 @@ class _Book:
         return offset if offset is not None and offset >= 0 else None
 
 
+class _ConnectionWatch(logging.Handler):
+    """
+    Notices broken connections, which the client repairs in silence.
+
+    It sends a request again that was in flight, 25 ms later, and the late first copy of an EndTxn
+    would commit the next transaction (KAFKA-17754). Its log is the only trace: the line is
+    written before the resend, so it is there before the commit returns. A second line like it
+    would be left out for 30 s; by then the incarnation is gone.
+    """
+
+    LEVEL = 6
+    """librdkafka's level of the line, when the peer closed without an error."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.was_cut = False
+
+    def logger(self) -> logging.Logger:
+        """A logger that nobody else knows."""
+        logger = logging.Logger("librdkafka")  # noqa: LOG001 (private on purpose)
+        logger.addHandler(self)
+        return logger
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """The connection of the first contact carries no transactional request."""
+        text = record.getMessage()
+        if text.startswith("FAIL") and "/bootstrap]" not in text:
+            self.was_cut = True
+
+
 class KafkaProducer:
     """Implements `ports.TransactionalProducer` with librdkafka (transaction protocol TV1)."""
 
@@ -70,7 +101,16 @@ class KafkaProducer:
             RestartTask: The target did not let us in, by class.
             NotAuthorized: Write on the transactional id is missing.
         """
-        self._producer = Producer({**config, "transactional.id": transactional_id})
+        self._connection = _ConnectionWatch()
+        self._producer = Producer(
+            {
+                **config,
+                "transactional.id": transactional_id,
+                "log_level": _ConnectionWatch.LEVEL,
+                "log.connection.close": True,
+            },
+            logger=self._connection.logger(),
+        )
         self._group = group
         self._map_topic = map_topic
         self._books: dict[TopicPartition, _Book] = {}
@@ -166,7 +206,9 @@ class KafkaProducer:
             for remote, book in self._books.items()
         }
 
-    def commit(self, offsets: Mapping[TopicPartition, ShadowCommit], *, within: timedelta) -> float:
+    def commit(
+        self, offsets: Mapping[TopicPartition, ShadowCommit], *, within: timedelta
+    ) -> Committed:
         """See `ports.TransactionalProducer`."""
         theirs = [_commit_of(remote, commit) for remote, commit in offsets.items()]
         started = time.monotonic()
@@ -177,7 +219,9 @@ class KafkaProducer:
                 self._producer.commit_transaction(within.total_seconds())
         except TargetUnavailable as exc:
             raise CommitOutcomeUnknown(str(exc)) from exc
-        return time.monotonic() - started
+        took_s = time.monotonic() - started
+        self._producer.poll(0)  # brings the log lines of the commit
+        return Committed(took_s=took_s, was_cut=self._connection.was_cut)
 
     def close(self) -> None:
         """See `ports.TransactionalProducer`. Nothing may be in flight."""

@@ -47,8 +47,9 @@ ACQUIRE_BUDGET = timedelta(seconds=60)
 """Claim, read, fence: bounded by the deadlines of its parts."""
 
 SUSPICION_THRESHOLD = timedelta(milliseconds=250)
-"""A commit slower than this may have been retried inside librdkafka (fastest retry measured:
-0.98 s), and the late duplicate would commit the *next* transaction (KAFKA-17754)."""
+"""A commit slower than this may have been sent twice inside librdkafka after a request timed out,
+and the late duplicate would commit the *next* transaction (KAFKA-17754). A resend after a broken
+connection is much faster; `Committed.was_cut` tells of those."""
 
 MARKERS_LOST_AFTER = timedelta(seconds=30)
 """Still unstable this long after every earlier writer was fenced: the markers are lost."""

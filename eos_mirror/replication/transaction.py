@@ -12,7 +12,7 @@ from eos_mirror.core.map_records import StartRecord, segment_key, start_key
 from eos_mirror.core.offset_map import stretches
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import ForeignWriter, NewIncarnation, RestartTask
-from eos_mirror.ports import Delivered, RecordRun, TaskContext, TransactionalProducer
+from eos_mirror.ports import Committed, Delivered, RecordRun, TaskContext, TransactionalProducer
 from eos_mirror.replication.config import COMMIT_BUDGET, FLUSH_BUDGET, SUSPICION_THRESHOLD
 from eos_mirror.replication.partition import OwnedPartition
 
@@ -125,7 +125,7 @@ class Transaction:
         if segments:
             self._producer.send_map(segments)
         with self._context.watch("commit", COMMIT_BUDGET + WATCH_MARGIN):
-            commit_s = self._producer.commit(
+            committed = self._producer.commit(
                 {
                     remote: owned.commit_of(
                         incarnation=self._incarnation, claims_topic_id=self._claims_topic_id
@@ -134,7 +134,7 @@ class Transaction:
                 },
                 within=COMMIT_BUDGET,
             )
-        return self._settle(commit_s)
+        return self._settle(committed)
 
     def _record(self, owned: OwnedPartition, where: Delivered) -> None:
         """Check that the records lie dense behind our last ones, and note them in the map."""
@@ -161,7 +161,7 @@ class Transaction:
         owned.tail.add(self._stretches.pop(owned.remote), first)
         self._last_delivered[owned.remote] = last
 
-    def _settle(self, commit_s: float) -> int:
+    def _settle(self, committed: Committed) -> int:
         now, records = self._now(), self.records
         for remote, owned in self._touched.items():
             owned.committed = owned.position.next_offset
@@ -174,9 +174,11 @@ class Transaction:
         self._is_open = False
         self.size_bytes = self.records = 0
         self._reached("committed")
-        if commit_s > SUSPICION_THRESHOLD.total_seconds():
+        if committed.was_cut:
+            raise NewIncarnation("a connection broke: the commit may have been sent twice")
+        if committed.took_s > SUSPICION_THRESHOLD.total_seconds():
             raise NewIncarnation(
-                f"commit of {records} records took {commit_s:.3f} s: it may have been sent twice"
+                f"the commit took {committed.took_s:.3f} s: it may have been sent twice"
             )
         self._is_over = False
         return records

@@ -37,6 +37,7 @@ def test_a_restarted_run_goes_on_where_the_last_one_stopped(site: Site) -> None:
         with mirror(config, "--once") as running:
             assert running.wait() == 0, running.errors
         assert not running.found("incarnation.fenced")
+        assert len(running.found("incarnation.started")) == 1, "a suspicion without a cause"
 
     compared = site.compare()
     assert compared.exact, str(compared)

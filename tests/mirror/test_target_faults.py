@@ -1,0 +1,240 @@
+"""A target that dies, hangs, or answers late: no record is lost or doubled, and nothing stalls."""
+
+import os
+import random
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from eos_mirror.testing import KafkaCluster, wait_until
+from eos_mirror.testing.external import Cluster
+from eos_mirror.testing.faults import Action, Api, Fault
+from eos_mirror.testing.proxy import fault_proxies
+from tests.mirror.conftest import Site, make_site
+from tests.mirror.test_fencing import hold_a_writer
+from tests.mirror.toolbox import Mirror, mirror
+
+pytestmark = pytest.mark.brokers
+
+KILLS = int(os.environ.get("EOS_MIRROR_KILLS", "3"))
+"""How often a broker is killed; 10 for the figures of a release."""
+
+DOWN = timedelta(seconds=2)
+SETTLED = timedelta(seconds=60)
+
+
+class Load:
+    """Records into the source topic until told to stop, about 20,000 a second."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.count = 0
+
+    def _run(self) -> None:
+        producer = Producer({**self._site.source.client_config(), "linger.ms": 5})
+        while not self._stop.wait(0.01):
+            for _ in range(200):
+                partition = self.count % self._site.partitions
+                producer.produce(self._site.topic, b"%d" % self.count, partition=partition)
+                self.count += 1
+            producer.poll(0)
+        assert producer.flush(30) == 0
+
+    @contextmanager
+    def running(self) -> Iterator["Load"]:
+        """Load for the length of the block; all of it is written at its end."""
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self._stop.set()
+            self._thread.join()
+
+    def wait_for(self, more: int) -> None:
+        """Until so many more records were offered."""
+        wanted = self.count + more
+        wait_until(lambda: self.count >= wanted, within=timedelta(seconds=60), what="load")
+
+
+@pytest.fixture(scope="module")
+def three_brokers(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """A target that survives the loss of a broker: replication factor 3, two in sync."""
+    with KafkaCluster(3, name="trio", controllers="separate") as cluster:
+        yield cluster
+
+
+def config_for(site: Site, **extra: object) -> Path:
+    """A target of three brokers."""
+    return site.config(replication_factor=3, internal_topic_replication_factor=3, **extra)
+
+
+def assert_exact(site: Site, load: Load, running: Mirror) -> None:
+    """Everything offered has arrived once, in order."""
+    site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions, within_s=90)
+    assert running.stop() == 0, running.errors
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == load.count
+
+
+def restart(cluster: KafkaCluster, node: int) -> None:
+    """Start a killed node again after its down time, and wait until it serves."""
+    threading.Event().wait(DOWN.total_seconds())
+    cluster.start_node(node)
+
+
+def test_killed_target_brokers_lose_and_double_nothing(
+    tmp_path: Path,
+    source_cluster: Cluster,
+    three_brokers: KafkaCluster,
+    record_property: Callable[[str, object], None],
+) -> None:
+    """kill -9 of a random broker at a random moment under load, back after two seconds."""
+    seed = random.randrange(2**32)
+    record_property("seed", seed)
+    dice = random.Random(seed)
+    site = make_site(tmp_path, source_cluster, three_brokers)
+    with mirror(config_for(site, tasks_max=2)) as running:
+        running.wait_for("ready")
+        with Load(site).running() as load:
+            for _ in range(KILLS):
+                load.wait_for(dice.randrange(5_000, 40_000))
+                node = dice.randrange(1, 4)
+                three_brokers.kill(node)
+                restart(three_brokers, node)
+                three_brokers.wait_isr(site.remote)
+        assert_exact(site, load, running)
+
+
+def test_a_broker_killed_between_flush_and_offsets_loses_nothing(
+    tmp_path: Path, source_cluster: Cluster, three_brokers: KafkaCluster
+) -> None:
+    """The worst moment: records are written, their offsets are not, the coordinator dies."""
+    site = make_site(tmp_path, source_cluster, three_brokers)
+    with mirror(config_for(site), env={"EOS_MIRROR_PAUSE_AT": "flushed:4"}) as running:
+        with Load(site).running() as load:
+            task = hold_a_writer(running)
+            node = three_brokers.leader_of("__consumer_offsets", 0)
+            assert node is not None
+            three_brokers.kill(node)
+            os.kill(task, signal.SIGCONT)
+            restart(three_brokers, node)
+            load.wait_for(20_000)
+        assert_exact(site, load, running)
+
+
+@pytest.fixture
+def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """A target whose brokers are reached through a proxy that understands Kafka."""
+    with KafkaCluster(name="proxied", proxied=True) as cluster:
+        yield cluster
+
+
+def through_the_proxy(site: Site, target: KafkaCluster) -> Path:
+    """A configuration in which the mirror knows the target by the proxy's address only."""
+    config = site.config()
+    text = config.read_text().replace(target.bootstrap, target.proxied_bootstrap)
+    config.write_text(text)
+    return config
+
+
+def test_a_blocked_transactional_call_is_ended_by_the_watchdog(
+    tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
+) -> None:
+    """The client would wait for ever: the process ends, its successor goes on."""
+    site = make_site(tmp_path, source_cluster, proxied)
+    with fault_proxies(proxied.proxy_ports) as proxies:
+        with mirror(through_the_proxy(site, proxied)) as running, Load(site).running() as load:
+            running.wait_for("ready")
+            load.wait_for(10_000)
+            fault = proxies[1].inject(Fault(Api.TXN_OFFSET_COMMIT, Action.HOLD_REQUEST))
+            fault.wait_hit()
+            ended = running.wait_for("task.restarting", within_s=30)
+            fault.release()
+            assert "commit" in ended["reason"], ended
+            assert_successor_goes_on(running)
+            load.wait_for(5_000)
+        with mirror(site.config(), "--once") as last:
+            assert last.wait() == 0, last.errors
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == load.count
+
+
+def assert_successor_goes_on(running: Mirror) -> None:
+    """A second process of the task has called in and owns partitions again."""
+    running.wait_for("task.started", count=2)
+    acquired = len(running.found("partitions.acquired"))
+    running.wait_for("partitions.acquired", count=max(2, acquired))
+
+
+def test_a_late_duplicate_of_a_commit_is_harmless(
+    tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
+) -> None:
+    """KAFKA-17754: a commit that was sent twice, the first one arriving after the second."""
+    site = make_site(tmp_path, source_cluster, proxied)
+    with fault_proxies(proxied.proxy_ports) as proxies:
+        with mirror(through_the_proxy(site, proxied)) as running, Load(site).running() as load:
+            running.wait_for("ready")
+            load.wait_for(10_000)
+            fault = proxies[1].inject(Fault(Api.END_TXN, Action.STEAL_REQUEST))
+            fault.wait_hit()
+            running.wait_for("commit.suspicious", within_s=30)
+            fault.release()
+            load.wait_for(20_000)
+        with mirror(site.config(), "--once") as last:
+            assert last.wait() == 0, last.errors
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == load.count
+
+
+def test_a_single_broker_target_drains_or_reports_lost_markers(
+    tmp_path: Path,
+    source_cluster: Cluster,
+    own_brokers: None,  # noqa: ARG001 (skips without)
+) -> None:
+    """Kafka itself can lose markers of a target without replicas; nothing is doubled even then."""
+    with KafkaCluster(name="single") as target:
+        site = make_site(tmp_path, source_cluster, target)
+        with mirror(site.config()) as running:
+            with Load(site).running() as load:
+                running.wait_for("ready")
+                load.wait_for(20_000)
+                target.kill(1)
+                restart(target, 1)
+                load.wait_for(10_000)
+            settle(site, running)
+            if not stopped(running):
+                assert running.stop() == 0, running.errors
+                compared = site.compare()
+                assert compared.exact, str(compared)
+
+
+def settle(site: Site, running: Mirror) -> None:
+    """Wait until everything has arrived, or partitions were stopped with a reason."""
+    try:
+        wait_until(lambda: drained(site) or stopped(running), within=SETTLED, what="an end")
+    except TimeoutError as exc:
+        exc.add_note(f"{running.events[-9:]} {running.errors[-9:]}")
+        raise
+
+
+def drained(site: Site) -> bool:
+    """Every shadow offset is at the end of its source partition."""
+    ends = site.view.ends(site.topic, site.partitions)
+    positions = site.view.positions(site.remote, site.partitions)
+    return all(positions[p] >= end for p, end in ends.items())
+
+
+def stopped(running: Mirror) -> bool:
+    """Partitions were stopped because markers are lost."""
+    return bool(running.found("partition.stopped", cause="MarkersLost"))
