@@ -1,0 +1,302 @@
+"""The pages and the code say the same, both ways; what a page shows, works."""
+
+import argparse
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eos_mirror import errors
+from eos_mirror.cli.main import VERBS
+from eos_mirror.errors import MirrorError
+from eos_mirror.runtime.outcome import ExitCode
+from eos_mirror.runtime.spark_settings import DEFAULTS, ENFORCED, LOCAL_DEFAULTS
+from eos_mirror.settings.load import load_settings
+from eos_mirror.telemetry import EVENTS, METRICS
+from tests.test_architecture import ALLOWED, PACKAGE
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
+FRAGMENT = "# fragment"
+JVM_DIED = ExitCode.ORPHAN
+COMMAND_LINE = 2
+"""Of argparse; the same as for a faulty configuration."""
+
+
+def name_of(page: Path) -> str:
+    """Such as `docs/cli.md`."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def text_of(name: str) -> str:
+    """A page of docs/."""
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def section(text: str, heading: str) -> str:
+    """What stands under a heading, down to the next one of the same or a higher level."""
+    level = heading.index(" ")
+    start = text.index(f"{heading}\n") + len(heading)
+    end = re.search(rf"^#{{1,{level}}} ", text[start:], re.MULTILINE)
+    return text[start:] if end is None else text[start : start + end.start()]
+
+
+def rows(text: str) -> list[list[str]]:
+    """Cells of every table row, without heads and rules."""
+    lines = re.findall(r"^\|(.+)\|$", text, re.MULTILINE)
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)] for line in lines]
+    rules = {i for i, row in enumerate(cells) if all(re.fullmatch(r":?-+:?", c) for c in row)}
+    return [row for i, row in enumerate(cells) if not {i, i + 1} & rules]
+
+
+def first_words(text: str) -> list[str]:
+    """The code in the first cell of every row that begins with code."""
+    found = (re.match(r"`([^`]+)`", row[0]) for row in rows(text))
+    return [match[1] for match in found if match]
+
+
+# ------------------------------------------------------------------ reference pages
+
+
+def test_every_event_has_its_row() -> None:
+    """Name, level and text are those of the table in the code; nothing else is listed."""
+    listed = [row[:3] for row in rows(section(text_of("events.md"), "# Events"))[2:]]
+
+    assert listed == [[f"`{e.name}`", e.level.value, e.text] for e in EVENTS]
+
+
+def test_every_event_says_what_it_asks_of_a_person() -> None:
+    """Who is called at night finds the event, and no event that does not exist."""
+    asks = section(text_of("operations.md"), "## What an event asks of you")
+    named = {word for row in rows(asks) for word in re.findall(r"`([^`]+)`", row[0])}
+
+    assert named == {event.name for event in EVENTS}
+
+
+def test_every_metric_has_its_row() -> None:
+    """Name, unit, kind and meaning are those of the table in the code."""
+    wanted = [[f"`{m.name}`", f"`{m.unit}`", m.kind.value, m.text] for m in METRICS]
+
+    assert rows(text_of("metrics.md")) == wanted
+
+
+def test_every_error_has_its_row() -> None:
+    """The tree on the page is the tree in the code, and each class is explained once."""
+    page = text_of("errors.md")
+    classes = [
+        name
+        for name, value in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(value, MirrorError)
+    ]
+    tree = re.search(r"```\n(MirrorError\n.*?)```", page, re.DOTALL)
+
+    assert tree is not None
+    assert tree[1].strip() in (errors.__doc__ or "")
+    assert sorted(w for w in first_words(page) if not w.startswith("-")) == sorted(classes)
+
+
+def test_every_exit_code_has_its_row() -> None:
+    """Of commands, and of task processes."""
+    commands = rows(section(text_of("cli.md"), "## Exit codes"))
+    codes = {value.exit_code for _, value in inspect.getmembers(errors, inspect.isclass)
+             if issubclass(value, MirrorError)}  # fmt: skip
+    tasks = rows(section(text_of("errors.md"), "## Exit codes of task processes"))
+
+    assert {int(row[0]) for row in commands} == codes | {0, COMMAND_LINE, JVM_DIED}
+    assert [(int(row[0]), row[1]) for row in tasks] == [(c.value, c.name) for c in ExitCode]
+
+
+def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """The parser of every verb, those of its actions included, by verb."""
+    subparsers = argparse.ArgumentParser().add_subparsers()
+    for verb in VERBS.values():
+        verb.register(subparsers)
+    for name, parser in subparsers.choices.items():
+        yield name, parser
+        for action in parser._actions:  # noqa: SLF001 (argparse has no other way to ask)
+            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+                yield from ((name, inner) for inner in action.choices.values())
+
+
+def arguments(verb: str) -> set[str]:
+    """Flags, and names of positional arguments and actions, that a user of the verb may write."""
+    found: set[str] = set()
+    for name, parser in parsers():
+        for action in parser._actions if name == verb else ():  # noqa: SLF001
+            if action.help is argparse.SUPPRESS or "--help" in action.option_strings:
+                continue
+            if action.option_strings:
+                found.update(action.option_strings)
+            elif isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+                found.update(action.choices)
+            else:
+                found.add(str(action.metavar))
+    return found
+
+
+def test_every_verb_is_listed() -> None:
+    """The list has the verbs of the command line, and each has a section."""
+    page = text_of("cli.md")
+    listed = re.findall(r"^\| \[`(\w+)`\]\(#(\w+)\)", section(page, "## Verbs"), re.MULTILINE)
+    headings = re.findall(r"^### (\w+)$", page, re.MULTILINE)
+
+    assert {name for name, _ in listed} == set(VERBS) == set(headings)
+    assert all(name == anchor for name, anchor in listed)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_argument_has_its_row(verb: str) -> None:
+    """Flags, positional arguments and actions of a verb: all of them, and no others."""
+    listed = first_words(section(text_of("cli.md"), f"### {verb}"))
+
+    assert {word.split(" ")[0] for word in listed} == arguments(verb)
+
+
+def test_every_spark_setting_has_its_row() -> None:
+    """What is enforced and what is set by default, with the values."""
+    page = section(text_of("spark.md"), "## Settings")
+    shown = {
+        name: row[1].strip("`")
+        for row in rows(page)
+        for name in re.findall(r"`(spark\.[\w.]+)`", row[0])
+    }
+    enforced = {name: value for name, (value, _) in ENFORCED.items()}
+    python = "spark.pyspark.python"
+
+    assert shown.pop(python)
+    assert shown == {**enforced, **DEFAULTS, **LOCAL_DEFAULTS}
+
+
+def test_the_import_law_has_its_table() -> None:
+    """A row for every part that exists, with what the law lets it import."""
+    table = rows(section(text_of("architecture.md"), "## Who may import whom"))
+    listed = {row[0].strip("`").removesuffix("/").removesuffix(".py"): row[2] for row in table}
+    parts = {path.stem for path in PACKAGE.iterdir() if path.stem in ALLOWED}
+
+    assert set(listed) == parts
+    for part, words in listed.items():
+        if not words.startswith("everything"):
+            assert set(re.findall(r"`(\w+)`", words)) == ALLOWED[part], part
+
+
+# ------------------------------------------------------------------ what pages refer to
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of the headings of a page, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    """Files exist, and so do the headings that a link points to."""
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{link} is broken"
+        assert not anchor or anchor in anchors(target), f"{link}: no such heading"
+
+
+def test_every_page_can_be_found() -> None:
+    """From the index, or from the list of decisions."""
+    index, decisions = text_of("index.md"), text_of("decisions/README.md")
+
+    for page in DOCS.glob("*.md"):
+        assert page.name == "index.md" or f"({page.name})" in index, page.name
+    for page in (DOCS / "decisions").glob("0*.md"):
+        assert f"({page.name})" in decisions, page.name
+
+
+def test_every_page_that_the_code_names_exists() -> None:
+    """A comment that sends a reader to the docs does not send him astray."""
+    sources = [p for d in ("eos_mirror", "tests", "benchmarks") for p in (ROOT / d).rglob("*.py")]
+    for source in [*sources, ROOT / "README.md", ROOT / "config" / "mm2.properties"]:
+        for name in re.findall(r"\bdocs/[\w./-]+\.md\b", source.read_text(encoding="utf-8")):
+            assert (ROOT / name).is_file(), f"{source.relative_to(ROOT)} names {name}"
+
+
+def known_tests() -> set[str]:
+    """Names of all test functions."""
+    return {
+        node.name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+def test_every_test_that_a_page_names_exists() -> None:
+    """The failure table of the guarantees stands on tests that somebody can run."""
+    existing = known_tests()
+    named = {
+        name
+        for page in PAGES
+        for name in re.findall(r"`(test_\w+)`", page.read_text(encoding="utf-8"))
+    }
+
+    assert len(re.findall(r"`test_\w+`", text_of("guarantees.md"))) > 20
+    assert named <= existing, f"no such test: {', '.join(sorted(named - existing))}"
+
+
+def test_every_file_that_a_page_names_exists() -> None:
+    """Of the code, of the tests, and in the architecture's short form without the package."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for name in re.findall(r"`([\w./]+/[\w./]*\w+\.py)`", text):
+            assert (ROOT / name).is_file() or (ROOT / "eos_mirror" / name).is_file(), (
+                f"{name_of(page)} names {name}"
+            )
+
+
+# ------------------------------------------------------------------ what pages show
+
+
+def snippets() -> list[tuple[str, str]]:
+    """Every complete properties file on a page."""
+    return [
+        (name_of(page), snippet)
+        for page in PAGES
+        for snippet in re.findall(
+            r"^```properties\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+        )
+        if not snippet.startswith(FRAGMENT)
+    ]
+
+
+@pytest.mark.parametrize(("page", "snippet"), snippets())
+def test_every_snippet_loads(page: str, snippet: str, tmp_path: Path) -> None:
+    """A reader may copy it as it is."""
+    path = tmp_path / "mm2.properties"
+    path.write_text(snippet, encoding="utf-8")
+    environ = dict.fromkeys(re.findall(r"\$\{env:(\w+)\}", snippet), "x")
+
+    settings = load_settings(path, environ=environ)
+
+    assert settings.flows, page
+
+
+def test_the_example_file_loads() -> None:
+    """And has no line that does nothing."""
+    settings = load_settings(ROOT / "config" / "mm2.properties")
+
+    assert not settings.notes
+
+
+COMMAND = re.compile(r"^(?: {4})?(?:.*&& )?(?:\S*/)?eos-mirror ([a-z]+)(.*)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_command_on_a_page_can_be_typed(page: Path) -> None:
+    """Verb and flags are those of the command line."""
+    for verb, rest in COMMAND.findall(page.read_text(encoding="utf-8")):
+        flags = set(re.findall(r"(?<=[ \[])--[\w-]+", rest.partition("#")[0]))
+
+        assert verb in VERBS, f"eos-mirror {verb}"
+        assert flags <= arguments(verb), f"eos-mirror {verb}: {flags - arguments(verb)}"
