@@ -105,7 +105,11 @@ class Source(Protocol):
     """A member of the source consumer group, read_committed, without automatic resets."""
 
     def subscribe(self, topics: Sequence[str]) -> None:
-        """Subscribe to exactly these topics. Partitions come through the listener."""
+        """
+        Subscribe to exactly these topics. Partitions come through the listener.
+
+        With the topics that are subscribed already, join the group anew.
+        """
 
     def poll(self, *, wait: timedelta) -> Polled:
         """

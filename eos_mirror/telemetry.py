@@ -42,6 +42,7 @@ EVENTS: Final = (
     Event("flow.caught_up", Level.INFO, "`--once`: every end seen at the start is reached."),
     Event("flow.warning", Level.WARNING, "The flow starts, but something is not as it should be."),
     Event("config.note", Level.DETAIL, "A line of the configuration that has no effect here."),
+    Event("flow.rejoining", Level.INFO, "Partitions had no owner: the tasks join the group anew."),
     Event("topic.created", Level.INFO, "A remote topic was created on the target."),
     Event("topic.grown", Level.INFO, "A remote topic got more partitions."),
     Event("topic.refused", Level.WARNING, "A new source topic cannot be mirrored; the reason."),

@@ -32,6 +32,7 @@ from eos_mirror.telemetry import COUNTERS, Totals, register_metrics
 
 POLL_S = 0.05
 CAUGHT_UP_POLL_S = 0.25
+ASSIGNMENT_EVERY = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +229,7 @@ class Driver:
                     runner.settings.refresh_topics_interval,
                     runner.follow_topics,
                 )
+            chores.add(f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment)
         chores.add("summary", self._settings.summary_interval, self._summarise)
         register_metrics(MeterProvider(), self._read_metrics)
         chores.start()

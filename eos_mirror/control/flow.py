@@ -28,6 +28,8 @@ from eos_mirror.settings.model import FlowSettings
 
 ENTRY = "eos_mirror.control.task:mirror"
 PAUSE_AT = "pause_at"
+SHORT_LOOKS = 3
+"""So often partitions must be found without an owner before the tasks join anew."""
 
 
 class FlowRunner:
@@ -62,6 +64,8 @@ class FlowRunner:
         self.topics = TopicSync(settings, self._clusters, on_event=self._tell)
         self._stopped: dict[str, str] = {}
         self._claims_topic_id = ""
+        self._rejoin = 0
+        self._looks_short = 0
         self._server: ControlServer | None = None
         self._herd: Herd | None = None
         self.tasks_count = 0
@@ -110,6 +114,25 @@ class FlowRunner:
         """Create and grow remote topics, then let the tasks subscribe."""
         self.topics.follow()
         self._give_orders()
+
+    def tend_assignment(self) -> None:
+        """
+        Have the tasks join anew when partitions stay without an owner.
+
+        A static member that comes back within its session gets its old assignment without a
+        rebalance, so partitions that were added meanwhile would stay with nobody.
+        """
+        statuses = [status["status"] for status in self.statuses().values()]
+        held = sum(int(s.get("owned", 0)) + int(s.get("pending", 0)) for s in statuses)
+        if held + len(self._stopped) >= len(self.topics.partitions) or not all(statuses):
+            self._looks_short = 0
+            return
+        self._looks_short += 1
+        if self._looks_short == SHORT_LOOKS:
+            self._looks_short = -SHORT_LOOKS  # a rebalance takes its time
+            self._rejoin += 1
+            self._give_orders()
+            self._tell("flow.rejoining", {"owned": held, "planned": len(self.topics.partitions)})
 
     def statuses(self) -> dict[int, dict[str, Any]]:
         """Status of every task by slot."""
@@ -173,4 +196,10 @@ class FlowRunner:
 
     def _give_orders(self) -> None:
         if self._server is not None:
-            self._server.set_orders({"topics": self.topics.routes, "stopped": self._stopped})
+            self._server.set_orders(
+                {
+                    "topics": self.topics.routes,
+                    "stopped": self._stopped,
+                    "rejoin": self._rejoin,
+                }
+            )

@@ -54,12 +54,17 @@ class KafkaSource:
         self._consumer = Consumer(dict(config))
         self._listener = listener
         self._reading: set[TopicPartition] = set()
+        self._topics: list[str] = []
 
     def subscribe(self, topics: Sequence[str]) -> None:
         """See `ports.Source`."""
+        again = list(topics) == self._topics
+        self._topics = list(topics)
         with translated(f"subscribe to {len(topics)} topics", source=True):
+            if again:
+                self._consumer.unsubscribe()
             self._consumer.subscribe(
-                list(topics),
+                self._topics,
                 on_assign=self._on_assign,
                 on_revoke=self._on_revoke,
                 on_lost=self._on_lost,

@@ -96,6 +96,7 @@ class MirrorTask:
             now=now,
         )
         self._routes: dict[str, str] = {}
+        self._rejoin = context.orders().get("rejoin", 0)
         self._owned: dict[TopicPartition, OwnedPartition] = {}
         self._behind: dict[TopicPartition, OwnedPartition] = {}
         self._stopped: dict[TopicPartition, str] = {}
@@ -154,9 +155,10 @@ class MirrorTask:
         )
 
     def _follow_orders(self) -> None:
-        routes = self._context.orders().get("topics", {})
-        if routes != self._routes:
-            self._routes = dict(routes)
+        orders = self._context.orders()
+        routes, rejoin = orders.get("topics", {}), orders.get("rejoin", 0)
+        if routes != self._routes or rejoin != self._rejoin:
+            self._routes, self._rejoin = dict(routes), rejoin
             self._source.subscribe(sorted(self._routes))
 
     def _take(self, polled: Polled) -> None:

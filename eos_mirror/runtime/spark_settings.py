@@ -49,6 +49,8 @@ LOCAL_DEFAULTS: Mapping[str, str] = {
     "spark.driver.memory": "512m",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # it starts Python workers and waits: half the CPU until ready (benchmarks/startup.py)
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
 """With a `local` master: the heap holds no data, and nobody else has to reach the driver."""
 

@@ -64,3 +64,21 @@ def test_new_partitions_and_new_topics_are_followed(site: Site) -> None:
     compared = grown.compare()
     assert compared.exact, str(compared)
     assert compared.matched == 7_000
+
+
+def test_a_quick_restart_still_gets_what_was_added_meanwhile(site: Site) -> None:
+    """The group gives a static member its old assignment; the tasks then join anew."""
+    config = site.config()
+    site.produce(1_000)
+    with mirror(config, "--once") as first:
+        assert first.wait() == 0, first.errors
+    site.source.create_topic(f"{site.topic}-new", 2)
+
+    with mirror(config) as second:
+        ready = second.wait_for("ready", within_s=30)
+        assert ready["flows"][0]["partitions"] == 6
+        site.produce(1_000, start=1_000)
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        assert second.stop() == 0, second.errors
+
+    assert site.compare().exact
