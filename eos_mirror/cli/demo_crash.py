@@ -99,7 +99,7 @@ def claims_of(target: Mapping[str, str], pid: int) -> list[Claim]:
     Args:
         target: librdkafka's configuration.
     """
-    entries = read_compacted(target, FLOW.claims_topic)
+    entries = read_compacted(target, FLOW.claims_topic, group=FLOW.shadow_group)
     claims = (parse_claim(key, value.decode()) for key, value in entries.items())
     return sorted(
         (claim for claim in claims if claim.host.endswith(f":{pid}")),

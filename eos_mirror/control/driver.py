@@ -15,24 +15,35 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.metrics import get_meter_provider
 
 from eos_mirror.control.flow import FlowRunner
+from eos_mirror.control.summary import Summary
 from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
 from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.runtime.launcher import Launcher
 from eos_mirror.runtime.local import LocalLauncher
 from eos_mirror.runtime.scheduler import Scheduler
-from eos_mirror.runtime.spark import SparkRuntime
+from eos_mirror.runtime.spark import SparkRuntime, check_spark
 from eos_mirror.runtime.supervisor import Patience
 from eos_mirror.settings.model import Settings
 from eos_mirror.settings.values import Runtime
-from eos_mirror.telemetry import COUNTERS, Totals, register_metrics
+from eos_mirror.telemetry import register_metrics
 
 POLL_S = 0.05
 CAUGHT_UP_POLL_S = 0.25
+EVERYWHERE = "0.0.0.0"  # noqa: S104 (executors on other hosts call; every line is signed)
 ASSIGNMENT_EVERY = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where tasks run: a launcher by flow name, and where they find the control server."""
+
+    launcher: Callable[[str], Launcher]
+    bind: str = "127.0.0.1"
+    advertise: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +90,7 @@ class Driver:
         self._on_event = on_event
         self._stop = stop
         self.flows = [FlowRunner(flow, on_event=on_event, hidden=hidden) for flow in settings.flows]
-        self._totals = {str(runner.flow): Totals() for runner in self.flows}
-        self._summed: dict[str, dict[str, int]] = {}
+        self._summary = Summary(self.flows, on_event=on_event)
         self._started_at = time.monotonic()
         self._ready_s: float | None = None
 
@@ -102,6 +112,8 @@ class Driver:
         conflicts = cross_flow_conflicts(plans)
         if conflicts:
             raise ConfigError(*conflicts)
+        if self._settings.runtime is Runtime.SPARK:
+            check_spark(self._settings.spark, tasks_count=self._tasks_count)
         return plans
 
     def _unreachable(self, alias: str, exc: Exception) -> str:
@@ -128,11 +140,12 @@ class Driver:
         for text in self._settings.notes:
             self._on_event("config.note", {"text": text})
         self.check()
-        for runner in self.flows:
-            runner.prepare()
-        ends = {runner: runner.source_ends() for runner in self.flows} if once else {}
         with ExitStack() as cleanup:
-            self._start_tasks(cleanup)
+            place = self._open_place(cleanup)
+            for runner in self.flows:
+                runner.prepare()
+            ends = {runner: runner.source_ends() for runner in self.flows} if once else {}
+            self._start_tasks(place, cleanup)
             self._start_chores(cleanup)
             self._wait_until(self._is_ready, POLL_S)
             for runner, wanted in ends.items():
@@ -142,10 +155,10 @@ class Driver:
             if not once:
                 self._wait_until(lambda: False, POLL_S)
             failed = self._failures()
-        self._sum_up()
+        self._summary.tell()
         self._on_event("stopped", {"flows": [str(runner.flow) for runner in self.flows]})
         return Report(
-            totals=dict(self._summed),
+            totals=self._summary.totals(),
             stopped={str(runner.flow): dict(runner.stopped) for runner in self.flows},
             failed=failed,
             ready_s=self._ready_s,
@@ -153,28 +166,32 @@ class Driver:
 
     # ------------------------------------------------------------------ tasks
 
-    def _start_tasks(self, cleanup: ExitStack) -> None:
-        tasks_count = sum(runner.tasks_count for runner in self.flows)
-        launchers, bind, advertise = self._launchers(tasks_count, cleanup)
+    @property
+    def _tasks_count(self) -> int:
+        return sum(runner.tasks_count for runner in self.flows)
+
+    def _open_place(self, cleanup: ExitStack) -> "_Place":
+        if self._settings.runtime is Runtime.LOCAL:
+            return _Place(launcher=lambda _: LocalLauncher())
+        spark = SparkRuntime.start(
+            self._settings.spark, app="eos-mirror", tasks_count=self._tasks_count
+        )
+        cleanup.callback(spark.stop)
+        if self._settings.spark.get("spark.master", "local").startswith("local"):
+            return _Place(launcher=spark.launcher)
+        host = self._settings.spark.get("spark.driver.host", socket.getfqdn())
+        return _Place(launcher=spark.launcher, bind=EVERYWHERE, advertise=host)
+
+    def _start_tasks(self, place: "_Place", cleanup: ExitStack) -> None:
         patience = Patience(shutdown=self._settings.shutdown_timeout)
         for runner in self.flows:
             cleanup.callback(runner.stop)
             runner.start(
-                launchers(str(runner.flow)), patience=patience, bind=bind, advertise=advertise
+                place.launcher(str(runner.flow)),
+                patience=patience,
+                bind=place.bind,
+                advertise=place.advertise,
             )
-
-    def _launchers(
-        self, tasks_count: int, cleanup: ExitStack
-    ) -> tuple[Callable[[str], Launcher], str, str]:
-        """A launcher by flow name, and where the control server listens for its tasks."""
-        if self._settings.runtime is Runtime.LOCAL:
-            return lambda _: LocalLauncher(), "127.0.0.1", ""
-        spark = SparkRuntime.start(self._settings.spark, app="eos-mirror", tasks_count=tasks_count)
-        cleanup.callback(spark.stop)
-        if self._settings.spark.get("spark.master", "local").startswith("local"):
-            return spark.launcher, "127.0.0.1", ""
-        host = self._settings.spark.get("spark.driver.host", socket.getfqdn())
-        return spark.launcher, "0.0.0.0", host  # noqa: S104 - executors call; lines are signed
 
     def _failures(self) -> list[str]:
         return [
@@ -186,8 +203,8 @@ class Driver:
 
     @property
     def _ended(self) -> bool:
-        """A signal came, or no task is left that could do anything."""
-        return self._stop.is_set() or bool(self._failures())
+        """A signal came, or no flow is whole any more."""
+        return self._stop.is_set() or all(runner.has_failed for runner in self.flows)
 
     def _wait_until(self, condition: Callable[[], bool], every_s: float) -> None:
         while not self._ended and not condition():
@@ -230,48 +247,11 @@ class Driver:
                     runner.follow_topics,
                 )
             chores.add(f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment)
-        chores.add("summary", self._settings.summary_interval, self._summarise)
-        register_metrics(MeterProvider(), self._read_metrics)
+        chores.add("summary", self._settings.summary_interval, self._tell_summary)
+        register_metrics(get_meter_provider(), self._summary.read)
         chores.start()
         cleanup.callback(chores.stop, timedelta(seconds=5))
 
-    def _summarise(self) -> None:
-        before = {flow: dict(totals) for flow, totals in self._summed.items()}
-        self._sum_up()
-        for runner in self.flows:
-            flow = str(runner.flow)
-            totals, earlier = self._summed[flow], before.get(flow, {})
-            statuses = [status["status"] for status in runner.statuses().values()]
-            self._on_event(
-                "flow.summary",
-                {
-                    "flow": flow,
-                    **{name: totals[name] - earlier.get(name, 0) for name in COUNTERS},
-                    "owned": sum(int(status.get("owned", 0)) for status in statuses),
-                    "stopped": len(runner.stopped),
-                },
-            )
-
-    def _sum_up(self) -> None:
-        for runner in self.flows:
-            totals = self._totals[str(runner.flow)]
-            sums = dict.fromkeys(COUNTERS, 0)
-            for slot, status in runner.statuses().items():
-                for name, value in totals.add(slot, status["submission"], status["status"]).items():
-                    sums[name] += value
-            self._summed[str(runner.flow)] = sums
-
-    def _read_metrics(self) -> list[tuple[dict[str, str], dict[str, Any]]]:
-        return [
-            (
-                {"source": runner.flow.source, "target": runner.flow.target, "task": str(slot)},
-                {
-                    **status["status"],
-                    **self._totals[str(runner.flow)].add(
-                        slot, status["submission"], status["status"]
-                    ),
-                },
-            )
-            for runner in self.flows
-            for slot, status in runner.statuses().items()
-        ]
+    def _tell_summary(self) -> None:
+        if self._ready_s is not None:
+            self._summary.tell()

@@ -22,7 +22,7 @@ from eos_mirror.runtime.herd import Herd
 from eos_mirror.runtime.launcher import Launcher
 from eos_mirror.runtime.leases import Leases
 from eos_mirror.runtime.spec import TaskSpec
-from eos_mirror.runtime.supervisor import Patience
+from eos_mirror.runtime.supervisor import Patience, State
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
 
@@ -137,6 +137,11 @@ class FlowRunner:
     def statuses(self) -> dict[int, dict[str, Any]]:
         """Status of every task by slot."""
         return {} if self._herd is None else self._herd.statuses()
+
+    @property
+    def has_failed(self) -> bool:
+        """A task ended for good: its partitions have no owner."""
+        return any(status["state"] == State.FAILED for status in self.statuses().values())
 
     @property
     def stopped(self) -> Mapping[str, str]:

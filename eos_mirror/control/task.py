@@ -23,7 +23,7 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
     Mirror until told to stop; a `ports.TaskEntry`.
 
     Args:
-        config: As `control/plan.py` wrote it: `flow`, `boundary`, `start_position`,
+        config: As `control/task_config.py` wrote it: `flow`, `boundary`, `start_position`,
             `claims_topic_id`, `keepalive_s`, `fencing`, `pause_at`, and `clients` with complete
             client configurations by role.
     """

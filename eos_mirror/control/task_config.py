@@ -54,7 +54,7 @@ def task_config(flow: FlowSettings, *, slot: int, claims_topic_id: str) -> dict[
             "claims_producer": {**_without_transaction(producer), **CLAIMS_PRODUCER},
             "claims_consumer": {
                 **target,
-                "group.id": f"{flow.flow.claims_topic}.reader",  # never joined
+                "group.id": flow.flow.shadow_group,  # never joined; no further right to grant
                 **CLAIMS_CONSUMER,
             },
         },

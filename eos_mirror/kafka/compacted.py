@@ -14,13 +14,14 @@ from eos_mirror.kafka.errors import as_mirror_error, translated
 DEADLINE = timedelta(seconds=60)
 
 
-def read_compacted(config: Mapping[str, Any], topic: str) -> dict[str, bytes]:
+def read_compacted(config: Mapping[str, Any], topic: str, *, group: str) -> dict[str, bytes]:
     """
     Newest value by key, read_committed, from the beginning to the end as of now.
 
     Args:
         config: Connection and security.
         topic: May be missing: then the answer is empty.
+        group: One that this principal may describe. It is never joined, nor committed to.
 
     Raises:
         TargetUnavailable: Not read in time.
@@ -28,7 +29,7 @@ def read_compacted(config: Mapping[str, Any], topic: str) -> dict[str, bytes]:
     consumer = Consumer(
         {
             **config,
-            "group.id": f"{topic}.reader",  # never joined, never committed
+            "group.id": group,
             "enable.auto.commit": False,
             "isolation.level": "read_committed",
             "enable.partition.eof": True,

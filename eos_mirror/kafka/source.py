@@ -205,7 +205,8 @@ def _add_run(partition: TopicPartition, messages: list[Message], polled: Polled)
 
 def _refused(partition: TopicPartition, offset: int, why: str) -> RecordRefused:
     return RecordRefused(
-        f"{partition} next_offset={offset}: {why}. Skip the record with a command, or rewrite it."
+        f"{partition} next_offset={offset}: {why}. Rewrite the record on the source, or "
+        f"exclude the topic."
     )
 
 

@@ -24,7 +24,8 @@ from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import UNSTABLE, ShadowOffset, Unstable
 
 FENCE_TIMEOUT_S = 5.0
-"""Short, so that the claims log is read again before each attempt (liveness, eos rule)."""
+"""Short, so that the claims log is read again before each attempt: a claimer that was
+superseded must not keep aborting the transactions of its successor."""
 
 FENCE_THREADS = 16
 
@@ -106,7 +107,9 @@ class KafkaTarget:
     def map_entries(self, topic: str) -> Mapping[str, bytes]:
         """See `ports.Target`."""
         prefix = f'["{topic}",'
-        records = read_compacted(self._client_config, self._flow.offset_map_topic)
+        records = read_compacted(
+            self._client_config, self._flow.offset_map_topic, group=self._flow.shadow_group
+        )
         return {key: value for key, value in records.items() if key.startswith(prefix)}
 
 

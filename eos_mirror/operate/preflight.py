@@ -110,6 +110,12 @@ def _foreign(facts: FlowFacts) -> Iterator[str]:
 
 
 def _warnings(facts: FlowFacts) -> Iterator[str]:
+    flow = facts.plan.flow
+    if not facts.plan.routes:
+        yield (
+            f"{flow}: no topic to mirror yet: nothing that `topics` matches exists on "
+            f"{flow.source}, or DESCRIBE on it is not granted."
+        )
     for topic, kind in facts.remote_timestamp_types.items():
         if kind != "CreateTime":
             yield (

@@ -33,7 +33,9 @@ class MapReader:
         """
         # the tail first: a segment that is spilled in between is then known to be newer
         tail = self._tail(remote)
-        entries = read_compacted(self.client_config, self.flow.offset_map_topic)
+        entries = read_compacted(
+            self.client_config, self.flow.offset_map_topic, group=self.flow.shadow_group
+        )
         try:
             return OffsetMap(segments_of(entries, remote), tail)
         except ValueError as exc:

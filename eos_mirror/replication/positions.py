@@ -90,7 +90,7 @@ class Positions:
             raise FatalError(
                 f"{where}: committed under another claims topic than "
                 f"{self._config.flow.claims_topic}: it was deleted and created again, so an "
-                f"older writer may be alive. Stop every task of the flow, then reset the claims."
+                f"older writer may be alive. docs/operations.md says how to start over."
             )
         if metadata.topic_id != one.topic_id:
             raise SourceDataLost(
@@ -100,7 +100,7 @@ class Positions:
         if tail.upstream_end != next_offset:
             raise PositionLost(
                 f"{where}: the shadow offset was changed by hand: its map ends at "
-                f"{tail.upstream_end}. Set it back, or use a command that records the move."
+                f"{tail.upstream_end}. Set it back to {tail.upstream_end}."
             )
         return OwnedPartition(
             source=one.source,
@@ -121,7 +121,7 @@ class Positions:
         if end > 0:
             raise PositionLost(
                 f"{self._config.flow} {one.source}: {one.remote} already holds records (it ends "
-                f"at {end}) and has no shadow offset. Delete it, rename it, or adopt it."
+                f"at {end}) and has no shadow offset. Delete it, or exclude its source topic."
             )
         first = start_of(entries, TopicPartition(one.remote.topic, 0))
         grown = first is not None and one.source.partition >= first.partitions
@@ -150,7 +150,7 @@ class Positions:
             raise PositionLost(
                 f"{self._config.flow} {one.source}: mirrored before, but the shadow offset is "
                 f"gone and the offset map does not reach the end of {one.remote} ({end}). "
-                f"It must be set by a command that counts the records."
+                f"docs/operations.md says what can be done."
             )
         return OwnedPartition(
             source=one.source,

@@ -152,6 +152,17 @@ class SparkRuntime:
         return bool(process.poll() is None)
 
 
+def check_spark(settings: Mapping[str, str], *, tasks_count: int) -> None:
+    """
+    Find out what `SparkRuntime.start` would refuse, without starting anything.
+
+    Raises:
+        ConfigError: No Java, a setting that endless tasks do not survive, or too few slots.
+    """
+    spark_settings(settings, tasks_count=tasks_count)
+    find_java_home()
+
+
 def describe_failure(exc: Exception) -> str:
     """One line of what py4j tells in a hundred."""
     java_exception = getattr(exc, "java_exception", None)

@@ -61,6 +61,15 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(site: Site) -> None:
     assert_untouched(site)
 
 
+def test_a_spark_master_with_too_few_slots_is_refused_with_the_numbers(site: Site) -> None:
+    """Tasks that wait for a slot look like tasks that run."""
+    config = site.config(tasks_max=4, runtime="spark", spark_master="local[2]")
+
+    refused(config, code=CONFIGURATION, says=["local[2] has 2 slots", "4"])
+
+    assert_untouched(site)
+
+
 def test_an_alias_without_bootstrap_servers_is_refused(site: Site) -> None:
     """Before any cluster is asked."""
     line = f"{site.flow.target}.bootstrap.servers = {site.target.bootstrap}\n"
