@@ -9,6 +9,7 @@ MirrorError
 +- RestartTask              end the process; the supervisor starts another
 |  +- ProducerFenced        someone claimed after us, or the coordinator timed us out
 |  +- CommitOutcomeUnknown
+|  +- RefusedByTarget       the target refused a record; the successor leaves its partition out
 |  +- SourceUnavailable, TargetUnavailable
 +- PartitionStopped         this partition only, with its cause; the others go on
 |  +- SourceDataLost        truncated, expired or re-created
@@ -77,6 +78,25 @@ class ProducerFenced(RestartTask):
 
 class CommitOutcomeUnknown(RestartTask):
     """The transaction may or may not have been committed: only the shadow offsets know."""
+
+
+class RefusedByTarget(RestartTask):
+    """
+    The target refused a record for good: too large, or invalid by its rules.
+
+    The transaction is lost with the process. The partition is reported as stopped first, so that
+    the successor leaves it out and the others go on.
+
+    Args:
+        reason: One sentence.
+        topic: Remote topic.
+        partition: Its number.
+    """
+
+    def __init__(self, reason: str, *, topic: str, partition: int) -> None:
+        super().__init__(reason)
+        self.topic = topic
+        self.partition = partition
 
 
 class SourceUnavailable(RestartTask):

@@ -169,7 +169,12 @@ class FlowRunner:
         if self._server is None:
             raise RuntimeError("a task was submitted before the flow was started")
         config = {
-            **task_config(self.settings, slot=slot, claims_topic_id=self._claims_topic_id),
+            **task_config(
+                self.settings,
+                slot=slot,
+                claims_topic_id=self._claims_topic_id,
+                smallest_limit=self.topics.smallest_limit,
+            ),
             **self._hidden,
         }
         if submission != "0.0":

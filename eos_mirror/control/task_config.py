@@ -8,6 +8,9 @@ from eos_mirror.settings.fingerprint import fingerprint
 from eos_mirror.settings.model import FlowSettings
 from eos_mirror.settings.values import BoundaryMode
 
+BATCH_MARGIN_BYTES = 512
+"""The client counts the header of a batch only roughly."""
+
 CLAIMS_PRODUCER = {"linger.ms": "0", "compression.type": "none"}
 CLAIMS_CONSUMER = {
     "enable.auto.commit": "false",
@@ -24,17 +27,20 @@ def deployment(flow: FlowSettings) -> str:
     return f"{flow.flow.name}|{fingerprint(flow)}"
 
 
-def task_config(flow: FlowSettings, *, slot: int, claims_topic_id: str) -> dict[str, Any]:
+def task_config(
+    flow: FlowSettings, *, slot: int, claims_topic_id: str, smallest_limit: int | None
+) -> dict[str, Any]:
     """
     JSON-able, secrets included.
 
     Args:
         claims_topic_id: Identity of the claims topic as of this start.
+        smallest_limit: Least `max.message.bytes` of the remote topics, if there are any.
     """
     consumer = dict(clients.source_consumer(flow, slot=slot))
     consumer["client.id"] = consumer["client.id"].replace(flow.flow.name, deployment(flow))
     target = clients.target_admin(flow)
-    producer = clients.target_producer(flow)
+    producer = _fitting(clients.target_producer(flow), smallest_limit)
     return {
         "flow": [flow.flow.source, flow.flow.target],
         "boundary": {
@@ -63,3 +69,10 @@ def task_config(flow: FlowSettings, *, slot: int, claims_topic_id: str) -> dict[
 
 def _without_transaction(producer: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in producer.items() if not key.startswith("transaction")}
+
+
+def _fitting(producer: Mapping[str, str], limit: int | None) -> dict[str, str]:
+    """Batches that the target takes: a limit is one of batches, not of records."""
+    if limit is None or int(producer["batch.size"]) <= limit - BATCH_MARGIN_BYTES:
+        return dict(producer)
+    return {**producer, "batch.size": str(max(1, limit - BATCH_MARGIN_BYTES))}

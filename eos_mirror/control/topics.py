@@ -32,6 +32,8 @@ class TopicSync:
     Attributes:
         routes: Remote topic by source topic, as of the last look.
         partitions: Remote partition by source partition, likewise.
+        smallest_limit: Least `max.message.bytes` of the remote topics, likewise: no batch may be
+            larger.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class TopicSync:
         )
         self.routes: dict[str, str] = {}
         self.partitions: dict[TopicPartition, TopicPartition] = {}
+        self.smallest_limit: int | None = None
 
     def plan(self, source: Mapping[str, int], target: Mapping[str, int]) -> FlowPlan:
         """What to mirror, for partition counts by topic."""
@@ -101,6 +104,9 @@ class TopicSync:
         for name, count in grown.items():
             self._tell("topic.grown", topic=name, partitions=count)
         self._take(plan)
+        configs = self._target.configs(sorted(self.routes.values()))
+        limits = [int(c["max.message.bytes"]) for c in configs.values()]
+        self.smallest_limit = min(limits, default=None)
 
     def _take(self, plan: FlowPlan) -> None:
         """A new topic may collide with one that is mirrored already: that one goes on."""

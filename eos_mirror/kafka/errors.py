@@ -5,6 +5,7 @@ What a client error means to us, decided in one table.
 different flags from different calls. The code decides.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,7 @@ from eos_mirror.errors import (
     MirrorError,
     NotAuthorized,
     ProducerFenced,
+    RefusedByTarget,
     RestartTask,
     SourceUnavailable,
     TargetUnavailable,
@@ -52,6 +54,22 @@ UNREACHABLE = frozenset(
 )
 
 
+REFUSED = frozenset(
+    {
+        KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.RECORD_LIST_TOO_LARGE,
+        KafkaError.INVALID_MSG_SIZE,
+        KafkaError.INVALID_TIMESTAMP,
+        KafkaError.INVALID_RECORD,
+        KafkaError.POLICY_VIOLATION,
+    }
+)
+"""The target will never take this record; trying again is of no use."""
+
+_REFUSED_WHERE = re.compile(r"ProduceRequest for (\S+) \[(\d+)\]")
+"""How the client names the partition when a later call reports the refusal."""
+
+
 def as_mirror_error(error: KafkaError, what: str, *, source: bool) -> MirrorError:
     """
     Translate a client error.
@@ -66,6 +84,8 @@ def as_mirror_error(error: KafkaError, what: str, *, source: bool) -> MirrorErro
         return NotAuthorized(text)
     if code in FENCED:
         return ProducerFenced(text)
+    if code in REFUSED and (where := _REFUSED_WHERE.search(error.str())):
+        return RefusedByTarget(text, topic=where[1], partition=int(where[2]))
     if code in UNREACHABLE:
         return SourceUnavailable(text) if source else TargetUnavailable(text)
     return RestartTask(text)

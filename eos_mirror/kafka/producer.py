@@ -16,8 +16,13 @@ from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import CommitOutcomeUnknown, RestartTask, TargetUnavailable
-from eos_mirror.kafka.errors import translated
+from eos_mirror.errors import (
+    CommitOutcomeUnknown,
+    RefusedByTarget,
+    RestartTask,
+    TargetUnavailable,
+)
+from eos_mirror.kafka.errors import REFUSED, translated
 from eos_mirror.ports import Committed, Delivered, RecordRun, ShadowCommit
 
 INIT_TIMEOUT_S = 30.0
@@ -200,7 +205,7 @@ class KafkaProducer:
             raise TargetUnavailable(f"flush: {left} records not acknowledged in {within}")
         for remote, book in self._books.items():
             if book.error is not None:
-                raise RestartTask(f"produce to {remote}: {book.error.name()} ({book.error.str()})")
+                raise _lost(remote, book.error)
         return {
             remote: Delivered(first=book.first, last=book.last, count=book.count)
             for remote, book in self._books.items()
@@ -226,6 +231,14 @@ class KafkaProducer:
     def close(self) -> None:
         """See `ports.TransactionalProducer`. Nothing may be in flight."""
         del self._producer
+
+
+def _lost(remote: TopicPartition, error: KafkaError) -> RestartTask:
+    """A record was not acknowledged, so the transaction is lost."""
+    text = f"produce to {remote}: {error.name()} ({error.str()})"
+    if error.code() in REFUSED:
+        return RefusedByTarget(text, topic=remote.topic, partition=remote.partition)
+    return RestartTask(text)
 
 
 def _commit_of(remote: TopicPartition, commit: ShadowCommit) -> ClientPartition:

@@ -10,7 +10,13 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 
 from eos_mirror.core.records import Position, TopicPartition
-from eos_mirror.errors import NewIncarnation, PartitionStopped, RestartTask, SourceDataLost
+from eos_mirror.errors import (
+    NewIncarnation,
+    PartitionStopped,
+    RecordRefused,
+    RefusedByTarget,
+    RestartTask,
+)
 from eos_mirror.ports import (
     ClaimsLog,
     Polled,
@@ -27,6 +33,7 @@ from eos_mirror.replication.config import TaskConfig
 from eos_mirror.replication.ownership import Ownership
 from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.replication.positions import Claimed, Resolved
+from eos_mirror.replication.source_faults import explain, replaced_topics, went_back
 from eos_mirror.replication.transaction import Transaction
 
 IDLE_WAIT = timedelta(milliseconds=200)
@@ -174,8 +181,11 @@ class MirrorTask:
                 owned.position = Position(end, owned.position.leader_epoch)
                 self._behind[partition] = owned
         for partition, fault in polled.faults.items():
-            if partition in self._owned:
-                faults[partition] = self._explain(partition, fault)
+            owned = self._owned.get(partition)
+            if owned is not None:
+                faults[partition] = explain(
+                    self._config.flow, owned, fault, metadata=self._metadata
+                )
         self._stop(faults)
 
     def _mirror(
@@ -187,13 +197,9 @@ class MirrorTask:
         fresh = run.from_offset(owned.position.next_offset)
         if fresh is None:
             return
-        before, after = owned.position.leader_epoch, fresh.leader_epoch
-        if before is not None and after is not None and after < before:
-            faults[owned.source] = SourceDataLost(
-                f"{self._config.flow} {owned.source} next_offset={owned.position.next_offset}: "
-                f"leader epoch went back from {before} to {after}: the source topic was created "
-                f"again, or lost acknowledged records"
-            )
+        fault = went_back(self._config.flow, owned, fresh)
+        if fault is not None:
+            faults[owned.source] = fault
             return
         self._transaction.add(owned, fresh)
         self._counters.bytes += fresh.size_bytes
@@ -222,12 +228,26 @@ class MirrorTask:
         self._counters.records += self._transaction.records
         try:
             self._transaction.commit(riders, spill=spill)
+        except RefusedByTarget as exc:
+            self._leave_out(TopicPartition(exc.topic, exc.partition), exc)
+            raise
         except NewIncarnation as exc:
             self._suspicious = True
             self._context.event("commit.suspicious", {"reason": str(exc)})
         self._counters.transactions += 1
         self._behind.clear()
         self._committed_at = self._now()
+
+    def _leave_out(self, remote: TopicPartition, refused: RefusedByTarget) -> None:
+        """Report a partition as stopped, so that the driver keeps our successor from it."""
+        for owned in self._owned.values():
+            if owned.remote == remote:
+                reason = (
+                    f"{self._config.flow} {owned.source} next_offset={owned.committed}: the "
+                    f"target refuses a record from there on: {refused}. Raise the limit of "
+                    f"{remote.topic}, then restart the run."
+                )
+                self._note_stopped(owned.source, RecordRefused(reason))
 
     def _renew(self) -> None:
         """A new incarnation, after a commit that may have been sent twice."""
@@ -278,16 +298,6 @@ class MirrorTask:
             return
         self._source.unassign([one.source for one in owned])
         self._source.assign({one.source: one.position for one in owned})
-
-    def _explain(self, partition: TopicPartition, fault: PartitionStopped) -> PartitionStopped:
-        if not isinstance(fault, SourceDataLost):
-            return fault
-        next_offset = self._owned[partition].position.next_offset
-        start = self._metadata.log_start(partition)
-        return SourceDataLost(
-            f"{self._config.flow} {partition} next_offset={next_offset}: the source log starts "
-            f"at {start}. {fault}"
-        )
 
     def _stop(self, faults: Mapping[TopicPartition, PartitionStopped]) -> None:
         """Finish with these partitions; the others go on."""
@@ -348,27 +358,13 @@ class MirrorTask:
                 self._commit(stale)
         if now >= self._check_topics_at:
             self._check_topics_at = now + CHECK_TOPICS_EVERY_S
-            self._check_topics()
+            self._stop(
+                replaced_topics(self._config.flow, self._owned.values(), metadata=self._metadata)
+            )
         if now >= self._advise_at and self._owned:
             self._advise_at = now + ADVISE_EVERY_S
             self._source.commit({o.source: o.position for o in self._owned.values()})
         self._report()
-
-    def _check_topics(self) -> None:
-        """A re-created topic shows in its id only: offsets may look as if nothing happened."""
-        names = sorted({partition.topic for partition in self._owned})
-        topics = self._metadata.topics(names)
-        faults: dict[TopicPartition, PartitionStopped] = {}
-        for owned in self._owned.values():
-            topic = topics.get(owned.source.topic)
-            if topic is not None and topic.topic_id == owned.topic_id:
-                continue
-            what = "deleted" if topic is None else "deleted and created again"
-            faults[owned.source] = SourceDataLost(
-                f"{self._config.flow} {owned.source} next_offset={owned.position.next_offset}: "
-                f"the source topic was {what}"
-            )
-        self._stop(faults)
 
     def _report(self) -> None:
         self._context.report(

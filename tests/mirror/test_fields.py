@@ -1,10 +1,12 @@
 """What a record is made of, and what happens to what the client library cannot carry."""
 
 import time
+from datetime import timedelta
 
 import pytest
 from confluent_kafka import Producer
 
+from eos_mirror.testing import wait_until
 from eos_mirror.testing.checker import compare_topics, read_topic
 from tests.mirror.conftest import Site
 from tests.mirror.raw import RawRecord, produce_raw
@@ -91,3 +93,55 @@ def test_a_record_that_cannot_be_carried_stops_its_partition(
     wanted = [record.value for record in good]
     assert [record.value for record in arrived[0]] == wanted
     assert [record.value for record in arrived[1]] == wanted
+
+
+def test_a_record_that_the_target_refuses_stops_its_partition_only(site: Site) -> None:
+    """The process ends with its transaction, and its successor leaves the partition out."""
+    site.produce(400)
+    with mirror(site.config()) as running:
+        running.wait_for("ready")
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.target.tool(
+            "ConfigCommand", "--alter", "--entity-type", "topics", "--entity-name", site.remote,
+            "--add-config", "max.message.bytes=20000",
+        )  # fmt: skip
+        producer = Producer(site.source.client_config())
+        producer.produce(site.topic, b"x" * 50_000, partition=0)
+        assert producer.flush(10) == 0
+        stopped = running.wait_for("partition.stopped")
+        site.produce(400, start=400)
+        wait_until(
+            lambda: all(
+                position >= 200
+                for p, position in site.view.positions(site.remote, 4).items()
+                if p != 0
+            ),
+            within=timedelta(seconds=30),
+            what="the other partitions",
+        )
+        assert running.stop() == 1, running.errors
+
+    assert stopped["partition"] == f"{site.topic}-0"
+    assert "MSG_SIZE_TOO_LARGE" in stopped["reason"]
+    compared = site.compare()
+    assert compared.partitions[0].missing == 101
+    assert all(compared.partitions[p].exact for p in (1, 2, 3)), str(compared)
+
+
+def test_batches_fit_a_target_with_a_small_limit(site: Site) -> None:
+    """Many small records must not be sent as one batch that the target refuses."""
+    limit = {"max.message.bytes": "5000"}
+    topic = f"{site.topic}-small"
+    site.source.create_topic(topic, 1, config=limit)
+    small = Site(**{**vars(site), "topic": topic, "partitions": 1})
+    producer = Producer({**site.source.client_config(), "batch.size": 4_000})
+    for i in range(5_000):
+        producer.produce(topic, b"value-%07d" % i, partition=0)
+    assert producer.flush(10) == 0
+
+    with mirror(small.config(), "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    compared = small.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 5_000

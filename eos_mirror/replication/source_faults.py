@@ -1,0 +1,55 @@
+"""How a source partition shows that it is not what it was."""
+
+from collections.abc import Iterable
+
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import PartitionStopped, SourceDataLost
+from eos_mirror.ports import RecordRun, SourceMetadata
+from eos_mirror.replication.partition import OwnedPartition
+
+
+def went_back(flow: Flow, owned: OwnedPartition, run: RecordRun) -> SourceDataLost | None:
+    """A leader epoch below one that was read: another log goes by the same name."""
+    before, after = owned.position.leader_epoch, run.leader_epoch
+    if before is None or after is None or after >= before:
+        return None
+    return SourceDataLost(
+        f"{flow} {owned.source} next_offset={owned.position.next_offset}: leader epoch went back "
+        f"from {before} to {after}: the source topic was created again, or lost acknowledged "
+        f"records"
+    )
+
+
+def explain(
+    flow: Flow, owned: OwnedPartition, fault: PartitionStopped, *, metadata: SourceMetadata
+) -> PartitionStopped:
+    """The fault of a partition that cannot be read on, with where its log starts now."""
+    if not isinstance(fault, SourceDataLost):
+        return fault
+    return SourceDataLost(
+        f"{flow} {owned.source} next_offset={owned.position.next_offset}: the source log starts "
+        f"at {metadata.log_start(owned.source)}. {fault}"
+    )
+
+
+def replaced_topics(
+    flow: Flow, owned: Iterable[OwnedPartition], *, metadata: SourceMetadata
+) -> dict[TopicPartition, PartitionStopped]:
+    """
+    Partitions of topics that were deleted, or deleted and created again.
+
+    A re-created topic shows in its id only: its offsets may look as if nothing happened.
+    """
+    held = list(owned)
+    topics = metadata.topics(sorted({one.source.topic for one in held}))
+    faults: dict[TopicPartition, PartitionStopped] = {}
+    for one in held:
+        topic = topics.get(one.source.topic)
+        if topic is None or topic.topic_id != one.topic_id:
+            what = "deleted" if topic is None else "deleted and created again"
+            faults[one.source] = SourceDataLost(
+                f"{flow} {one.source} next_offset={one.position.next_offset}: the source topic "
+                f"was {what}"
+            )
+    return faults

@@ -1,0 +1,89 @@
+"""A source that is no longer what it was: the partition stops, nothing is skipped in silence."""
+
+from datetime import timedelta
+
+import pytest
+from confluent_kafka import TopicPartition
+
+from eos_mirror.testing import wait_until
+from tests.mirror.conftest import Site
+from tests.mirror.toolbox import mirror
+
+pytestmark = pytest.mark.brokers
+
+
+def test_a_topic_created_again_is_not_taken_for_the_old_one(site: Site) -> None:
+    """Also when the new log is longer than the old one, so that no offset is out of range."""
+    site.produce(400)
+    with mirror(site.config(), "--once") as first:
+        assert first.wait() == 0, first.errors
+    admin = site.source.admin()
+    admin.delete_topics([site.topic])[site.topic].result(10)
+    wait_until(
+        lambda: site.topic not in admin.list_topics(timeout=5).topics,
+        within=timedelta(seconds=20),
+        what="the topic to be gone",
+    )
+    site.source.create_topic(site.topic, site.partitions)
+    site.produce(2_000)
+
+    with mirror(site.config(), "--once") as second:
+        assert second.wait() == 1, second.errors
+
+    stopped = second.found("partition.stopped", cause="SourceDataLost")
+    assert len(stopped) == site.partitions
+    assert "created again" in stopped[0]["reason"]
+
+
+def test_records_that_expired_before_they_were_read_are_reported(site: Site) -> None:
+    """Retention that passes the mirror is a loss, never a skip."""
+    site.produce(400)
+    with mirror(site.config(), "--once") as first:
+        assert first.wait() == 0, first.errors
+    site.produce(400, start=400)
+    cut = [TopicPartition(site.topic, 0, 150)]
+    for answer in site.source.admin().delete_records(cut).values():
+        answer.result(10)
+
+    with mirror(site.config(), "--once") as second:
+        assert second.wait() == 1, second.errors
+
+    stopped = second.found("partition.stopped", cause="SourceDataLost")
+    assert [event["partition"] for event in stopped] == [f"{site.topic}-0"]
+    assert "next_offset=100" in stopped[0]["reason"]
+    assert "starts at 150" in stopped[0]["reason"]
+
+
+def test_a_shadow_offset_changed_by_hand_is_not_believed(site: Site) -> None:
+    """Its map says where it was."""
+    site.produce(400)
+    with mirror(site.config(), "--once") as first:
+        assert first.wait() == 0, first.errors
+    site.target.tool(
+        "ConsumerGroupCommand", "--group", site.flow.shadow_group, "--topic", f"{site.remote}:1",
+        "--reset-offsets", "--to-offset", "7", "--execute",
+    )  # fmt: skip
+
+    with mirror(site.config(), "--once") as second:
+        assert second.wait() == 1, second.errors
+
+    stopped = second.found("partition.stopped", cause="PositionLost")
+    assert [event["partition"] for event in stopped] == [f"{site.topic}-1"]
+
+
+def test_lost_shadow_offsets_are_rebuilt_from_the_map_after_a_clean_stop(site: Site) -> None:
+    """They expire after a week without a commit; the map topic does not."""
+    site.produce(400)
+    with mirror(site.config(), "--once") as first:
+        assert first.wait() == 0, first.errors
+    site.target.admin().delete_consumer_groups([site.flow.shadow_group])[
+        site.flow.shadow_group
+    ].result(10)
+    site.produce(400, start=400)
+
+    with mirror(site.config(), "--once") as second:
+        assert second.wait() == 0, second.errors
+
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 800
