@@ -1,0 +1,94 @@
+"""The offset map against brute force: every offset, both ways, after crashes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from confluent_kafka import Producer
+
+from eos_mirror.core.offset_map import OffsetMap
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.operate.translate import MapReader
+from eos_mirror.testing.checker import Record, read_topic
+from tests.mirror.conftest import Site
+from tests.mirror.toolbox import mirror
+
+pytestmark = pytest.mark.brokers
+
+
+def produce_with_gaps(site: Site, rounds: int) -> None:
+    """Committed and aborted source transactions, so that upstream offsets have gaps."""
+    producer = Producer({**site.source.client_config(), "transactional.id": site.topic})
+    producer.init_transactions(30)
+    for number in range(rounds):
+        producer.begin_transaction()
+        for i in range(50):
+            producer.produce(site.topic, b"%d-%d" % (number, i), partition=i % site.partitions)
+        if number % 3 == 2:
+            producer.flush(10)
+            producer.abort_transaction(10)
+        else:
+            producer.commit_transaction(10)
+
+
+def brute_force(source: list[Record], target: list[Record], upstream: int) -> int:
+    """Downstream offset of the first mirrored record at or after `upstream`."""
+    for before, after in zip(source, target, strict=True):
+        if before.offset >= upstream:
+            return after.offset
+    return target[-1].offset + 1
+
+
+def test_every_offset_translates_exactly_both_ways(site: Site) -> None:
+    """Through source gaps, kills and restarts; beyond the shadow offset it never guesses."""
+    with mirror(site.config(tasks_max=2)) as running:
+        running.wait_for("ready")
+        for round_number in range(3):
+            produce_with_gaps(site, 30)
+            os.kill(running.pid(round_number % 2), signal.SIGKILL)
+            running.wait_for("task.started", count=3 + round_number)
+        produce_with_gaps(site, 30)
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        assert running.stop() == 0, running.errors
+    assert site.compare().exact
+
+    sources = read_topic(site.source.client_config(), site.topic, partitions=site.partitions)
+    targets = read_topic(site.target.client_config(), site.remote, partitions=site.partitions)
+    reader = MapReader(flow=site.flow, client_config=site.target.client_config())
+    for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        offsets = reader.load(TopicPartition(site.remote, number))
+        check_forward(offsets, source, target)
+        for before, after in zip(source, target, strict=True):
+            assert offsets.reverse(after.offset) == before.offset
+
+
+def check_forward(offsets: OffsetMap, source: list[Record], target: list[Record]) -> None:
+    """Every offset from the first one to the end of the map."""
+    assert offsets.upstream_end > source[-1].offset
+    for upstream in range(offsets.upstream_end + 1):
+        assert offsets.translate(upstream) == brute_force(source, target, upstream), upstream
+
+
+def test_the_verb_prints_the_answer(site: Site) -> None:
+    """`eos-mirror translate`, both ways, as text and as JSON."""
+    site.produce(400)
+    config = site.config()
+    with mirror(config, "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    def translate(*arguments: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "eos_mirror.cli.main", "translate", config, str(site.flow),
+             site.topic, "1", *arguments],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout.strip()
+
+    code, answer = translate("42")
+    assert code == 0
+    assert translate(answer, "--reverse") == (0, "42")
+    assert json.loads(translate("42", "--json")[1])["translated"] == int(answer)
+    assert translate("100000") == (1, "PENDING")
