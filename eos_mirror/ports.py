@@ -268,6 +268,9 @@ class Target(Protocol):
     def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Last stable offset of each partition; 0 for one that was never written."""
 
+    def undecided(self, remotes: Sequence[TopicPartition]) -> set[TopicPartition]:
+        """Those with records of a transaction whose marker is not written yet."""
+
     def map_entries(self, topic: str) -> Mapping[str, bytes]:
         """Every record of the offset map of one remote topic, newest value by record key."""
 

@@ -36,7 +36,10 @@ class KafkaClaimsLog:
         self._topic = topic
         self._producer = Producer(dict(producer_config))
         self._consumer = Consumer(dict(consumer_config))
-        self._consumer.assign([ClientPartition(topic, 0, OFFSET_BEGINNING)])
+        with translated(f"read {topic}"):
+            # the leader first: an assignment without one is looked at again after 500 ms only
+            self._consumer.list_topics(topic, timeout=DEADLINE.total_seconds())
+            self._consumer.assign([ClientPartition(topic, 0, OFFSET_BEGINNING)])
         self._next_offset = 0
         self._live: dict[str, ClaimRecord] = {}
 

@@ -78,24 +78,34 @@ class ClusterMetadata:
         """Last stable offset of each partition: where a read_committed reader stops."""
         return self.offsets(partitions, OffsetSpec.latest())
 
+    def high_watermarks(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Where a read_uncommitted reader stops."""
+        return self.offsets(
+            partitions, OffsetSpec.latest(), isolation=IsolationLevel.READ_UNCOMMITTED
+        )
+
     def offsets(
-        self, partitions: Sequence[TopicPartition], spec: OffsetSpec
+        self,
+        partitions: Sequence[TopicPartition],
+        spec: OffsetSpec,
+        *,
+        isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
     ) -> dict[TopicPartition, int]:
         """
-        One kind of offset for every partition; `latest` is the last stable offset.
+        One kind of offset for every partition.
 
         Raises:
             RestartTask: A partition has no such offset or does not answer.
         """
-        return retrying(lambda: self._offsets(partitions, spec), within=PATIENCE)
+        return retrying(lambda: self._offsets(partitions, spec, isolation), within=PATIENCE)
 
     def _offsets(
-        self, partitions: Sequence[TopicPartition], spec: OffsetSpec
+        self, partitions: Sequence[TopicPartition], spec: OffsetSpec, isolation: IsolationLevel
     ) -> dict[TopicPartition, int]:
         with translated("list offsets", source=self._source):
             answers = self.admin.list_offsets(
                 {ClientPartition(*p): spec for p in partitions},
-                isolation_level=IsolationLevel.READ_COMMITTED,
+                isolation_level=isolation,
                 request_timeout=ANSWER.total_seconds(),
             )
             return {

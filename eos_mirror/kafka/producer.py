@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from datetime import timedelta
 from itertools import islice, repeat
+from operator import length_hint
 from typing import Any, cast
 
 from confluent_kafka import KafkaError, Message, Producer
@@ -168,13 +169,13 @@ class KafkaProducer:
     def _send_stretch(self, run: RecordRun, start: int, end: int, remote: TopicPartition) -> None:
         """Produce [start, end) without a line of Python per record (benchmarks/throughput.py)."""
         while start < end:
-            queued = len(self._producer)
+            values = iter(run.values[start:end])
             try:
                 deque(
                     map(
                         self._producer.produce,
                         repeat(remote.topic),
-                        islice(run.values, start, end),
+                        values,
                         islice(run.keys, start, end),
                         repeat(remote.partition),
                         repeat(None),
@@ -185,8 +186,8 @@ class KafkaProducer:
                     0,
                 )
             except BufferError:
-                # nothing leaves the count while this thread does not poll
-                start += len(self._producer) - queued
+                # the record that did not fit is the last one taken from the iterator
+                start = end - length_hint(values) - 1
                 self._producer.poll(0.1)
             else:
                 return

@@ -149,11 +149,7 @@ def _polled(messages: list[Message]) -> Polled:
     """
     polled = Polled()
     if any(map(Message.error, messages)):
-        for message in messages:
-            error = message.error()
-            if error is not None:
-                _note_event(message, error, polled)
-        messages = [m for m in messages if m.error() is None]
+        messages = _without_events(messages, polled)
     where = zip(map(_topic_of, messages), map(_partition_of, messages), strict=True)
     at = 0
     for (topic, partition), stretch in groupby(where):
@@ -161,6 +157,23 @@ def _polled(messages: list[Message]) -> Polled:
         _add_run(TopicPartition(topic, partition), messages[at:end], polled)
         at = end
     return polled
+
+
+def _without_events(messages: list[Message], polled: Polled) -> list[Message]:
+    """
+    The records; the events go into `polled`.
+
+    What follows a fault in its partition is dropped: after a corrupt batch the client goes on
+    with the next one.
+    """
+    records: list[Message] = []
+    for message in messages:
+        error = message.error()
+        if error is not None:
+            _note_event(message, error, polled)
+        elif (_topic_of(message), _partition_of(message)) not in polled.faults:
+            records.append(message)
+    return records
 
 
 def _add_run(partition: TopicPartition, messages: list[Message], polled: Polled) -> None:

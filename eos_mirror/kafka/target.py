@@ -104,6 +104,11 @@ class KafkaTarget:
         """See `ports.Target`."""
         return self._metadata.ends(remotes)
 
+    def undecided(self, remotes: Sequence[TopicPartition]) -> set[TopicPartition]:
+        """See `ports.Target`."""
+        stable, written = self._metadata.ends(remotes), self._metadata.high_watermarks(remotes)
+        return {remote for remote in remotes if stable[remote] < written[remote]}
+
     def map_entries(self, topic: str) -> Mapping[str, bytes]:
         """See `ports.Target`."""
         prefix = f'["{topic}",'

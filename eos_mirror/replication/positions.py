@@ -13,8 +13,8 @@ from eos_mirror.errors import (
     PositionLost,
     SourceDataLost,
 )
-from eos_mirror.ports import ShadowOffset, SourceMetadata, Target, Unstable
-from eos_mirror.replication.config import TaskConfig
+from eos_mirror.ports import UNSTABLE, ShadowOffset, SourceMetadata, Target, Unstable
+from eos_mirror.replication.config import Fencing, TaskConfig
 from eos_mirror.replication.partition import OwnedPartition
 
 
@@ -63,20 +63,38 @@ class Positions:
             RestartTask: A cluster did not answer.
             FatalError: The claims topic is not the one the positions were written under.
         """
-        shadows = self._target.shadow_offsets([c.remote for c in claimed])
+        remotes = [one.remote for one in claimed]
+        shadows = self._target.shadow_offsets(remotes)
+        undecided = self._undecided(remotes)
+        new = [remote for remote in remotes if shadows[remote] is None]
+        entries = {topic: self._target.map_entries(topic) for topic in {r.topic for r in new}}
+        ends = self._target.ends(new) if new else {}
         answers: dict[TopicPartition, Resolved | Unstable | PartitionStopped] = {}
         for one in claimed:
             shadow = shadows[one.remote]
             try:
-                if isinstance(shadow, Unstable):
-                    answers[one.source] = shadow
+                if isinstance(shadow, Unstable) or one.remote in undecided:
+                    answers[one.source] = UNSTABLE
                 elif shadow is None:
-                    answers[one.source] = self._without_offset(one)
+                    answers[one.source] = self._without_offset(
+                        one, entries[one.remote.topic], ends[one.remote]
+                    )
                 else:
                     answers[one.source] = Resolved(owned=self._resume(one, shadow))
             except PartitionStopped as exc:
                 answers[one.source] = exc
         return answers
+
+    def _undecided(self, remotes: Sequence[TopicPartition]) -> set[TopicPartition]:
+        """
+        Partitions whose last writer has data markers on the way.
+
+        Its offsets may be stable already. The markers would land between our records, and the
+        map counts on these lying dense.
+        """
+        if self._config.fencing is not Fencing.CLAIMS:
+            return set()
+        return self._target.undecided(remotes)
 
     def _resume(self, one: Claimed, shadow: ShadowOffset) -> OwnedPartition:
         next_offset = shadow.position.next_offset
@@ -113,9 +131,7 @@ class Positions:
             committed_at=0.0,
         )
 
-    def _without_offset(self, one: Claimed) -> Resolved:
-        entries = self._target.map_entries(one.remote.topic)
-        end = self._target.ends([one.remote])[one.remote]
+    def _without_offset(self, one: Claimed, entries: Mapping[str, bytes], end: int) -> Resolved:
         if start_of(entries, one.remote) is not None:
             return Resolved(owned=self._rebuild(one, entries, end))
         if end > 0:

@@ -150,7 +150,8 @@ class MirrorTask:
     def _patience(self) -> timedelta:
         if self._transaction.is_open:
             return NO_WAIT
-        return ACQUIRING_WAIT if self._acquisition.pending else IDLE_WAIT
+        # a grant arrives inside the poll, which sits out its time
+        return IDLE_WAIT if self._owned and not self._acquisition.pending else ACQUIRING_WAIT
 
     def _is_due(self, *, queue_empty: bool) -> bool:
         return self._transaction.is_open and self._config.boundary.due(
@@ -174,18 +175,20 @@ class MirrorTask:
             owned = self._owned.get(run.partition)
             if owned is not None and run.partition not in faults:
                 self._mirror(owned, run, faults)
-        for partition, end in polled.ends.items():
-            owned = self._owned.get(partition)
-            if owned is not None and end > owned.position.next_offset:
-                # between lie control records, aborted or compacted ones: nothing to mirror
-                owned.position = Position(end, owned.position.leader_epoch)
-                self._behind[partition] = owned
         for partition, fault in polled.faults.items():
             owned = self._owned.get(partition)
             if owned is not None:
                 faults[partition] = explain(
                     self._config.flow, owned, fault, metadata=self._metadata
                 )
+        for partition, end in polled.ends.items():
+            owned = self._owned.get(partition)
+            if owned is None or partition in faults:
+                continue  # the end lies behind the record that cannot be mirrored
+            if end > owned.position.next_offset:
+                # between lie control records, aborted or compacted ones: nothing to mirror
+                owned.position = Position(end, owned.position.leader_epoch)
+                self._behind[partition] = owned
         self._stop(faults)
 
     def _mirror(

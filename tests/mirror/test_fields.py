@@ -89,6 +89,7 @@ def test_a_record_that_cannot_be_carried_stops_its_partition(
     assert [event["partition"] for event in stopped] == [f"{site.topic}-0"]
     assert reason in stopped[0]["reason"]
     assert "next_offset=5" in stopped[0]["reason"]
+    assert site.view.positions(site.remote, site.partitions)[0] == 5, "the record was skipped"
     arrived = read_topic(site.target.client_config(), site.remote, partitions=site.partitions)
     wanted = [record.value for record in good]
     assert [record.value for record in arrived[0]] == wanted
