@@ -70,7 +70,7 @@ class Patience:
 
     start: timedelta = timedelta(seconds=60)
     shutdown: timedelta = timedelta(seconds=30)
-    healthy: timedelta = timedelta(seconds=30)
+    healthy: timedelta = timedelta(seconds=10)
 
 
 DEFAULT_PATIENCE = Patience()

@@ -263,7 +263,7 @@ class Settings:
         Key("runtime", "spark", "Where tasks run: Spark executors or child processes."),
     ]
     summary_interval: Annotated[
-        Seconds, Key("summary.interval.seconds", "60", "One summary log line per task this often.")
+        Seconds, Key("summary.interval.seconds", "60", "One summary event per flow this often.")
     ]
     shutdown_timeout: Annotated[
         Milliseconds,

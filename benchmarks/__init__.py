@@ -1,0 +1,1 @@
+"""Measurements of the whole product on real brokers; never asserted as wall times in tests."""

@@ -1,0 +1,101 @@
+"""Topics to mirror, filled from a seed, and the digest that says whether a copy is exact."""
+
+import hashlib
+import random
+import struct
+from collections import deque
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import cycle, islice, repeat
+from time import monotonic
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+
+from eos_mirror.testing import KafkaCluster
+
+PARTITIONS = 8
+SEED = 20_240_229
+POOL_VALUES = 2_000
+CHUNK_RECORDS = 50_000
+FIRST_TIMESTAMP_MS = 1_700_000_000_000
+LARGE_BATCHES = {
+    "batch.size": 900_000,
+    "batch.num.messages": 100_000,
+    "linger.ms": 1_000,
+    "queue.buffering.max.messages": 2_000_000,
+    "queue.buffering.max.kbytes": 2_000_000,
+    "compression.type": "none",
+}
+READ_WITHIN = timedelta(minutes=5)
+FRAME = struct.Struct("<qii")
+
+
+def fill(cluster: KafkaCluster, topic: str, *, count: int, value_bytes: int) -> None:
+    """
+    Append `count` records, spread evenly; keys of 10 bytes number them within each partition.
+
+    Raises:
+        RuntimeError: The cluster did not take them all.
+    """
+    chooser = random.Random(SEED)
+    pool = [chooser.randbytes(value_bytes) for _ in range(POOL_VALUES)]
+    producer = Producer({**cluster.client_config(), **LARGE_BATCHES})
+    each = count // PARTITIONS
+    for start in range(0, each, CHUNK_RECORDS):
+        numbers = range(start, min(start + CHUNK_RECORDS, each))
+        for partition in range(PARTITIONS):
+            deque(
+                map(
+                    producer.produce,
+                    repeat(topic),
+                    islice(cycle(pool), len(numbers)),
+                    map(b"key%07d".__mod__, numbers),
+                    repeat(partition),
+                    repeat(None),
+                    repeat(None),
+                    range(FIRST_TIMESTAMP_MS + start, FIRST_TIMESTAMP_MS + start + len(numbers)),
+                ),
+                0,
+            )
+        if left := producer.flush(60):
+            raise RuntimeError(f"{topic}: {left} records were not acknowledged in 60 s")
+
+
+def digest(cluster: KafkaCluster, topic: str) -> tuple[int, Sequence[str]]:
+    """
+    Count of all committed records, and a hash of each partition that depends on their order.
+
+    Raises:
+        TimeoutError: The topic was not read to its end.
+    """
+    consumer = Consumer(
+        {
+            **cluster.client_config(),
+            "group.id": "eos-mirror-benchmark",  # never joined, never committed
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
+            "check.crcs": True,
+            "fetch.queue.backoff.ms": 5,
+        }
+    )
+    consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in range(PARTITIONS)])
+    hashes = [hashlib.blake2b(digest_size=8) for _ in range(PARTITIONS)]
+    count, ended = 0, set[int]()
+    deadline = monotonic() + READ_WITHIN.total_seconds()
+    while len(ended) < PARTITIONS:
+        if monotonic() > deadline:
+            raise TimeoutError(f"{topic} was not read in {READ_WITHIN}")
+        for message in consumer.consume(500, 0.02):
+            partition, error = message.partition() or 0, message.error()
+            if error is not None:
+                if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
+                    ended.add(partition)
+                continue
+            key, value = message.key() or b"", message.value() or b""
+            frame = FRAME.pack(message.timestamp()[1], len(key), len(value))
+            hashes[partition].update(frame + key + value)
+            count += 1
+    consumer.close()
+    return count, [one.hexdigest() for one in hashes]

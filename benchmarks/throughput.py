@@ -1,0 +1,100 @@
+"""
+Rate, cost, start and memory of a mirror between two real single-node clusters on this machine.
+
+    python -m benchmarks.throughput --quick             rate of one task at 100 B and 1 KB
+    python -m benchmarks.throughput --against FOLDER    the same for two source trees, interleaved
+    python -m benchmarks.throughput --startup           time to ready and memory
+
+A round whose copy is not exact has no rate: it ends the benchmark with exit code 1.
+"""
+
+import argparse
+import json
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.mirror import ROOT
+from benchmarks.rate import NotExactError, Plan, measure_rates, rate_rows
+from benchmarks.startup import measure_startup, startup_rows
+from eos_mirror.testing import KafkaCluster, start_clusters
+
+QUICK = {100: 4_000_000, 1_000: 1_200_000}
+FULL = {100: 10_000_000, 1_000: 3_000_000}
+"""Records by value size: seconds of steady state at the rates seen."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code."""
+    args = _parse(argv)
+    command = shlex.join([Path(sys.executable).name, "-m", "benchmarks.throughput", *sys.argv[1:]])
+    with tempfile.TemporaryDirectory() as folder, _clusters() as (source, target):
+        try:
+            if args.startup:
+                results = measure_startup(source, target, folder=Path(folder), args=args)
+                lines = startup_rows(results, tasks_count=args.tasks)
+            else:
+                plan = Plan(
+                    sizes=args.records or (QUICK if args.quick else FULL),
+                    rounds=args.rounds,
+                    trees=[ROOT, *([args.against.resolve()] if args.against else [])],
+                )
+                results = measure_rates(source, target, folder=Path(folder), plan=plan)
+                lines = rate_rows(results, plan)
+        except NotExactError as exc:
+            sys.stderr.write(f"{exc}\n")
+            return 1
+    print("\n".join([command, *lines]))
+    if args.json:
+        args.json.write_text(json.dumps({"command": command, "results": results}, indent=1) + "\n")
+    return 0
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--quick", action="store_true", help="fewer records")
+    parser.add_argument("--rounds", type=int, default=3, help="of each row (default 3)")
+    parser.add_argument("--records", nargs="+", type=_size, action=_Sizes, metavar="BYTES=COUNT")
+    parser.add_argument("--against", type=Path, metavar="FOLDER", help="another source tree")
+    parser.add_argument("--startup", action="store_true", help="time to ready and memory")
+    parser.add_argument("--tasks", type=int, default=1, help="with --startup (default 1)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every round")
+    return parser.parse_args(argv)
+
+
+def _size(text: str) -> tuple[int, int]:
+    value_bytes, _, count = text.partition("=")
+    return int(value_bytes), int(count)
+
+
+class _Sizes(argparse.Action):
+    """Collect BYTES=COUNT into a dictionary."""
+
+    def __call__(  # type: ignore[override]  # the base class takes anything
+        self,
+        _parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: list[tuple[int, int]],
+        _option: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, dict(values))
+
+
+@contextmanager
+def _clusters() -> Iterator[tuple[KafkaCluster, KafkaCluster]]:
+    source, target = (
+        KafkaCluster(name=name, fast_start=False, heap="1g") for name in ("source", "target")
+    )
+    start_clusters(source, target)
+    try:
+        yield source, target
+    finally:
+        source.stop()
+        target.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""The way of a record from consumer to producer runs in C, chunk by chunk."""
+
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from types import FrameType
+from typing import Any
+
+import pytest
+from confluent_kafka import Message
+
+from eos_mirror.core.offset_map import stretches
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka import producer as producer_module
+from eos_mirror.kafka import source as source_module
+from eos_mirror.kafka.producer import KafkaProducer
+from eos_mirror.kafka.source import KafkaSource
+
+CHUNK, LARGE_CHUNK = 500, 5_000
+SLACK = 50
+"""Instructions: a counter that is one digit longer may take another way."""
+
+
+class Nobody:
+    """A rebalance listener that is never called."""
+
+    def on_granted(self, partitions: object) -> None:
+        """Never."""
+
+    on_revoked = on_lost = on_granted
+
+
+class PreparedConsumer:
+    """Returns one chunk, whatever its size."""
+
+    def __init__(self, chunk: list[Message]) -> None:
+        self._chunk = chunk
+
+    def consume(self, _count: int, _timeout: float) -> list[Message]:
+        """The chunk."""
+        return self._chunk
+
+
+class Sink:
+    """Takes every record, in C like the real one."""
+
+    produce = staticmethod("".format)
+
+    def done(self, *_: object, **__: object) -> int:
+        """Whatever else is asked of it."""
+        return 0
+
+    list_topics = init_transactions = begin_transaction = poll = __len__ = done
+
+
+def a_chunk(count: int, *, with_headers: bool) -> list[Message]:
+    """Records of one partition."""
+    return [
+        Message(
+            topic="orders",
+            partition=0,
+            offset=n,
+            key=b"k",
+            value=b"v" * 100,
+            headers=[("h", b"1")] if with_headers else None,
+            timestamp=(1, 1_700_000_000_000 + n),
+        )
+        for n in range(count)
+    ]
+
+
+def instructions(action: Callable[[], object]) -> int:
+    """How many instructions of Python an action takes; loops in C are one."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("with_headers", [False, True], ids=["no headers", "headers"])
+def test_a_larger_chunk_takes_no_more_python(
+    monkeypatch: pytest.MonkeyPatch, with_headers: bool
+) -> None:
+    """Ten times the records take the same number of Python instructions, from poll to send."""
+    monkeypatch.setattr(producer_module, "Producer", lambda *_, **__: Sink())
+    monkeypatch.setattr(source_module, "Consumer", PreparedConsumer)
+
+    def mirrored(count: int) -> int:
+        producer = KafkaProducer({}, "id", group=None, map_topic="map")
+        producer.begin()
+        source = KafkaSource({}, Nobody())
+        source._consumer = PreparedConsumer(  # type: ignore[assignment]  # noqa: SLF001 (a fake)
+            a_chunk(count, with_headers=with_headers)
+        )
+        sent = 0
+
+        def turn() -> None:
+            nonlocal sent
+            for run in source.poll(wait=timedelta(0)).runs:
+                fresh = run.from_offset(0)
+                assert fresh is not None
+                producer.send(fresh, TopicPartition("A.orders", 0))
+                stretches(fresh.offsets)
+                sent += len(fresh.offsets)
+
+        taken = instructions(turn)
+        assert sent == count, "not every record went the measured way"
+        return taken
+
+    small, large = mirrored(CHUNK), mirrored(LARGE_CHUNK)
+
+    assert large <= small + SLACK, f"{CHUNK} records: {small}, {LARGE_CHUNK} records: {large}"
