@@ -4,6 +4,8 @@ import argparse
 import ast
 import inspect
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -300,3 +302,20 @@ def test_every_command_on_a_page_can_be_typed(page: Path) -> None:
 
         assert verb in VERBS, f"eos-mirror {verb}"
         assert flags <= arguments(verb), f"eos-mirror {verb}: {flags - arguments(verb)}"
+
+
+BENCHMARK = re.compile(r"^(python -m (benchmarks\.\w+)(.*))$", re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("line", "module", "rest"), [m.groups() for m in BENCHMARK.finditer(text_of("benchmarks.md"))]
+)
+def test_every_benchmark_on_the_page_can_be_typed(line: str, module: str, rest: str) -> None:
+    """The program starts, and knows the flags."""
+    usage = subprocess.run(
+        [sys.executable, "-m", module, "--help"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    flags = set(re.findall(r"--[\w-]+", rest))
+    assert flags <= set(re.findall(r"--[\w-]+", usage.stdout)), line

@@ -40,6 +40,7 @@ from eos_mirror.cli.demo_source import (
 )
 from eos_mirror.cli.demo_story import Story
 from eos_mirror.errors import MirrorError
+from eos_mirror.runtime.java import find_java_home
 from eos_mirror.testing.cluster import KafkaCluster, start_clusters
 from eos_mirror.testing.java import find_java
 from eos_mirror.testing.waiting import wait_until
@@ -91,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
         MirrorError: It could not be played to its end. Nothing is left running.
     """
     find_java()
+    if args.runtime == "spark":
+        find_java_home()  # a Java that serves brokers may not serve Spark
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: clean up
     folder = Path(tempfile.mkdtemp(prefix="eos-mirror-demo-"))
     story = Story()

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from opentelemetry.metrics import get_meter_provider
@@ -20,6 +19,7 @@ from opentelemetry.metrics import get_meter_provider
 from eos_mirror.control.flow import FlowRunner
 from eos_mirror.control.summary import Summary
 from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
+from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.runtime.launcher import Launcher
@@ -149,9 +149,7 @@ class Driver:
             self._start_chores(cleanup)
             self._wait_until(self._is_ready, POLL_S)
             for runner, wanted in ends.items():
-                self._wait_until(partial(runner.reached, wanted), CAUGHT_UP_POLL_S)
-                if not self._ended:
-                    self._on_event("flow.caught_up", {"flow": str(runner.flow)})
+                self._catch_up(runner, wanted)
             if not once:
                 self._wait_until(lambda: False, POLL_S)
             failed = self._failures()
@@ -210,8 +208,17 @@ class Driver:
         while not self._ended and not condition():
             self._stop.wait(every_s)
 
+    def _catch_up(self, runner: FlowRunner, ends: Mapping[TopicPartition, int]) -> None:
+        self._wait_until(
+            lambda: runner.has_failed or runner.reached(ends), every_s=CAUGHT_UP_POLL_S
+        )
+        if not runner.has_failed and not self._ended:
+            self._on_event("flow.caught_up", {"flow": str(runner.flow)})
+
     def _is_ready(self) -> bool:
         for runner in self.flows:
+            if runner.has_failed:
+                continue
             statuses = [status["status"] for status in runner.statuses().values()]
             owned = sum(int(status.get("owned", 0)) for status in statuses)
             if owned + len(runner.stopped) < len(runner.topics.partitions) or not all(statuses):

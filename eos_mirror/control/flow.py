@@ -135,8 +135,12 @@ class FlowRunner:
             self._tell("flow.rejoining", {"owned": held, "planned": len(self.topics.partitions)})
 
     def statuses(self) -> dict[int, dict[str, Any]]:
-        """Status of every task by slot."""
-        return {} if self._herd is None else self._herd.statuses()
+        """Status of every task by slot. A task that ended for good owns nothing."""
+        statuses = {} if self._herd is None else self._herd.statuses()
+        for status in statuses.values():
+            if status["state"] == State.FAILED:
+                status["status"] = {**status["status"], "owned": 0, "pending": 0}
+        return statuses
 
     @property
     def has_failed(self) -> bool:
