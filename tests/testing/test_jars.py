@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,7 @@ def test_without_maven_pyspark_fetches_and_gives_scala_library(
     submit.chmod(0o755)
     (spark / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "pyspark", raising=False)  # the Spark tests imported it
     monkeypatch.setattr("shutil.which", lambda _: None)
 
     folder = jars.ensure_jars(java, cache=tmp_path / "cache")
