@@ -236,6 +236,25 @@ class ShadowOffset:
     metadata: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionEnd:
+    """
+    Where a target partition ends; 0 for one that was never written.
+
+    Attributes:
+        stable: Last stable offset: where a read_committed reader stops.
+        written: High watermark.
+    """
+
+    stable: int
+    written: int
+
+    @property
+    def is_decided(self) -> bool:
+        """No transaction with records here waits for its marker."""
+        return self.stable >= self.written
+
+
 class Unstable:
     """The answer for a partition with a transaction that is decided but not yet visible."""
 
@@ -265,11 +284,8 @@ class Target(Protocol):
     def partitions(self, topics: Sequence[str]) -> Mapping[str, int]:
         """Partition counts, as every broker knows them. A missing topic is absent."""
 
-    def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Last stable offset of each partition; 0 for one that was never written."""
-
-    def undecided(self, remotes: Sequence[TopicPartition]) -> set[TopicPartition]:
-        """Those with records of a transaction whose marker is not written yet."""
+    def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, PartitionEnd]:
+        """Where each partition ends."""
 
     def map_entries(self, topic: str) -> Mapping[str, bytes]:
         """Every record of the offset map of one remote topic, newest value by record key."""

@@ -55,6 +55,11 @@ EVENTS: Final = (
     Event("partitions.acquired", Level.DETAIL, "A task owns these many more partitions."),
     Event("partition.stopped", Level.ERROR, "One partition cannot go on; cause and reason."),
     Event(
+        "partition.gap",
+        Level.DETAIL,
+        "More than one commit marker lies between two transactions: written again, or foreign.",
+    ),
+    Event(
         "commit.suspicious",
         Level.DETAIL,
         "A commit may have been sent twice: the task took a new one.",

@@ -45,9 +45,10 @@ from eos_mirror.testing.cluster import KafkaCluster, start_clusters
 from eos_mirror.testing.java import find_java
 from eos_mirror.testing.waiting import wait_until
 
-RECORDS = 210_000
-JAVA_SHARE = 10
-"""One record in so many is written by Kafka's VerifiableProducer."""
+RECORDS = 200_000
+"""Written by Kafka's own VerifiableProducer."""
+ORDERS_SHARE = 8
+"""So many times fewer are orders of every shape, in transactions."""
 REMOTE = f"{FLOW.source}.{TOPIC}"
 CATCH_UP = timedelta(seconds=120)
 STOP = timedelta(seconds=30)
@@ -157,7 +158,7 @@ def _start_brokers(stage: Stage) -> None:
 
 def _fill(stage: Stage, records_count: int) -> Written:
     stage.source.create_topic(TOPIC, PARTITIONS)
-    by_java = records_count // JAVA_SHARE
+    orders_count = records_count // ORDERS_SHARE
     writer = OrderWriter(stage.source.bootstrap, name="stock")
 
     def progress() -> str:
@@ -165,12 +166,16 @@ def _fill(stage: Stage, records_count: int) -> Written:
 
     with (
         stage.story.during(
-            f"writing {records_count:,} records to {TOPIC}, {PARTITIONS} partitions, on A", progress
+            f"writing {records_count + orders_count:,} records to {TOPIC} on A, "
+            f"{PARTITIONS} partitions",
+            progress,
         ),
         ThreadPoolExecutor(1) as pool,
     ):
-        java = pool.submit(stage.source.tool, "VerifiableProducer", *verifiable_producer(by_java))
-        fill(writer, records_count - by_java)
+        java = pool.submit(
+            stage.source.tool, "VerifiableProducer", *verifiable_producer(records_count)
+        )
+        fill(writer, orders_count)
         report = java.result()
     by_java_written = acknowledged(report.stdout)
     stage.story.tell(

@@ -18,7 +18,7 @@ from eos_mirror.kafka.errors import translated
 
 TOPIC: Final = "orders"
 PARTITIONS: Final = 4
-TRANSACTION_RECORDS: Final = 5_000
+TRANSACTION_RECORDS: Final = 1_000
 LIVE_RECORDS: Final = 250
 LIVE_PAUSE_S: Final = 0.1
 ABORT_EVERY: Final = 8

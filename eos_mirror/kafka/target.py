@@ -21,7 +21,7 @@ from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.metadata import ANSWER, PATIENCE, ClusterMetadata
 from eos_mirror.kafka.producer import KafkaProducer
 from eos_mirror.kafka.retry import retrying
-from eos_mirror.ports import UNSTABLE, ShadowOffset, Unstable
+from eos_mirror.ports import UNSTABLE, PartitionEnd, ShadowOffset, Unstable
 
 FENCE_TIMEOUT_S = 5.0
 """Short, so that the claims log is read again before each attempt: a claimer that was
@@ -100,14 +100,10 @@ class KafkaTarget:
         """Identity of each topic that exists."""
         return {name: topic.topic_id for name, topic in self._metadata.topics(topics).items()}
 
-    def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """See `ports.Target`."""
-        return self._metadata.ends(remotes)
-
-    def undecided(self, remotes: Sequence[TopicPartition]) -> set[TopicPartition]:
+    def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, PartitionEnd]:
         """See `ports.Target`."""
         stable, written = self._metadata.ends(remotes), self._metadata.high_watermarks(remotes)
-        return {remote for remote in remotes if stable[remote] < written[remote]}
+        return {r: PartitionEnd(stable=stable[r], written=written[r]) for r in remotes}
 
     def map_entries(self, topic: str) -> Mapping[str, bytes]:
         """See `ports.Target`."""

@@ -134,7 +134,7 @@ def _remote_partitions(
             remote=remote,
             has_shadow=remote not in ends,
             was_started=remote not in ends or start_of(entries[remote.topic], remote) is not None,
-            end=ends.get(remote, 0),
+            end=ends[remote].stable if remote in ends else 0,
         )
         for remote in remotes
     ]

@@ -20,8 +20,8 @@ class OwnedPartition:
         topic_id: Identity of the source topic, checked on every acquire and every few seconds.
         sequence: Number of the next commit; grows for the life of the shadow offset.
         committed_at: Monotonic seconds of the last commit, for the keep-alive.
-        expected_downstream: Where this incarnation's next record must land; None before its
-            first transaction, when aborted records of a predecessor may lie between.
+        expected_downstream: Where this incarnation's next record lands if nothing but one commit
+            marker lies between; None before its first transaction.
     """
 
     source: TopicPartition

@@ -13,7 +13,14 @@ from eos_mirror.errors import (
     PositionLost,
     SourceDataLost,
 )
-from eos_mirror.ports import UNSTABLE, ShadowOffset, SourceMetadata, Target, Unstable
+from eos_mirror.ports import (
+    UNSTABLE,
+    PartitionEnd,
+    ShadowOffset,
+    SourceMetadata,
+    Target,
+    Unstable,
+)
 from eos_mirror.replication.config import Fencing, TaskConfig
 from eos_mirror.replication.partition import OwnedPartition
 
@@ -65,19 +72,18 @@ class Positions:
         """
         remotes = [one.remote for one in claimed]
         shadows = self._target.shadow_offsets(remotes)
-        undecided = self._undecided(remotes)
+        ends = self._target.ends(remotes)
         new = [remote for remote in remotes if shadows[remote] is None]
         entries = {topic: self._target.map_entries(topic) for topic in {r.topic for r in new}}
-        ends = self._target.ends(new) if new else {}
         answers: dict[TopicPartition, Resolved | Unstable | PartitionStopped] = {}
         for one in claimed:
             shadow = shadows[one.remote]
             try:
-                if isinstance(shadow, Unstable) or one.remote in undecided:
+                if isinstance(shadow, Unstable) or not self._is_settled(ends[one.remote]):
                     answers[one.source] = UNSTABLE
                 elif shadow is None:
                     answers[one.source] = self._without_offset(
-                        one, entries[one.remote.topic], ends[one.remote]
+                        one, entries[one.remote.topic], ends[one.remote].stable
                     )
                 else:
                     answers[one.source] = Resolved(owned=self._resume(one, shadow))
@@ -85,16 +91,14 @@ class Positions:
                 answers[one.source] = exc
         return answers
 
-    def _undecided(self, remotes: Sequence[TopicPartition]) -> set[TopicPartition]:
+    def _is_settled(self, end: PartitionEnd) -> bool:
         """
-        Partitions whose last writer has data markers on the way.
+        False while data markers of the partition's last writer are on the way.
 
         Its offsets may be stable already. The markers would land between our records, and the
         map counts on these lying dense.
         """
-        if self._config.fencing is not Fencing.CLAIMS:
-            return set()
-        return self._target.undecided(remotes)
+        return end.is_decided or self._config.fencing is not Fencing.CLAIMS
 
     def _resume(self, one: Claimed, shadow: ShadowOffset) -> OwnedPartition:
         next_offset = shadow.position.next_offset

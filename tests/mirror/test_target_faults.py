@@ -78,7 +78,12 @@ def config_for(site: Site, **extra: object) -> Path:
 
 def assert_exact(site: Site, load: Load, running: Mirror) -> None:
     """Everything offered has arrived once, in order."""
-    site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions, within_s=90)
+    try:
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions, within_s=90)
+    except TimeoutError as exc:
+        positions = site.view.positions(site.remote, site.partitions)
+        exc.add_note(f"{positions} {running.events[-20:]} {running.errors[-9:]}")
+        raise
     assert running.stop() == 0, running.errors
     compared = site.compare()
     assert compared.exact, str(compared)
