@@ -10,20 +10,15 @@ from tests.model.explorer import explore
 from tests.model.variants import ENGINE, LIGHT_STEP, SPARE, VARIANTS
 
 FULL = os.environ.get("EOS_MIRROR_MODEL") == "full"
-"""Also the large ones: minutes instead of seconds."""
+"""Also the large ones, minutes instead of seconds: EOS_MIRROR_MODEL=full pytest tests/model."""
 
 SLOW_TIMEOUT_S = 1800
 
-SLOW = (
-    pytest.mark.skipif(not FULL, reason="slow: EOS_MIRROR_MODEL=full pytest tests/model runs it"),
-    pytest.mark.timeout(SLOW_TIMEOUT_S),
-)
+CHOSEN = [name for name, variant in VARIANTS.items() if FULL or not variant.slow]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=SLOW if variant.slow else ()) for name, variant in VARIANTS.items()],
-)
+@pytest.mark.timeout(SLOW_TIMEOUT_S)
+@pytest.mark.parametrize("name", CHOSEN)
 def test_a_variant_ends_as_expected(name: str) -> None:
     """A safe design has no bad schedule within its bounds; a mutant has one, and it is found."""
     finding = explore(VARIANTS[name])
