@@ -48,8 +48,6 @@ def check_flow(
         topics.rehearse(facts.plan)
     except NotAuthorized as exc:
         raise ConfigError(f"{settings.flow}: not authorized: {exc}. {GRANT}") from exc
-    # the last of all checks, because where it passes the target notes the id
-    _check_transactional_id(settings)
     return facts.plan
 
 
@@ -84,7 +82,13 @@ def _group_faults(clusters: FlowClusters) -> list[str]:
     ]
 
 
-def _check_transactional_id(settings: FlowSettings) -> None:
+def check_transactional_id(settings: FlowSettings) -> None:
+    """
+    Try a transactional id. The last check of all flows: where it passes, the target notes the id.
+
+    Raises:
+        ConfigError: Write on our transactional ids is missing.
+    """
     flow = settings.flow
     probe = flow.transactional_id(PROBE_INCARNATION)
     if not may_write_transactional_id(clients.target_producer(settings), probe):

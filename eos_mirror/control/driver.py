@@ -114,6 +114,8 @@ class Driver:
             raise ConfigError(*conflicts)
         if self._settings.runtime is Runtime.SPARK:
             check_spark(self._settings.spark, tasks_count=self._tasks_count)
+        for runner in self.flows:
+            runner.check_transactional_id()
         return plans
 
     def _unreachable(self, alias: str, exc: Exception) -> str:

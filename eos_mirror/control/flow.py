@@ -7,7 +7,7 @@ Nothing is written to a cluster before `check` has passed.
 from collections.abc import Mapping
 from typing import Any
 
-from eos_mirror.control.check import check_flow
+from eos_mirror.control.check import check_flow, check_transactional_id
 from eos_mirror.control.task_config import task_config
 from eos_mirror.control.topics import TopicSync
 from eos_mirror.core.plan import FlowPlan
@@ -78,6 +78,10 @@ class FlowRunner:
         partitions = sum(route.partitions for route in plan.routes)
         self.tasks_count = max(1, min(self.settings.tasks_max, partitions))
         return plan
+
+    def check_transactional_id(self) -> None:
+        """See `control/check.py`; after every other check of every flow."""
+        check_transactional_id(self.settings)
 
     def prepare(self) -> None:
         """Create what is missing on the target, and wait until every broker knows it."""

@@ -138,6 +138,9 @@ def test_two_flows_onto_one_topic_are_refused(site: Site) -> None:
     refused(config, code=CONFIGURATION, says=[str(flow), f"{third}->{flow.target}", site.topic])
 
     assert_untouched(site)
+    assert site.topic not in site.target.admin().list_topics(timeout=10).topics
+    noted = site.target.tool("TransactionsCommand", "list").stdout
+    assert flow.name not in noted, "a transactional id was tried before the refusal"
 
 
 def test_a_second_deployment_with_another_configuration_is_refused(site: Site) -> None:
