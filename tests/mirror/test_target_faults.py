@@ -43,10 +43,20 @@ class Load:
         while not self._stop.wait(0.01):
             for _ in range(200):
                 partition = self.count % self._site.partitions
-                producer.produce(self._site.topic, b"%d" % self.count, partition=partition)
+                self._offer(producer, b"%d" % self.count, partition)
                 self.count += 1
             producer.poll(0)
         assert producer.flush(30) == 0
+
+    def _offer(self, producer: Producer, value: bytes, partition: int) -> None:
+        """A source that is busy slows the load down; it does not end it."""
+        while True:
+            try:
+                producer.produce(self._site.topic, value, partition=partition)
+            except BufferError:
+                producer.poll(0.1)
+            else:
+                return
 
     @contextmanager
     def running(self) -> Iterator["Load"]:
