@@ -105,13 +105,17 @@ class FaultProxy:
                 client.close()
                 continue
             upstream.settimeout(None)
-            connection = _Connection(self, client=client, upstream=upstream)
-            with self._lock:
-                self._connections = [old for old in self._connections if old.alive]
-                self._connections.append(connection)
-            connection.start()
+            self._admit(_Connection(self, client=client, upstream=upstream))
+
+    def _admit(self, connection: "_Connection") -> None:
+        """Under one lock with `cut_all`: after `part` not a byte passes."""
+        with self._lock:
             if self._parted.is_set():
-                connection.cut()
+                connection.close()
+                return
+            self._connections = [old for old in self._connections if old.alive]
+            self._connections.append(connection)
+            connection.start()
 
 
 class _Connection:
@@ -142,6 +146,11 @@ class _Connection:
     def join(self) -> None:
         for thread in self._threads:
             thread.join(JOIN_S)
+
+    def close(self) -> None:
+        """Drop both ends; only before `start` or when the threads are through."""
+        self._client.close()
+        self._upstream.close()
 
     def _carry_requests(self) -> None:
         """Ends when the client leaves. What was forwarded by then is still carried out."""
@@ -181,8 +190,7 @@ class _Connection:
                         self._client.sendall(frame)
         shut(self._client)
         self._threads[0].join()
-        self._client.close()
-        self._upstream.close()
+        self.close()
 
     def _answer_passes(self, fault: Fault) -> bool:
         if fault.action is Action.CUT_BEFORE_RESPONSE:
