@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import importlib
 import inspect
 import re
 import subprocess
@@ -115,8 +116,8 @@ def test_every_exit_code_has_its_row() -> None:
 def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """The parser of every verb, those of its actions included, by verb."""
     subparsers = argparse.ArgumentParser().add_subparsers()
-    for verb in VERBS.values():
-        verb.register(subparsers)
+    for verb in VERBS:
+        importlib.import_module(f"eos_mirror.cli.{verb}").register(subparsers)
     for name, parser in subparsers.choices.items():
         yield name, parser
         for action in parser._actions:  # noqa: SLF001 (argparse has no other way to ask)
