@@ -16,7 +16,7 @@ from typing import Any
 
 from opentelemetry.metrics import get_meter_provider
 
-from eos_mirror.control.flow import FlowRunner
+from eos_mirror.control.flow import ENTRY, FlowRunner
 from eos_mirror.control.summary import Summary
 from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
 from eos_mirror.core.records import TopicPartition
@@ -101,6 +101,11 @@ class Driver:
         Raises:
             ConfigError, UnsafeError: What stands in the way.
         """
+        plans = self._judge()
+        self._check_transactional_ids()
+        return plans
+
+    def _judge(self) -> list[FlowPlan]:
         plans = []
         for runner in self.flows:
             try:
@@ -114,9 +119,12 @@ class Driver:
             raise ConfigError(*conflicts)
         if self._settings.runtime is Runtime.SPARK:
             check_spark(self._settings.spark, tasks_count=self._tasks_count)
+        return plans
+
+    def _check_transactional_ids(self) -> None:
+        """After every other check of every flow: where it passes, the target notes the id."""
         for runner in self.flows:
             runner.check_transactional_id()
-        return plans
 
     def _unreachable(self, alias: str, exc: Exception) -> str:
         key = f"{alias}.bootstrap.servers"
@@ -141,9 +149,14 @@ class Driver:
         """
         for text in self._settings.notes:
             self._on_event("config.note", {"text": text})
-        self.check()
+        self._judge()
         with ExitStack() as cleanup:
-            place = self._open_place(cleanup)
+            local = LocalLauncher()
+            cleanup.callback(local.close)
+            if self._settings.runtime is Runtime.LOCAL:
+                local.warm_up(self._tasks_count, ENTRY)
+            self._check_transactional_ids()
+            place = self._open_place(local, cleanup)
             for runner in self.flows:
                 runner.prepare()
             ends = {runner: runner.source_ends() for runner in self.flows} if once else {}
@@ -170,9 +183,9 @@ class Driver:
     def _tasks_count(self) -> int:
         return sum(runner.tasks_count for runner in self.flows)
 
-    def _open_place(self, cleanup: ExitStack) -> "_Place":
+    def _open_place(self, local: LocalLauncher, cleanup: ExitStack) -> "_Place":
         if self._settings.runtime is Runtime.LOCAL:
-            return _Place(launcher=lambda _: LocalLauncher())
+            return _Place(launcher=lambda _: local)
         spark = SparkRuntime.start(
             self._settings.spark, app="eos-mirror", tasks_count=self._tasks_count
         )

@@ -112,8 +112,9 @@ class MirrorTask:
         self._suspicious = False
         self._tend_at = self._check_topics_at = self._advise_at = self._committed_at = now()
         self._counters = Counters()
+        self._report()
+        self._source = world.open_source(self)  # connects while the incarnation is initialised
         self._transaction = self._open(self._ownership.new_incarnation())
-        self._source = world.open_source(self)
 
     # ------------------------------------------------------------------ the loop
 
@@ -293,6 +294,7 @@ class MirrorTask:
             owned.committed_at = self._now()
         self._owned.update({owned.source: owned for owned in new})
         self._source.assign({owned.source: owned.position for owned in new})
+        self._report()
         self._context.event("partitions.acquired", {"partitions": len(new)})
 
     def _reread(self, owned: Sequence[OwnedPartition]) -> None:

@@ -39,7 +39,7 @@ def run_task(spec: TaskSpec, *, end: Callable[[int], object] = os._exit) -> Outc
         farewell=lambda ending: link.bye(ending, context.status, events=(), within=LAST_GASP),
         end=end,
     )
-    context = RunningContext(spec.slot, watchdog)
+    context = RunningContext(spec.slot, watchdog, wake=lifeline.wake)
     pulse = Pulse(context, link, lifeline, end=end)
     watchdog.start()
     pulse.start()

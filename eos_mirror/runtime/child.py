@@ -1,5 +1,10 @@
-"""The program of a local child: `python -m eos_mirror.runtime.child`, the spec on stdin."""
+"""
+The program of a local child: `python -m eos_mirror.runtime.child [MODULE...]`, the spec on stdin.
 
+The modules are loaded before the spec comes.
+"""
+
+import importlib
 import os
 import sys
 
@@ -12,6 +17,8 @@ from eos_mirror.runtime.spec import spec_from_json
 def main() -> None:
     """Read the spec, run the task, end the process without running destructors."""
     die_with_parent()
+    for module in sys.argv[1:]:
+        importlib.import_module(module)
     text = sys.stdin.read()
     if not text:
         os._exit(ExitCode.ORPHAN)  # the driver died before it could speak

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
@@ -63,11 +63,16 @@ class RunningContext:
     `report` and `watch` belong to the task's thread; the rest may be called from anywhere.
     """
 
-    def __init__(self, slot: int, watchdog: Watchdog) -> None:
+    def __init__(self, slot: int, watchdog: Watchdog, *, wake: Callable[[], object]) -> None:
+        """
+        Args:
+            wake: Makes the next heartbeat come at once.
+        """
         self.stop = threading.Event()
         self.outbox = Outbox()
         self._slot = slot
         self._watchdog = watchdog
+        self._wake = wake
         self._orders: Mapping[str, Any] = {}
         self._status: tuple[float, Mapping[str, Any]] = (time.monotonic(), {})
         self._halt_lock = threading.Lock()
@@ -87,8 +92,9 @@ class RunningContext:
         self._status = (time.monotonic(), dict(status))
 
     def event(self, name: str, fields: Mapping[str, Any]) -> None:
-        """Send a log event to the driver with the next heartbeat."""
+        """Send a log event to the driver, with the newest status."""
         self.outbox.put((name, dict(fields)))
+        self._wake()
 
     def watch(self, what: str, budget: timedelta) -> AbstractContextManager[None]:
         """End the process if the block takes longer than the budget."""

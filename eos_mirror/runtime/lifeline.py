@@ -84,8 +84,9 @@ class Lifeline:
         return signal.Signals(numbers[0]).name if numbers else None
 
     def wake(self) -> None:
-        """End a running or the next `wait`."""
-        os.write(self._write_fd, bytes([_WAKE]))
+        """End a running or the next `wait`. From any thread; never blocks."""
+        with suppress(BlockingIOError):  # full of wakes that nobody has read yet
+            os.write(self._write_fd, bytes([_WAKE]))
 
 
 def _ignore(_number: int, _frame: object) -> None:

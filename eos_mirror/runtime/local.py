@@ -41,14 +41,40 @@ class LocalLauncher:
     driver alone and the stop stays in-band.
     """
 
+    def __init__(self) -> None:
+        self._waiting: list[subprocess.Popen[bytes]] = []
+
+    def warm_up(self, count: int, entry: str) -> None:
+        """
+        Start interpreters that load the entry and wait; `launch` uses them first.
+
+        The calling thread has to outlive them.
+        """
+        module, _, _ = entry.partition(":")
+        self._waiting += [_spawn(module) for _ in range(count)]
+
     def launch(self, spec: TaskSpec) -> Running:
-        """Start a child and hand it the spec over its stdin."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "eos_mirror.runtime.child"],
-            stdin=subprocess.PIPE,
-            start_new_session=True,
-        )
+        """Hand the spec to a child over its stdin."""
+        try:
+            process = self._waiting.pop()
+        except IndexError:
+            process = _spawn()
         if process.stdin is not None:
             with suppress(BrokenPipeError), process.stdin as stdin:  # dead: its exit code says why
                 stdin.write(spec.to_json().encode())
         return LocalRunning(process)
+
+    def close(self) -> None:
+        """End the children that still wait."""
+        while self._waiting:
+            process = self._waiting.pop()
+            process.kill()
+            process.communicate()
+
+
+def _spawn(*modules: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603 (our interpreter, our modules)
+        [sys.executable, "-m", "eos_mirror.runtime.child", *modules],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )

@@ -19,6 +19,7 @@ from eos_mirror.runtime.supervisor import Patience
 from tests.runtime.toolbox import (
     Stage,
     alive,
+    children_of,
     eventually,
     kill_hard,
     reaches,
@@ -273,6 +274,31 @@ def test_a_child_without_a_driver_ends(stage: Stage) -> None:
     assert child.wait(timedelta(seconds=15)) == Ending(
         Outcome.RESTART, f"exit code {ExitCode.RESTART} (RESTART)"
     )
+
+
+def test_waiting_children_are_used_first(stage: Stage) -> None:
+    """A start finds its interpreters loaded; a restart gets a fresh one."""
+    launcher = LocalLauncher()
+    launcher.warm_up(1, "tests.runtime.entries:idle")
+    (waiting,) = children_of(os.getpid(), b"eos_mirror.runtime.child")
+
+    herd = stage.herd("idle", launcher=launcher)
+
+    assert running_pid(herd) == waiting
+    kill_hard(waiting)
+    assert running_pid(herd, other_than=waiting)
+
+
+def test_waiting_children_end_with_the_launcher() -> None:
+    """A start that is refused leaves nobody waiting for a spec."""
+    launcher = LocalLauncher()
+    launcher.warm_up(2, "tests.runtime.entries:idle")
+    waiting = children_of(os.getpid(), b"eos_mirror.runtime.child")
+    assert len(waiting) == 2
+
+    launcher.close()
+
+    assert not any(map(alive, waiting))
 
 
 @pytest.mark.parametrize("entry", ["idle", "stand_still", "spin"])

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,15 @@ from eos_mirror.errors import ConfigError
 from eos_mirror.runtime.leases import Command
 from eos_mirror.runtime.outcome import Ending, ExitCode, Outcome
 from eos_mirror.runtime.spark import SparkLauncher, SparkRuntime
-from tests.runtime.toolbox import Stage, alive, eventually, kill_hard, reaches, running_pid
+from tests.runtime.toolbox import (
+    Stage,
+    alive,
+    children_of,
+    eventually,
+    kill_hard,
+    reaches,
+    running_pid,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -134,19 +141,12 @@ def test_driver_and_jvm_die_together(victim: str) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE) as driver:
         assert driver.stdout is not None
         task = int(driver.stdout.readline())
-        jvm = java_child(driver.pid)
+        (jvm,) = children_of(driver.pid, b"java")
 
         kill_hard(driver.pid if victim == "driver" else jvm)
 
         assert driver.wait(10) == (-9 if victim == "driver" else ExitCode.ORPHAN)
     eventually(lambda: not alive(jvm) and not alive(task), within_s=10)
-
-
-def java_child(pid: int) -> int:
-    """The Java process that this process started."""
-    children = Path(f"/proc/{pid}/task").glob("*/children")
-    pids = [int(child) for file in children for child in file.read_text().split()]
-    return next(child for child in pids if "java" in Path(f"/proc/{child}/comm").read_text())
 
 
 def test_a_contradicted_setting_is_refused() -> None:

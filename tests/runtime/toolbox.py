@@ -41,6 +41,20 @@ def alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
+def children_of(pid: int, command: bytes) -> list[int]:
+    """Living children of a process that run a command whose line contains this."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
+            line = (stat.parent / "cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(parent) == pid and state != "Z" and command in line:
+            found.append(int(stat.parent.name))
+    return found
+
+
 @dataclass
 class Stage:
     """A control server, the events it heard, and the means to make herds."""
