@@ -85,10 +85,9 @@ class FlowRunner:
 
     def prepare(self) -> None:
         """Create what is missing on the target, and wait until every broker knows it."""
-        self.topics.create_internal()
+        self.topics.begin()
         ids = self._clusters.target.topic_ids([self.flow.claims_topic])
         self._claims_topic_id = ids[self.flow.claims_topic]
-        self.topics.follow()
 
     # ------------------------------------------------------------------ tasks
 

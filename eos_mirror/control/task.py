@@ -37,12 +37,14 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
     )
     clients = config["clients"]
     flow = task_config.flow
+    metadata = ClusterMetadata(clients["source_admin"], source=True)
+    metadata.connect()
     world = World(
         open_source=lambda listener: KafkaSource(
             {**clients["source_consumer"], "group.instance.id": flow.instance_id(context.slot)},
             listener,
         ),
-        metadata=ClusterMetadata(clients["source_admin"], source=True),
+        metadata=metadata,
         target=KafkaTarget(
             flow,
             producer_config=clients["target_producer"],

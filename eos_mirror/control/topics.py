@@ -1,6 +1,6 @@
 """The target's topics, kept in step with the source's: internal ones, new ones, grown ones."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from eos_mirror.core.filters import TopicFilter
 from eos_mirror.core.plan import FlowPlan, plan_flow
@@ -79,11 +79,9 @@ class TopicSync:
         self._target.create(self._missing_internal(), validate_only=True)
         self._target.create(self._remote_specs(plan), validate_only=True)
 
-    def create_internal(self) -> None:
-        """Create the claims and offset map topics, and wait until every broker knows them."""
-        missing = self._missing_internal()
-        self._target.create(missing)
-        self._target.wait_until_known({spec.name: spec.partitions for spec in missing})
+    def begin(self) -> None:
+        """`follow`, and create the claims and offset map topics. Before the tasks start."""
+        self._follow(self._missing_internal())
 
     def follow(self) -> None:
         """
@@ -92,13 +90,18 @@ class TopicSync:
         When this returns, every broker of the target knows every partition of `routes`, so the
         tasks may subscribe.
         """
+        self._follow([])
+
+    def _follow(self, internal: Sequence[TopicSpec]) -> None:
         plan = self.plan(self._source.list(), self._target.list())
         created = self._remote_specs(plan)
         grown = {small.remote_topic: small.needed for small in plan.too_small}
-        self._target.create(created)
+        self._target.create([*internal, *created])
         self._target.grow(grown)
-        if created or grown or not self.routes:
-            self._target.wait_until_known({r.remote_topic: r.partitions for r in plan.routes})
+        if internal or created or grown or not self.routes:
+            wanted = {spec.name: spec.partitions for spec in internal}
+            wanted.update({r.remote_topic: r.partitions for r in plan.routes})
+            self._target.wait_until_known(wanted)
         for spec in created:
             self._tell("topic.created", topic=spec.name, partitions=spec.partitions)
         for name, count in grown.items():

@@ -1,6 +1,7 @@
 """Finding out what a principal may do, without writing anything."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from confluent_kafka import (
@@ -13,10 +14,11 @@ from confluent_kafka import (
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AclOperation, AdminClient
 
-from eos_mirror.errors import NotAuthorized
+from eos_mirror.errors import NotAuthorized, RetriableError, TargetUnavailable
 from eos_mirror.kafka.errors import translated
-from eos_mirror.kafka.metadata import ANSWER, PATIENCE
+from eos_mirror.kafka.metadata import ANSWER
 
+TRIES_S = tuple(0.03 * 2**n for n in range(11))
 NO_SUCH_TOPIC = "eos-mirror.access-probe"
 MIRROR_FROM = (AclOperation.READ,)
 MIRROR_TO = (AclOperation.READ, AclOperation.WRITE)
@@ -76,12 +78,26 @@ def may_write_transactional_id(producer_config: Mapping[str, Any], transactional
 
     There is no way to ask. Where it is allowed, the coordinator keeps the id for a week, so this
     is the last of all checks, and the id is never used again.
+
+    Each try has a client of its own and twice the time of the one before: a cluster on which this
+    is the first transaction ever makes __transaction_state now, and a client that was told to
+    wait asks again after 500 ms only, twice.
     """
-    producer = Producer({**producer_config, "transactional.id": transactional_id})
+    config = {**producer_config, "transactional.id": transactional_id}
+    *tries, last = TRIES_S
     try:
-        with translated("probe the transactional id"):
-            producer.list_topics(timeout=ANSWER.total_seconds())
-            producer.init_transactions(PATIENCE.total_seconds())
+        for patience_s in tries:
+            with suppress(TargetUnavailable, RetriableError):
+                _initialise(config, patience_s)
+                return True
+        _initialise(config, last)
     except NotAuthorized:
         return False
     return True
+
+
+def _initialise(config: Mapping[str, Any], patience_s: float) -> None:
+    producer = Producer(dict(config))
+    with translated("probe the transactional id"):
+        producer.list_topics(timeout=ANSWER.total_seconds())
+        producer.init_transactions(patience_s)

@@ -36,10 +36,7 @@ class KafkaClaimsLog:
         self._topic = topic
         self._producer = Producer(dict(producer_config))
         self._consumer = Consumer(dict(consumer_config))
-        with translated(f"read {topic}"):
-            # the leader first: an assignment without one is looked at again after 500 ms only
-            self._consumer.list_topics(topic, timeout=DEADLINE.total_seconds())
-            self._consumer.assign([ClientPartition(topic, 0, OFFSET_BEGINNING)])
+        self._is_assigned = False
         self._next_offset = 0
         self._live: dict[str, ClaimRecord] = {}
 
@@ -77,6 +74,11 @@ class KafkaClaimsLog:
         """See `ports.ClaimsLog`."""
         deadline = time.monotonic() + DEADLINE.total_seconds()
         with translated(f"read {self._topic}"):
+            if not self._is_assigned:
+                # the leader first: an assignment without one is looked at again after 500 ms only
+                self._consumer.list_topics(self._topic, timeout=DEADLINE.total_seconds())
+                self._consumer.assign([ClientPartition(self._topic, 0, OFFSET_BEGINNING)])
+                self._is_assigned = True
             if offset is None:
                 where = ClientPartition(self._topic, 0)
                 _, high = self._consumer.get_watermark_offsets(

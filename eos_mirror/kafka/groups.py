@@ -1,6 +1,7 @@
 """Who is in a consumer group."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
@@ -20,7 +21,9 @@ class GroupMember:
     host: str
 
 
-def group_members(admin: AdminClient, group: str, *, source: bool) -> list[GroupMember]:
+def group_members(
+    admin: AdminClient, group: str, *, source: bool, within: timedelta = PATIENCE
+) -> list[GroupMember]:
     """
     Members of a group; none if it does not exist or may not be described.
 
@@ -30,7 +33,7 @@ def group_members(admin: AdminClient, group: str, *, source: bool) -> list[Group
     Raises:
         RestartTask: By class.
     """
-    return retrying(lambda: _members(admin, group, source=source), within=PATIENCE)
+    return retrying(lambda: _members(admin, group, source=source), within=within)
 
 
 def _members(admin: AdminClient, group: str, *, source: bool) -> list[GroupMember]:

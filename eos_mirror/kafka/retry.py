@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 def retrying(call: Callable[[], T], *, within: timedelta) -> T:
     """
-    Call until it answers, with growing pauses of 0.05 to 2 s.
+    Call until it answers, with growing pauses of 0.02 to 2 s.
 
     Raises:
         SourceUnavailable, TargetUnavailable, RetriableError: The last one, when time is up.
@@ -21,6 +21,6 @@ def retrying(call: Callable[[], T], *, within: timedelta) -> T:
     return Retrying(
         retry=retry_if_exception_type((SourceUnavailable, TargetUnavailable, RetriableError)),
         stop=stop_after_delay(within),
-        wait=wait_exponential_jitter(multiplier=0.05, max=2, jitter=0.1),
+        wait=wait_exponential_jitter(multiplier=0.02, max=2, jitter=0.03),
         reraise=True,
     )(call)

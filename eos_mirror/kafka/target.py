@@ -52,6 +52,7 @@ class KafkaTarget:
         self._client_config = dict(client_config)
         self._require_stable = require_stable
         self._metadata = ClusterMetadata(client_config, source=False)
+        self._metadata.connect()
         self._group = shadow_group_metadata(flow, client_config)
 
     def new_producer(self, transactional_id: str) -> KafkaProducer:

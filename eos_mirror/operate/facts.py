@@ -1,6 +1,7 @@
 """What is on the clusters before a flow starts, read without writing anything."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -88,8 +89,16 @@ def gather(
         NotAuthorized: Not even describing is allowed.
     """
     flow = clusters.flow
-    on_source = clusters.source_topics.list(within=within)
-    on_target = clusters.target_topics.list(within=within)
+    source, target = clusters.source_topics, clusters.target_topics
+    with ThreadPoolExecutor() as pool:  # on a new cluster, asking for a group makes a topic
+        lists = [pool.submit(topics.list, within=within) for topics in (source, target)]
+        readers = pool.submit(
+            group_members, source.admin, flow.source_group, source=True, within=within
+        )
+        shadows = pool.submit(
+            group_members, target.admin, flow.shadow_group, source=False, within=within
+        )
+    on_source, on_target = (answer.result() for answer in lists)
     plan = plan_of(on_source, on_target)
     existing = [route for route in plan.routes if route.remote_topic in on_target]
     source_configs = clusters.source_topics.configs([r.source_topic for r in plan.routes])
@@ -105,8 +114,8 @@ def gather(
         },
         partitions=_remote_partitions(clusters, plan, on_target),
         has_claims_topic=flow.claims_topic in on_target,
-        shadow_members=group_members(clusters.target_topics.admin, flow.shadow_group, source=False),
-        source_members=group_members(clusters.source_topics.admin, flow.source_group, source=True),
+        shadow_members=shadows.result(),
+        source_members=readers.result(),
         missing_rights=_missing_rights(clusters, plan, on_target),
     )
 
