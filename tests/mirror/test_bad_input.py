@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -16,12 +16,14 @@ from confluent_kafka.admin import (
 )
 
 from eos_mirror.testing import KafkaCluster, Security
+from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.toolbox import Mirror, mirror
 
 pytestmark = pytest.mark.brokers
 
 CONFIGURATION, UNSAFE = 2, 4
+TRANSACTION_STATE = "__transaction_state"
 
 
 def refused(config: Path, *arguments: str, code: int, says: list[str]) -> Mirror:
@@ -37,11 +39,43 @@ def refused(config: Path, *arguments: str, code: int, says: list[str]) -> Mirror
 
 
 def assert_untouched(site: Site) -> None:
-    """Nothing of the flow is on the target, and no group anywhere."""
-    topics = set(site.target.admin().list_topics(timeout=10).topics)
-    assert not [t for t in topics if site.flow.name in t]
-    groups = site.source.admin().list_consumer_groups().result(10).valid
-    assert site.flow.source_group not in {group.group_id for group in groups}
+    """Nothing of the flow on the target, its transactional ids included, and no group anywhere."""
+    assert not [topic for topic in topics_of(site.target) if site.flow.name in topic]
+    for cluster, group in (
+        (site.source, site.flow.source_group),
+        (site.target, site.flow.shadow_group),
+    ):
+        groups = cluster.admin().list_consumer_groups().result(10).valid
+        assert group not in {listing.group_id for listing in groups}
+    assert not [tid for tid in noted_transactional_ids(site.target) if site.flow.name in tid]
+
+
+def topics_of(cluster: Cluster) -> set[str]:
+    """Names of all topics."""
+    return set(cluster.admin().list_topics(timeout=10).topics)
+
+
+def noted_transactional_ids(cluster: Cluster) -> set[str]:
+    """Every transactional id that the coordinators ever noted, read from their own topic."""
+    if TRANSACTION_STATE not in topics_of(cluster):
+        return set()
+    reader = Consumer(
+        {**cluster.client_config(), "group.id": "notes", "enable.partition.eof": True}
+    )
+    partitions = len(reader.list_topics(TRANSACTION_STATE).topics[TRANSACTION_STATE].partitions)
+    reader.assign([TopicPartition(TRANSACTION_STATE, p, 0) for p in range(partitions)])
+    keys: set[str] = set()
+    ends = 0
+    while ends < partitions:
+        for message in reader.consume(1000, 10):
+            error = message.error()
+            if error is None:
+                keys.add(bytes(message.key() or b"").decode(errors="replace"))
+            else:
+                assert error.code() == KafkaError._PARTITION_EOF, error  # noqa: SLF001
+                ends += 1
+    reader.close()
+    return keys
 
 
 def rewrite(config: Path, old: str, new: str) -> Path:
@@ -138,9 +172,16 @@ def test_two_flows_onto_one_topic_are_refused(site: Site) -> None:
     refused(config, code=CONFIGURATION, says=[str(flow), f"{third}->{flow.target}", site.topic])
 
     assert_untouched(site)
-    assert site.topic not in site.target.admin().list_topics(timeout=10).topics
-    noted = site.target.tool("TransactionsCommand", "list").stdout
-    assert flow.name not in noted, "a transactional id was tried before the refusal"
+    assert site.topic not in topics_of(site.target)
+
+
+def test_transactional_ids_are_found_where_coordinators_note_them(site: Site) -> None:
+    """The other tests here find nothing; this is what they would find."""
+    site.produce(10)
+    with mirror(site.config(), "--once") as run:
+        assert run.wait() == 0, run.errors
+
+    assert [tid for tid in noted_transactional_ids(site.target) if site.flow.name in tid]
 
 
 def test_a_second_deployment_with_another_configuration_is_refused(site: Site) -> None:
@@ -169,6 +210,7 @@ def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
         yield cluster
 
 
+NOTHING = -1
 RIGHTS = (
     (ResourceType.TOPIC, "*", ResourcePatternType.LITERAL),
     (ResourceType.GROUP, "*", ResourcePatternType.LITERAL),
@@ -215,13 +257,42 @@ def test_a_missing_right_is_named_before_anything_is_written(
     """Claims topic, group or transactional id: the line says which, and how to grant it."""
     grant_all_but(guarded, missing)
     site = make_site(tmp_path, source_cluster, guarded)
-    config = site.config()
-    target = site.flow.target
-    with config.open("a") as file:
-        for key, value in guarded.java_properties("mirror").items():
-            if key != "bootstrap.servers":
-                file.write(f"{target}.{key} = {value}\n")
 
-    refused(config, code=CONFIGURATION, says=[*says, "kafka-acls"])
+    refused(login(site), code=CONFIGURATION, says=[*says, "kafka-acls"])
 
     assert_untouched(site)
+
+
+def test_a_claims_topic_that_may_not_be_written_is_named(
+    tmp_path: Path, source_cluster: KafkaCluster, guarded: KafkaCluster
+) -> None:
+    """It exists, and everything else is granted."""
+    grant_all_but(guarded, missing=NOTHING)
+    site = make_site(tmp_path, source_cluster, guarded)
+    claims = site.flow.claims_topic
+    guarded.create_topic(claims, 1, config={"cleanup.policy": "compact"})
+    denied = AclBinding(
+        ResourceType.TOPIC,
+        claims,
+        ResourcePatternType.LITERAL,
+        "User:mirror",
+        "*",
+        AclOperation.WRITE,
+        AclPermissionType.DENY,
+    )
+    for answer in guarded.admin().create_acls([denied]).values():
+        answer.result(10)
+
+    refused(login(site), code=CONFIGURATION, says=[f"WRITE on topic {claims}", "kafka-acls"])
+
+    assert [topic for topic in topics_of(guarded) if site.flow.name in topic] == [claims]
+
+
+def login(site: Site) -> Path:
+    """The site's configuration, as the mirror's user of a guarded target."""
+    config = site.config()
+    with config.open("a") as file:
+        for key, value in site.target.java_properties("mirror").items():
+            if key != "bootstrap.servers":
+                file.write(f"{site.flow.target}.{key} = {value}\n")
+    return config
