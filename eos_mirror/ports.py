@@ -101,8 +101,41 @@ class RebalanceListener(Protocol):
         """The group has already given these away. Nothing may be committed for them."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOffset:
+    """A committed offset of the source group, and what it was committed with."""
+
+    position: Position
+    metadata: str
+
+
+class SourceGroup(Protocol):
+    """The offsets of the source group, as its member sees them: the truth at least once."""
+
+    def committed(
+        self, partitions: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, GroupOffset | None]:
+        """
+        Committed offsets; None: never committed, or expired.
+
+        Raises:
+            SourceUnavailable: No answer.
+        """
+
+    def commit(self, offsets: Mapping[TopicPartition, GroupOffset], *, within: timedelta) -> None:
+        """
+        Commit and wait.
+
+        Raises:
+            RestartTask: Not a member any more, or no answer; the outcome may be unknown.
+        """
+
+
 class Source(Protocol):
     """A member of the source consumer group, read_committed, without automatic resets."""
+
+    group: SourceGroup
+    """For a task that keeps its positions there."""
 
     def subscribe(self, topics: Sequence[str]) -> None:
         """
@@ -202,8 +235,8 @@ class TransactionalProducer(Protocol):
     def send(self, run: RecordRun, remote: TopicPartition) -> None:
         """Hand over a run unchanged; it is sent in the background."""
 
-    def send_map(self, entries: Mapping[str, bytes]) -> None:
-        """Records of the offset map topic, in the open transaction."""
+    def send_map(self, entries: Mapping[str, bytes | None]) -> None:
+        """Records of the offset map topic, in the open transaction; None is a tombstone."""
 
     def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Delivered]:
         """Wait until everything is acknowledged; say where it went."""
@@ -220,6 +253,40 @@ class TransactionalProducer(Protocol):
 
     def close(self) -> None:
         """Drop the client. An open transaction is left to the next claimer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """
+    Records of one target partition that the target did not take.
+
+    Attributes:
+        count: How many.
+        reason: Of the first one.
+        is_refusal: It will never be taken; otherwise sending it again may help.
+    """
+
+    count: int
+    reason: str
+    is_refusal: bool
+
+
+class PlainProducer(Protocol):
+    """An idempotent producer without transactions."""
+
+    def send(self, run: RecordRun, remote: TopicPartition) -> None:
+        """Hand over a run unchanged; it is sent in the background."""
+
+    def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Failed]:
+        """
+        Wait until every record is decided.
+
+        Returns:
+            What was not taken since the last flush.
+
+        Raises:
+            RestartTask: Not decided in time, or the client is dead.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,11 @@ EVENTS: Final = (
     Event("incarnation.started", Level.DETAIL, "A task has a new transactional id."),
     Event("incarnation.fenced", Level.INFO, "A task fenced an earlier writer."),
     Event("partitions.acquired", Level.DETAIL, "A task owns these many more partitions."),
+    Event(
+        "records.dropped",
+        Level.WARNING,
+        "At least once: the target refused records, and the file says to leave them out.",
+    ),
     Event("partition.stopped", Level.ERROR, "One partition cannot go on; cause and reason."),
     Event(
         "partition.gap",
@@ -102,6 +107,7 @@ METRICS: Final = (
         "incarnations",
     ),
     Metric("eos_mirror.fences", "{fence}", Kind.COUNTER, "Earlier writers fenced.", "fences"),
+    Metric("eos_mirror.dropped", "{record}", Kind.COUNTER, "Refused by the target.", "dropped"),
     Metric("eos_mirror.partitions.owned", "{partition}", Kind.GAUGE, "Being mirrored.", "owned"),
     Metric(
         "eos_mirror.partitions.pending", "{partition}", Kind.GAUGE, "Being acquired.", "pending"

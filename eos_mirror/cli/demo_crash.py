@@ -14,7 +14,7 @@ from typing import Final
 
 from eos_mirror.cli.demo_mirror import FLOW, MirrorRun
 from eos_mirror.cli.demo_story import Story
-from eos_mirror.core.claims import Claim, parse_claim
+from eos_mirror.core.claims import MODE_KEY, Claim, parse_claim
 from eos_mirror.kafka.compacted import read_compacted
 from eos_mirror.testing.cluster import KafkaCluster
 from eos_mirror.testing.processes import run
@@ -100,7 +100,7 @@ def claims_of(target: Mapping[str, str], pid: int) -> list[Claim]:
         target: librdkafka's configuration.
     """
     entries = read_compacted(target, FLOW.claims_topic, group=FLOW.shadow_group)
-    claims = (parse_claim(key, value.decode()) for key, value in entries.items())
+    claims = (parse_claim(key, value.decode()) for key, value in entries.items() if key != MODE_KEY)
     return sorted(
         (claim for claim in claims if claim.host.endswith(f":{pid}")),
         key=lambda claim: claim.remote,

@@ -9,7 +9,7 @@ from typing import Any
 from eos_mirror import __version__
 from eos_mirror.errors import MirrorError
 
-VERBS = ("demo", "run", "translate", "brokers")
+VERBS = ("demo", "run", "translate", "adopt", "brokers")
 """Each is a module of this package with `register` and `run`."""
 
 

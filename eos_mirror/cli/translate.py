@@ -5,6 +5,7 @@ import json
 import sys
 from typing import Any
 
+from eos_mirror.cli.flows import flow_named
 from eos_mirror.core.offset_map import Untranslatable
 from eos_mirror.core.policy import replication_policy
 from eos_mirror.core.records import TopicPartition
@@ -12,7 +13,6 @@ from eos_mirror.errors import ConfigError
 from eos_mirror.operate.translate import MapReader
 from eos_mirror.settings import clients
 from eos_mirror.settings.load import load_settings
-from eos_mirror.settings.model import FlowSettings
 
 UNKNOWN = 1
 
@@ -36,7 +36,7 @@ def register(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 with an exact answer, 1 when there is none."""
     settings = load_settings(args.file)
-    flow = _flow(settings.flows, args.flow)
+    flow = flow_named(settings, args.flow)
     policy = replication_policy(
         flow.replication_policy.value,
         separator=flow.replication_policy_separator,
@@ -46,6 +46,10 @@ def run(args: argparse.Namespace) -> int:
     remote = TopicPartition(
         policy.format_remote_topic(flow.flow.source, args.topic), args.partition
     )
+    if not flow.exactly_once:
+        raise ConfigError(
+            f"{flow.flow}: at least once keeps no exact offset map (transaction.producer = false)"
+        )
     offsets = MapReader(flow=flow.flow, client_config=clients.target_admin(flow)).load(remote)
     answer = offsets.reverse(args.offset) if args.reverse else offsets.translate(args.offset)
     known = not isinstance(answer, Untranslatable)
@@ -58,11 +62,3 @@ def run(args: argparse.Namespace) -> int:
     else:
         sys.stdout.write(f"{shown}\n")
     return 0 if known else UNKNOWN
-
-
-def _flow(flows: tuple[FlowSettings, ...], name: str) -> FlowSettings:
-    for flow in flows:
-        if str(flow.flow) == name:
-            return flow
-    names = ", ".join(str(flow.flow) for flow in flows)
-    raise ConfigError(f"no enabled flow {name}; there are: {names}")

@@ -3,9 +3,9 @@
 from contextlib import suppress
 from datetime import timedelta
 
-from eos_mirror.control.task_config import deployment
+from eos_mirror.control.task_config import deployment, mode_of
 from eos_mirror.control.topics import TopicSync
-from eos_mirror.core.plan import FlowPlan
+from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.errors import ConfigError, NotAuthorized, RetriableError, UnsafeError
 from eos_mirror.kafka.access import may_commit_in_group, may_write_transactional_id
 from eos_mirror.kafka.groups import group_members
@@ -23,12 +23,12 @@ GRANT = "Grant it with kafka-acls.sh."
 
 def check_flow(
     settings: FlowSettings, clusters: FlowClusters, *, topics: TopicSync, on_event: EventSink
-) -> FlowPlan:
+) -> FlowFacts:
     """
     Gather, judge, and try what can only be tried.
 
     Returns:
-        The plan.
+        What was found, the plan among it.
 
     Raises:
         ConfigError: Something to fix, one line each.
@@ -37,10 +37,10 @@ def check_flow(
     """
     try:
         facts = _gather(settings, clusters, topics)
-        verdict = judge(facts, deployment=deployment(settings))
+        verdict = judge(facts, mode=mode_of(settings), deployment=deployment(settings))
         for text in verdict.warnings:
             on_event("flow.warning", {"reason": text})
-        faults = [*verdict.faults, *_group_faults(clusters)]
+        faults = [*verdict.faults, *_group_faults(clusters, mode_of(settings))]
         if faults:
             raise ConfigError(*faults)
         if verdict.dangers:
@@ -48,12 +48,13 @@ def check_flow(
         topics.rehearse(facts.plan)
     except NotAuthorized as exc:
         raise ConfigError(f"{settings.flow}: not authorized: {exc}. {GRANT}") from exc
-    return facts.plan
+    return facts
 
 
 def _gather(settings: FlowSettings, clusters: FlowClusters, topics: TopicSync) -> FlowFacts:
     """Members of an earlier run that ended stay in the group for one session: wait for that."""
-    facts = gather(clusters, topics.plan, within=settings.admin_timeout)
+    mode = mode_of(settings)
+    facts = gather(clusters, topics.plan, mode=mode, within=settings.admin_timeout)
     if not rivals(facts.source_members, deployment(settings)):
         return facts
 
@@ -66,15 +67,14 @@ def _gather(settings: FlowSettings, clusters: FlowClusters, topics: TopicSync) -
 
     with suppress(RetriableError):  # they stayed: that is for the judge
         retrying(until_they_left, within=settings.session_timeout + SESSION_MARGIN)
-    return gather(clusters, topics.plan, within=settings.admin_timeout)
+    return gather(clusters, topics.plan, mode=mode, within=settings.admin_timeout)
 
 
-def _group_faults(clusters: FlowClusters) -> list[str]:
+def _group_faults(clusters: FlowClusters, mode: DeliveryMode) -> list[str]:
     flow = clusters.flow
-    groups = (
-        (clusters.source_topics.admin, flow.source_group, flow.source),
-        (clusters.target_topics.admin, flow.shadow_group, flow.target),
-    )
+    groups = [(clusters.source_topics.admin, flow.source_group, flow.source)]
+    if mode is DeliveryMode.EXACTLY_ONCE:
+        groups.append((clusters.target_topics.admin, flow.shadow_group, flow.target))
     return [
         f"{flow}: not authorized: READ on group {group} ({alias}). {GRANT}"
         for admin, group, alias in groups

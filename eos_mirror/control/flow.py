@@ -4,14 +4,17 @@ One flow in the driver: check, prepare, run its tasks, follow its topics.
 Nothing is written to a cluster before `check` has passed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eos_mirror.control.check import check_flow, check_transactional_id
-from eos_mirror.control.task_config import task_config
+from eos_mirror.control.task_config import claims_producer, mode_of, task_config
 from eos_mirror.control.topics import TopicSync
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import UnsafeError
+from eos_mirror.kafka.flow_mode import FlowMode
+from eos_mirror.kafka.groups import group_offsets
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.topics import Topics
@@ -30,6 +33,22 @@ ENTRY = "eos_mirror.control.task:mirror"
 PAUSE_AT = "pause_at"
 SHORT_LOOKS = 3
 """So often partitions must be found without an owner before the tasks join anew."""
+
+
+def open_clusters(settings: FlowSettings) -> FlowClusters:
+    """Both ends of a flow. Connects when it is first asked something."""
+    flow = settings.flow
+    source, target = clients.source_admin(settings), clients.target_admin(settings)
+    return FlowClusters(
+        flow=flow,
+        source_topics=Topics(source, source=True),
+        target_topics=Topics(target, source=False),
+        source_metadata=ClusterMetadata(source, source=True),
+        target=KafkaTarget(
+            flow, producer_config=clients.target_producer(settings), client_config=target
+        ),
+        mode=FlowMode(flow, producer_config=claims_producer(settings), client_config=target),
+    )
 
 
 class FlowRunner:
@@ -51,19 +70,11 @@ class FlowRunner:
         self.flow = settings.flow
         self._on_event = on_event
         self._hidden = dict(hidden or {})
-        source, target = clients.source_admin(settings), clients.target_admin(settings)
-        self._clusters = FlowClusters(
-            flow=self.flow,
-            source_topics=Topics(source, source=True),
-            target_topics=Topics(target, source=False),
-            source_metadata=ClusterMetadata(source, source=True),
-            target=KafkaTarget(
-                self.flow, producer_config=clients.target_producer(settings), client_config=target
-            ),
-        )
+        self._clusters = open_clusters(settings)
         self.topics = TopicSync(settings, self._clusters, on_event=self._tell)
         self._stopped: dict[str, str] = {}
         self._claims_topic_id = ""
+        self._is_mode_noted = False
         self._rejoin = 0
         self._looks_short = 0
         self._server: ControlServer | None = None
@@ -74,18 +85,29 @@ class FlowRunner:
 
     def check(self) -> FlowPlan:
         """See `control/check.py`."""
-        plan = check_flow(self.settings, self._clusters, topics=self.topics, on_event=self._tell)
-        partitions = sum(route.partitions for route in plan.routes)
+        facts = check_flow(self.settings, self._clusters, topics=self.topics, on_event=self._tell)
+        partitions = sum(route.partitions for route in facts.plan.routes)
         self.tasks_count = max(1, min(self.settings.tasks_max, partitions))
-        return plan
+        self._is_mode_noted = facts.noted_mode is not None
+        return facts.plan
 
     def check_transactional_id(self) -> None:
         """See `control/check.py`; after every other check of every flow."""
-        check_transactional_id(self.settings)
+        if self.settings.exactly_once:
+            check_transactional_id(self.settings)
 
     def prepare(self) -> None:
-        """Create what is missing on the target, and wait until every broker knows it."""
+        """
+        Create what is missing on the target, and wait until every broker knows it.
+
+        Raises:
+            UnsafeError: The flow was just started in another mode.
+        """
         self.topics.begin()
+        if not self._is_mode_noted:
+            counts = self._clusters.mode.note(mode_of(self.settings))
+            if counts is not mode_of(self.settings):
+                raise UnsafeError(f"{self.flow}: another run just started it {counts.value}.")
         ids = self._clusters.target.topic_ids([self.flow.claims_topic])
         self._claims_topic_id = ids[self.flow.claims_topic]
 
@@ -160,17 +182,29 @@ class FlowRunner:
         return self._clusters.source_metadata.ends(list(self.topics.partitions))
 
     def reached(self, ends: Mapping[TopicPartition, int]) -> bool:
-        """True if the shadow offset of every partition, but the stopped ones, is at its end."""
+        """True if the position of every partition, but the stopped ones, is at its end."""
         waiting = {
-            self.topics.partitions[partition]: end
+            partition: end
             for partition, end in ends.items()
             if str(partition) not in self._stopped and partition in self.topics.partitions
         }
-        shadows = self._clusters.target.shadow_offsets(list(waiting)) if waiting else {}
-        return all(
-            isinstance(shadow, ShadowOffset) and shadow.position.next_offset >= waiting[remote]
+        positions = self._positions(list(waiting))
+        return all(positions.get(partition, -1) >= end for partition, end in waiting.items())
+
+    def _positions(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Committed next_offset by source partition, wherever the mode keeps it."""
+        if not self.settings.exactly_once:
+            found = group_offsets(
+                self._clusters.source_topics.admin, self.flow.source_group, partitions, source=True
+            )
+            return {partition: one.position.next_offset for partition, one in found.items()}
+        sources = {self.topics.partitions[partition]: partition for partition in partitions}
+        shadows = self._clusters.target.shadow_offsets(list(sources)) if sources else {}
+        return {
+            sources[remote]: shadow.position.next_offset
             for remote, shadow in shadows.items()
-        )
+            if isinstance(shadow, ShadowOffset)
+        }
 
     def _spec(self, slot: int, submission: str) -> TaskSpec:
         if self._server is None:
@@ -184,7 +218,7 @@ class FlowRunner:
             ),
             **self._hidden,
         }
-        if submission != "0.0":
+        if submission != "0.0" and "@" not in config.get(PAUSE_AT, ""):
             config.pop(PAUSE_AT, None)  # once, or no successor would get past the point
         return TaskSpec(
             slot=slot,

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -11,11 +12,13 @@ from eos_mirror.core.boundary import Boundary
 from eos_mirror.core.flow import Flow
 from eos_mirror.kafka.claims import KafkaClaimsLog
 from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.plain import KafkaPlainProducer
 from eos_mirror.kafka.source import KafkaSource
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.ports import TaskContext
 from eos_mirror.replication.config import Fencing, TaskConfig
-from eos_mirror.replication.task import MirrorTask, World
+from eos_mirror.replication.task import MirrorTask
+from eos_mirror.replication.world import World
 
 
 def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
@@ -24,17 +27,10 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
 
     Args:
         config: As `control/task_config.py` wrote it: `flow`, `boundary`, `start_position`,
-            `claims_topic_id`, `keepalive_s`, `fencing`, `pause_at`, and `clients` with complete
-            client configurations by role.
+            `claims_topic_id`, `keepalive_s`, `exactly_once`, `abort_on_send_failure`, `fencing`,
+            `pause_at`, and `clients` with complete client configurations by role.
     """
-    task_config = TaskConfig(
-        flow=Flow(*config["flow"]),
-        boundary=Boundary(**config["boundary"]),
-        start_position=config["start_position"],
-        claims_topic_id=config["claims_topic_id"],
-        keepalive=timedelta(seconds=config["keepalive_s"]),
-        fencing=Fencing(config.get("fencing", Fencing.CLAIMS.value)),
-    )
+    task_config = engine_config(config)
     clients = config["clients"]
     flow = task_config.flow
     metadata = ClusterMetadata(clients["source_admin"], source=True)
@@ -53,18 +49,43 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
         ),
         claims=KafkaClaimsLog(
             clients["claims_producer"], clients["claims_consumer"], flow.claims_topic
-        ),
+        )
+        if task_config.exactly_once
+        else None,
+        open_plain_producer=lambda: KafkaPlainProducer(clients["plain_producer"]),
     )
     MirrorTask(
         task_config, world, context, now=time.monotonic, reached=_pauser(config.get("pause_at"))
     ).run()
 
 
-def _pauser(point: str | None) -> Callable[[str], None]:
-    """Stop this process, as SIGSTOP does, the n-th time it reaches a point: `flushed:3`."""
-    if point is None:
+def engine_config(config: Mapping[str, Any]) -> TaskConfig:
+    """What the engine needs of a task's configuration."""
+    return TaskConfig(
+        flow=Flow(*config["flow"]),
+        boundary=Boundary(**config["boundary"]),
+        start_position=config["start_position"],
+        claims_topic_id=config["claims_topic_id"],
+        keepalive=timedelta(seconds=config["keepalive_s"]),
+        fencing=Fencing(config.get("fencing", Fencing.CLAIMS.value)),
+        exactly_once=config["exactly_once"],
+        abort_on_send_failure=config["abort_on_send_failure"],
+    )
+
+
+def _pauser(points: str | None) -> Callable[[str], None]:
+    """
+    Stop this process, as SIGSTOP does, when it reaches a named point.
+
+    Args:
+        points: `flushed:3`: the third time. `flushed@PATH`: whenever there is a file PATH, which
+            is removed; of several tasks one wins it. Several of the second form with commas.
+    """
+    if points is None:
         return lambda _: None
-    name, _, count = point.partition(":")
+    if "@" in points:
+        return _flag_pauser(dict(point.split("@", 1) for point in points.split(",")))
+    name, _, count = points.partition(":")
     left = int(count or 1)
 
     def reached(where: str) -> None:
@@ -72,6 +93,18 @@ def _pauser(point: str | None) -> Callable[[str], None]:
         if where == name:
             left -= 1
             if left == 0:
+                os.kill(os.getpid(), signal.SIGSTOP)
+
+    return reached
+
+
+def _flag_pauser(flags: Mapping[str, str]) -> Callable[[str], None]:
+    """The form with files, by point."""
+
+    def reached(where: str) -> None:
+        if where in flags:
+            with suppress(FileNotFoundError):
+                os.unlink(flags[where])
                 os.kill(os.getpid(), signal.SIGSTOP)
 
     return reached

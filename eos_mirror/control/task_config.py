@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.settings import clients
 from eos_mirror.settings.fingerprint import fingerprint
 from eos_mirror.settings.model import FlowSettings
@@ -25,6 +26,22 @@ CLAIMS_CONSUMER = {
 def deployment(flow: FlowSettings) -> str:
     """What every member of the source group with this configuration has in its client id."""
     return f"{flow.flow.name}|{fingerprint(flow)}"
+
+
+def mode_of(flow: FlowSettings) -> DeliveryMode:
+    """What the file asks for."""
+    return DeliveryMode.EXACTLY_ONCE if flow.exactly_once else DeliveryMode.AT_LEAST_ONCE
+
+
+def claims_producer(flow: FlowSettings) -> dict[str, str]:
+    """Idempotent, not transactional: a claim counts at once."""
+    return {**_without_transaction(clients.target_producer(flow)), **CLAIMS_PRODUCER}
+
+
+def claims_consumer(flow: FlowSettings) -> dict[str, str]:
+    """Reads the claims as they are appended."""
+    group = {"group.id": flow.flow.shadow_group}  # never joined; no further right to grant
+    return {**clients.target_admin(flow), **group, **CLAIMS_CONSUMER}
 
 
 def task_config(
@@ -51,18 +68,17 @@ def task_config(
         },
         "start_position": flow.start_position,
         "claims_topic_id": claims_topic_id,
+        "exactly_once": flow.exactly_once,
+        "abort_on_send_failure": flow.abort_on_send_failure,
         "keepalive_s": flow.offsets_keepalive.total_seconds(),
         "clients": {
             "source_consumer": consumer,
             "source_admin": dict(clients.source_admin(flow)),
             "target_producer": dict(producer),
+            "plain_producer": _without_transaction(producer),
             "target_admin": dict(target),
-            "claims_producer": {**_without_transaction(producer), **CLAIMS_PRODUCER},
-            "claims_consumer": {
-                **target,
-                "group.id": flow.flow.shadow_group,  # never joined; no further right to grant
-                **CLAIMS_CONSUMER,
-            },
+            "claims_producer": claims_producer(flow),
+            "claims_consumer": claims_consumer(flow),
         },
     }
 

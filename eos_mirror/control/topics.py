@@ -80,7 +80,7 @@ class TopicSync:
         self._target.create(self._remote_specs(plan), validate_only=True)
 
     def begin(self) -> None:
-        """`follow`, and create the claims and offset map topics. Before the tasks start."""
+        """`follow`, and create the internal topics. Before the tasks start."""
         self._follow(self._missing_internal())
 
     def follow(self) -> None:
@@ -136,10 +136,10 @@ class TopicSync:
             **INTERNAL_CONFIG,
             "min.insync.replicas": str(self._settings.internal_topic_min_insync_replicas),
         }
-        configs = {
-            self._flow.claims_topic: config,
-            self._flow.offset_map_topic: {**config, "max.message.bytes": MAP_MESSAGE_BYTES},
-        }
+        configs = {self._flow.claims_topic: config}
+        if self._settings.exactly_once:
+            map_config = {**config, "max.message.bytes": MAP_MESSAGE_BYTES}
+            configs[self._flow.offset_map_topic] = map_config
         return [
             TopicSpec(
                 name=name,

@@ -8,8 +8,19 @@ its key. The order of the log decides who is earlier (docs/guarantees.md, claim-
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 from eos_mirror.core.records import TopicPartition
+
+MODE_KEY = '["mode"]'
+"""Key of the one record of the claims topic that is no claim: the mode of the flow."""
+
+
+class DeliveryMode(Enum):
+    """What a flow promises. Tasks of one flow all run in the same mode."""
+
+    EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

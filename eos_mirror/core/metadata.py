@@ -1,5 +1,5 @@
 """
-The metadata of a shadow offset: what a position was committed with, in one ASCII string.
+The metadata of an offset: what a position was committed with, in one ASCII string.
 
 `em1:<topic id>:<claims topic id>:<incarnation>:<sequence>:<tail of the offset map>`
 """
@@ -13,6 +13,7 @@ from typing import Final
 from eos_mirror.core.map_segment import decode_segment
 
 PREFIX: Final = "em1:"
+GROUP_PREFIX: Final = "ema1:"
 MAX_CHARS: Final = 1024
 """Brokers take 4096 (offset.metadata.max.bytes); a quarter leaves room for stricter ones."""
 
@@ -20,6 +21,9 @@ _TOPIC_ID = r"[A-Za-z0-9_-]{22}|"
 _FIELDS: Final = re.compile(
     rf"em1:(?P<topic_id>{_TOPIC_ID}):(?P<claims_topic_id>{_TOPIC_ID})"
     r":(?P<incarnation>[0-9a-f]{32}):(?P<sequence>0|[1-9][0-9]{0,18}):(?P<tail>[A-Za-z0-9_-]+)"
+)
+_GROUP_FIELDS: Final = re.compile(
+    rf"ema1:(?P<topic_id>{_TOPIC_ID}):(?P<partitions>[1-9][0-9]{{0,8}})"
 )
 _OTHER_VERSION: Final = re.compile(r"em[0-9]+:")
 
@@ -89,6 +93,34 @@ def decode(text: str) -> ShadowMetadata:
         sequence=int(fields["sequence"]),
         tail=tail,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMetadata:
+    """
+    What an offset of the source group says besides next_offset, at least once.
+
+    Attributes:
+        topic_id: Of the source topic; see `ShadowMetadata`.
+        partitions: Of the source topic when it was first mirrored: a partition that came later
+            begins at its earliest record.
+    """
+
+    topic_id: str
+    partitions: int
+
+
+def encode_group(metadata: GroupMetadata) -> str:
+    """`ema1:<topic id>:<partitions>`."""
+    return f"{GROUP_PREFIX}{metadata.topic_id}:{metadata.partitions}"
+
+
+def decode_group(text: str) -> GroupMetadata | None:
+    """Read it back; None if somebody else committed the offset, such as an operator's tool."""
+    fields = _GROUP_FIELDS.fullmatch(text.removesuffix("\0"))
+    if fields is None:
+        return None
+    return GroupMetadata(topic_id=fields["topic_id"], partitions=int(fields["partitions"]))
 
 
 def _to_base64(data: bytes) -> str:

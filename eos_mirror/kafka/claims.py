@@ -8,7 +8,7 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
-from eos_mirror.core.claims import Claim, ClaimRecord, parse_claim
+from eos_mirror.core.claims import MODE_KEY, Claim, ClaimRecord, parse_claim
 from eos_mirror.errors import ForeignWriter, TargetUnavailable
 from eos_mirror.kafka.errors import as_mirror_error, translated
 
@@ -106,7 +106,9 @@ class KafkaClaimsLog:
         if not isinstance(raw_key, bytes) or offset is None:
             raise ForeignWriter(f"{self._topic} offset={offset}: a record without a key")
         key = raw_key.decode()
-        if raw_value is None:
+        if key == MODE_KEY:
+            pass
+        elif raw_value is None:
             self._live.pop(key, None)
         else:
             try:

@@ -1,7 +1,7 @@
-"""Reading a compacted topic whole: the newest committed value of every key."""
+"""Reading a small topic whole, from the beginning to the end as of now."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +16,24 @@ DEADLINE = timedelta(seconds=60)
 
 def read_compacted(config: Mapping[str, Any], topic: str, *, group: str) -> dict[str, bytes]:
     """
-    Newest value by key, read_committed, from the beginning to the end as of now.
+    Newest value by key, read_committed.
+
+    Args and errors: see `read_log`.
+    """
+    values: dict[str, bytes] = {}
+    for key, value in read_log(config, topic, group=group):
+        if value is None:
+            values.pop(key, None)
+        else:
+            values[key] = value
+    return values
+
+
+def read_log(
+    config: Mapping[str, Any], topic: str, *, group: str
+) -> list[tuple[str, bytes | None]]:
+    """
+    Every record with a key, read_committed, as (key, value), in the order of its partition.
 
     Args:
         config: Connection and security.
@@ -41,15 +58,16 @@ def read_compacted(config: Mapping[str, Any], topic: str, *, group: str) -> dict
         with translated(f"read {topic}"):
             known = consumer.list_topics(topic, timeout=10).topics[topic]
             if known.error is not None:
-                return {}
+                return []
             consumer.assign([ClientPartition(topic, p, OFFSET_BEGINNING) for p in known.partitions])
-            return _read(consumer, topic, set(known.partitions))
+            return list(_records(consumer, topic, set(known.partitions)))
     finally:
         consumer.close()
 
 
-def _read(consumer: Consumer, topic: str, unread: set[int]) -> dict[str, bytes]:
-    values: dict[str, bytes] = {}
+def _records(
+    consumer: Consumer, topic: str, unread: set[int]
+) -> Iterator[tuple[str, bytes | None]]:
     deadline = time.monotonic() + DEADLINE.total_seconds()
     while unread:
         if time.monotonic() > deadline:
@@ -62,10 +80,5 @@ def _read(consumer: Consumer, topic: str, unread: set[int]) -> dict[str, bytes]:
                 unread.discard(message.partition())
                 continue
             raw_key, raw_value = message.key(), message.value()
-            if not isinstance(raw_key, bytes):
-                continue
-            if raw_value is None:
-                values.pop(raw_key.decode(), None)
-            else:
-                values[raw_key.decode()] = bytes(raw_value)
-    return values
+            if isinstance(raw_key, bytes):
+                yield raw_key.decode(), None if raw_value is None else bytes(raw_value)

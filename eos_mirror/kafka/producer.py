@@ -6,12 +6,9 @@ A transaction that failed ends with its process; the coordinator or the next cla
 
 import logging
 import time
-from collections import deque
 from collections.abc import Mapping
 from datetime import timedelta
-from itertools import islice, repeat
-from operator import length_hint
-from typing import Any, cast
+from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka import TopicPartition as ClientPartition
@@ -24,6 +21,7 @@ from eos_mirror.errors import (
     TargetUnavailable,
 )
 from eos_mirror.kafka.errors import REFUSED, translated
+from eos_mirror.kafka.sending import send_one, send_stretch
 from eos_mirror.ports import Committed, Delivered, RecordRun, ShadowCommit
 
 INIT_TIMEOUT_S = 30.0
@@ -139,60 +137,17 @@ class KafkaProducer:
         last = len(run.offsets) - 1
         with translated(f"produce to {remote}"):
             if book.count == 0:
-                self._send_one(run, 0, remote, book.on_first if last else book.on_only)
-                self._send_stretch(run, 1, last, remote)
+                on_first = book.on_first if last else book.on_only
+                send_one(self._producer, remote, run=run, i=0, callback=on_first)
+                send_stretch(self._producer, remote, run=run, start=1, end=last)
             else:
-                self._send_stretch(run, 0, last, remote)
+                send_stretch(self._producer, remote, run=run, start=0, end=last)
             if last or book.count:
-                self._send_one(run, last, remote, book.on_last)
+                send_one(self._producer, remote, run=run, i=last, callback=book.on_last)
             self._producer.poll(0)
         book.count += last + 1
 
-    def _send_one(self, run: RecordRun, i: int, remote: TopicPartition, callback: Any) -> None:
-        while True:
-            try:
-                self._producer.produce(
-                    remote.topic,
-                    run.values[i],
-                    run.keys[i],
-                    remote.partition,
-                    callback,
-                    None,  # the same argument's other name; the first one wins
-                    run.timestamps[i],
-                    cast(Any, run.headers[i]),  # the stub's list is invariant
-                )
-            except BufferError:
-                self._producer.poll(0.1)
-            else:
-                return
-
-    def _send_stretch(self, run: RecordRun, start: int, end: int, remote: TopicPartition) -> None:
-        """Produce [start, end) without a line of Python per record (benchmarks/throughput.py)."""
-        while start < end:
-            values = iter(run.values[start:end])
-            try:
-                deque(
-                    map(
-                        self._producer.produce,
-                        repeat(remote.topic),
-                        values,
-                        islice(run.keys, start, end),
-                        repeat(remote.partition),
-                        repeat(None),
-                        repeat(None),
-                        islice(run.timestamps, start, end),
-                        islice(run.headers, start, end),
-                    ),
-                    0,
-                )
-            except BufferError:
-                # the record that did not fit is the last one taken from the iterator
-                start = end - length_hint(values) - 1
-                self._producer.poll(0.1)
-            else:
-                return
-
-    def send_map(self, entries: Mapping[str, bytes]) -> None:
+    def send_map(self, entries: Mapping[str, bytes | None]) -> None:
         """See `ports.TransactionalProducer`."""
         with translated(f"produce to {self._map_topic}"):
             for key, value in entries.items():

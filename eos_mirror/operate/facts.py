@@ -5,16 +5,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 
+from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.map_records import start_of
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.access import MIRROR_FROM, MIRROR_TO, missing_topic_rights
-from eos_mirror.kafka.groups import GroupMember, group_members
+from eos_mirror.kafka.flow_mode import FlowMode
+from eos_mirror.kafka.groups import GroupMember, group_members, group_offsets
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.topics import Topics
-from eos_mirror.ports import UNSTABLE, ShadowOffset
+from eos_mirror.ports import UNSTABLE, GroupOffset, ShadowOffset
 
 MAX_MESSAGE = "max.message.bytes"
 TIMESTAMP_TYPE = "message.timestamp.type"
@@ -29,6 +31,7 @@ class FlowClusters:
     target_topics: Topics
     source_metadata: ClusterMetadata
     target: KafkaTarget
+    mode: FlowMode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +41,14 @@ class RemotePartition:
 
     Attributes:
         has_shadow: A shadow offset is committed, or about to be.
+        has_position: The mode that was asked for knows where to go on.
         was_started: The offset map says that this flow began it.
         end: Last stable offset; asked only where there is no shadow offset.
     """
 
     remote: TopicPartition
     has_shadow: bool
+    has_position: bool
     was_started: bool
     end: int
 
@@ -55,6 +60,7 @@ class FlowFacts:
         source_limits, remote_limits: `max.message.bytes` by topic name.
         remote_timestamp_types: `message.timestamp.type` of existing remote topics.
         has_claims_topic: The claims topic exists.
+        noted_mode: The mode that the flow runs in; None if it never ran.
         shadow_members: Members of the shadow group; there must be none.
         source_members: Members of the source group.
         missing_rights: Such as `WRITE on topic A.orders (target)`.
@@ -66,6 +72,7 @@ class FlowFacts:
     remote_timestamp_types: Mapping[str, str]
     partitions: Sequence[RemotePartition]
     has_claims_topic: bool
+    noted_mode: DeliveryMode | None
     shadow_members: Sequence[GroupMember]
     source_members: Sequence[GroupMember]
     missing_rights: Sequence[str]
@@ -75,6 +82,7 @@ def gather(
     clusters: FlowClusters,
     plan_of: Callable[[Mapping[str, int], Mapping[str, int]], FlowPlan],
     *,
+    mode: DeliveryMode,
     within: timedelta,
 ) -> FlowFacts:
     """
@@ -82,6 +90,7 @@ def gather(
 
     Args:
         plan_of: The plan for partition counts by topic of source and target.
+        mode: The one that is asked for.
         within: How long to wait for the first answer of each cluster.
 
     Raises:
@@ -112,8 +121,9 @@ def gather(
             for name, config in remote_configs.items()
             if TIMESTAMP_TYPE in config
         },
-        partitions=_remote_partitions(clusters, plan, on_target),
+        partitions=_remote_partitions(clusters, plan, on_target, mode=mode),
         has_claims_topic=flow.claims_topic in on_target,
+        noted_mode=clusters.mode.read() if flow.claims_topic in on_target else None,
         shadow_members=shadows.result(),
         source_members=readers.result(),
         missing_rights=_missing_rights(clusters, plan, on_target),
@@ -127,13 +137,22 @@ def _limits(configs: Mapping[str, Mapping[str, str]]) -> dict[str, int]:
 
 
 def _remote_partitions(
-    clusters: FlowClusters, plan: FlowPlan, on_target: Mapping[str, int]
+    clusters: FlowClusters, plan: FlowPlan, on_target: Mapping[str, int], *, mode: DeliveryMode
 ) -> list[RemotePartition]:
-    remotes = [
-        TopicPartition(route.remote_topic, p)
+    sources = {
+        TopicPartition(route.remote_topic, p): TopicPartition(route.source_topic, p)
         for route in plan.routes
         for p in range(min(route.partitions, on_target.get(route.remote_topic, 0)))
-    ]
+    }
+    remotes = list(sources)
+    in_group: Mapping[TopicPartition, GroupOffset] = {}
+    if mode is DeliveryMode.AT_LEAST_ONCE:
+        in_group = group_offsets(
+            clusters.source_topics.admin,
+            clusters.flow.source_group,
+            list(sources.values()),
+            source=True,
+        )
     shadows = clusters.target.shadow_offsets(remotes) if remotes else {}
     bare = [r for r in remotes if not isinstance(shadows[r], ShadowOffset | type(UNSTABLE))]
     ends = clusters.target.ends(bare) if bare else {}
@@ -142,6 +161,11 @@ def _remote_partitions(
         RemotePartition(
             remote=remote,
             has_shadow=remote not in ends,
+            has_position=(
+                remote not in ends
+                if mode is DeliveryMode.EXACTLY_ONCE
+                else sources[remote] in in_group
+            ),
             was_started=remote not in ends or start_of(entries[remote.topic], remote) is not None,
             end=ends[remote].stable if remote in ends else 0,
         )

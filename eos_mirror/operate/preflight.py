@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.groups import GroupMember
 from eos_mirror.operate.facts import FlowFacts, RemotePartition
@@ -22,14 +23,15 @@ class Verdict:
     warnings: tuple[str, ...]
 
 
-def judge(facts: FlowFacts, *, deployment: str) -> Verdict:
+def judge(facts: FlowFacts, *, mode: DeliveryMode, deployment: str) -> Verdict:
     """
     Args:
+        mode: The one that the file asks for.
         deployment: What the client id of every task of this configuration contains.
     """
     return Verdict(
         faults=tuple(_faults(facts)),
-        dangers=tuple(_dangers(facts, deployment)),
+        dangers=tuple(_other_mode(facts, mode) or _dangers(facts, mode, deployment)),
         warnings=tuple(_warnings(facts)),
     )
 
@@ -45,7 +47,23 @@ def _faults(facts: FlowFacts) -> Iterator[str]:
         yield f"{facts.plan.flow}: not authorized: {right}. Grant it with kafka-acls.sh."
 
 
-def _dangers(facts: FlowFacts, deployment: str) -> Iterator[str]:
+def _other_mode(facts: FlowFacts, mode: DeliveryMode) -> list[str]:
+    """The flow runs in the other mode: nothing else about it can be judged in this one."""
+    noted = facts.noted_mode
+    if noted is None and any(partition.has_shadow for partition in facts.partitions):
+        noted = DeliveryMode.EXACTLY_ONCE
+    if noted is None or noted is mode:
+        return []
+    flow = facts.plan.flow
+    switch = "--from" if mode is DeliveryMode.EXACTLY_ONCE else "--to"
+    return [
+        f"{flow}: mirrored {noted.value} so far, and the file says {mode.value}. Stop its tasks "
+        f"and run `eos-mirror adopt FILE '{flow}' {switch} mode:alo`, or change "
+        f"transaction.producer back."
+    ]
+
+
+def _dangers(facts: FlowFacts, mode: DeliveryMode, deployment: str) -> Iterator[str]:
     flow = facts.plan.flow
     yield from _too_small(facts)
     yield from _too_narrow(facts)
@@ -56,7 +74,8 @@ def _dangers(facts: FlowFacts, deployment: str) -> Iterator[str]:
             f"({facts.shadow_members[0].client_id}); it must have none. Give that consumer "
             f"another group id."
         )
-    if not facts.has_claims_topic and any(p.has_shadow for p in facts.partitions):
+    lost_claims = mode is DeliveryMode.EXACTLY_ONCE and not facts.has_claims_topic
+    if lost_claims and any(p.has_shadow for p in facts.partitions):
         yield (
             f"{flow}: {flow.claims_topic} is gone, but the flow was mirrored before: an older "
             f"writer could not be fenced. Make sure that no task of the flow runs, and restore "
@@ -98,14 +117,14 @@ def _too_narrow(facts: FlowFacts) -> Iterator[str]:
 def _foreign(facts: FlowFacts) -> Iterator[str]:
     foreign: dict[str, list[RemotePartition]] = {}
     for partition in facts.partitions:
-        if partition.end > 0 and not partition.has_shadow and not partition.was_started:
+        if partition.end > 0 and not partition.has_position and not partition.was_started:
             foreign.setdefault(partition.remote.topic, []).append(partition)
     for topic, partitions in foreign.items():
         first: TopicPartition = partitions[0].remote
         yield (
             f"{facts.plan.flow}: {topic} already holds records that this flow never wrote "
-            f"({first} ends at {partitions[0].end}, without a shadow offset). Delete it, rename "
-            f"it, or exclude its source topic."
+            f"({first} ends at {partitions[0].end}, and the flow has no position for it). Delete "
+            f"it, rename it, or exclude its source topic."
         )
 
 

@@ -5,18 +5,38 @@ granted (the group says so) -> claimed (the log says so) -> resolved (the shadow
 Nothing here blocks for long, so that the partitions a task owns already go on.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import MarkersLost, PartitionStopped, RecordRefused
-from eos_mirror.ports import SourceMetadata, Target, TaskContext
+from eos_mirror.ports import TaskContext, Unstable
 from eos_mirror.replication.config import MARKERS_LOST_AFTER, TaskConfig
-from eos_mirror.replication.ownership import Ownership
-from eos_mirror.replication.positions import Claimed, Positions, Resolved
+from eos_mirror.replication.positions import Claimed, Resolved
+from eos_mirror.replication.world import World
 
 ASK_AGAIN_S = 0.02
 TARGET_MISSING_RETRY_S = 1.0
+
+
+class Claims(Protocol):
+    """The right to write remote partitions."""
+
+    def claim(self, remotes: Sequence[TopicPartition]) -> None:
+        """Make these ours alone."""
+
+    def release(self, remotes: Iterable[TopicPartition]) -> None:
+        """Give them back."""
+
+
+class PositionReader(Protocol):
+    """Where claimed partitions go on."""
+
+    def resolve(
+        self, claimed: Sequence[Claimed]
+    ) -> Mapping[TopicPartition, Resolved | Unstable | PartitionStopped]:
+        """By source partition: where to go on; `Unstable`, ask again; or why it stops."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,18 +53,18 @@ class Acquisition:
     def __init__(
         self,
         config: TaskConfig,
-        ownership: Ownership,
-        *,
-        target: Target,
-        metadata: SourceMetadata,
+        world: World,
         context: TaskContext,
+        *,
+        claims: Claims,
+        positions: PositionReader,
         now: Callable[[], float],
     ) -> None:
         self._config = config
-        self._ownership = ownership
-        self._target = target
-        self._metadata = metadata
-        self._positions = Positions(config, target, metadata)
+        self._claims = claims
+        self._target = world.target
+        self._metadata = world.metadata
+        self._positions = positions
         self._context = context
         self._now = now
         self._granted: set[TopicPartition] = set()
@@ -76,7 +96,7 @@ class Acquisition:
         gone = set(partitions)
         self._granted -= gone
         claimed = [self._claimed.pop(p) for p in gone if p in self._claimed]
-        self._ownership.release([one.remote for one in claimed])
+        self._claims.release([one.remote for one in claimed])
 
     def step(self, routes: Mapping[str, str]) -> Progress:
         """
@@ -107,7 +127,7 @@ class Acquisition:
         ready = self._ready(routes)
         if not ready:
             return
-        self._ownership.claim([one.remote for one in ready])
+        self._claims.claim([one.remote for one in ready])
         self._granted.difference_update(one.source for one in ready)
         self._claimed.update({one.source: one for one in ready})
 
@@ -143,7 +163,7 @@ class Acquisition:
                 continue
             del self._claimed[partition]
             if partition in progress.stopped:
-                self._ownership.release([one.remote])
+                self._claims.release([one.remote])
 
     def _markers_lost(self, one: Claimed) -> MarkersLost:
         return MarkersLost(

@@ -26,6 +26,8 @@ class TaskConfig:
             means that the log of claims was lost.
         keepalive: Commit idle positions at least this often, or the target forgets them.
         fencing: `CLAIMS`, but in tests of the checker.
+        exactly_once: Or at least once: no claims, no transactions.
+        abort_on_send_failure: At least once: stop at a record that the target refuses.
     """
 
     flow: Flow
@@ -34,6 +36,8 @@ class TaskConfig:
     claims_topic_id: str
     keepalive: timedelta
     fencing: Fencing = Fencing.CLAIMS
+    exactly_once: bool = True
+    abort_on_send_failure: bool = True
 
 
 FLUSH_BUDGET = timedelta(seconds=30)
@@ -45,6 +49,9 @@ process costs a second, and its successor waits for the coordinator instead."""
 
 ACQUIRE_BUDGET = timedelta(seconds=60)
 """Claim, read, fence: bounded by the deadlines of its parts."""
+
+WATCH_MARGIN = timedelta(seconds=1)
+"""A watched call gets its own time and this before the process is ended."""
 
 SUSPICION_THRESHOLD = timedelta(milliseconds=250)
 """A commit slower than this may have been sent twice inside librdkafka after a request timed out,

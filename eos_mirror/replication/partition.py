@@ -22,6 +22,7 @@ class OwnedPartition:
         committed_at: Monotonic seconds of the last commit, for the keep-alive.
         expected_downstream: Where this incarnation's next record lands if nothing but one commit
             marker lies between; None before its first transaction.
+        partitions: Of the source topic when it was first mirrored; at least once only.
     """
 
     source: TopicPartition
@@ -33,6 +34,7 @@ class OwnedPartition:
     committed: int
     committed_at: float
     expected_downstream: int | None = None
+    partitions: int = 0
 
     @property
     def is_behind(self) -> bool:

@@ -18,23 +18,18 @@ from eos_mirror.errors import (
     RestartTask,
 )
 from eos_mirror.ports import (
-    ClaimsLog,
     Polled,
-    RebalanceListener,
     RecordRun,
-    Source,
-    SourceMetadata,
-    Target,
     TaskContext,
-    TransactionalProducer,
 )
-from eos_mirror.replication.acquisition import Acquisition
+from eos_mirror.replication.at_least_once import AtLeastOnce
 from eos_mirror.replication.config import TaskConfig
-from eos_mirror.replication.ownership import Ownership
+from eos_mirror.replication.exactly_once import ExactlyOnce
+from eos_mirror.replication.mode import Mode, Writer
 from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.replication.positions import Claimed, Resolved
 from eos_mirror.replication.source_faults import explain, replaced_topics, went_back
-from eos_mirror.replication.transaction import Transaction
+from eos_mirror.replication.world import World
 
 IDLE_WAIT = timedelta(milliseconds=200)
 ACQUIRING_WAIT = timedelta(milliseconds=20)
@@ -44,16 +39,6 @@ CHECK_TOPICS_EVERY_S = 5.0
 ADVISE_EVERY_S = 5.0
 ADVANCE_AFTER_S = 0.5
 """An idle partition's end, past control records, is committed after this pause."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """Everything outside the task."""
-
-    open_source: Callable[[RebalanceListener], Source]
-    metadata: SourceMetadata
-    target: Target
-    claims: ClaimsLog
 
 
 @dataclass(slots=True)
@@ -71,7 +56,7 @@ class MirrorTask:
     Invariants:
         A: A partition is in acquisition, owned, or stopped; never in two of these.
         B: Only owned partitions are read, and reading starts at the owned position.
-        C: The open transaction contains owned partitions only.
+        C: What waits for a commit belongs to owned partitions only.
     """
 
     def __init__(
@@ -91,17 +76,7 @@ class MirrorTask:
         self._config = config
         self._context = context
         self._now = now
-        self._reached = reached
         self._metadata = world.metadata
-        self._ownership = Ownership(config, world.target, world.claims, context)
-        self._acquisition = Acquisition(
-            config,
-            self._ownership,
-            target=world.target,
-            metadata=world.metadata,
-            context=context,
-            now=now,
-        )
         self._routes: dict[str, str] = {}
         self._rejoin = context.orders().get("rejoin", 0)
         self._owned: dict[TopicPartition, OwnedPartition] = {}
@@ -112,9 +87,17 @@ class MirrorTask:
         self._suspicious = False
         self._tend_at = self._check_topics_at = self._advise_at = self._committed_at = now()
         self._counters = Counters()
+        self._source = world.open_source(self)  # connects while the writer is opened
+        self._mode: Mode = (
+            ExactlyOnce(config, world, context, now=now, reached=reached)
+            if config.exactly_once
+            else AtLeastOnce(
+                config, world, context, group=self._source.group, now=now, reached=reached
+            )
+        )
+        self._acquisition = self._mode.acquisition
         self._report()
-        self._source = world.open_source(self)  # connects while the incarnation is initialised
-        self._transaction = self._open(self._ownership.new_incarnation())
+        self._writer = self._opened(self._mode.open())
 
     # ------------------------------------------------------------------ the loop
 
@@ -149,17 +132,17 @@ class MirrorTask:
             self._tend()
 
     def _patience(self) -> timedelta:
-        if self._transaction.is_open:
+        if self._writer.is_open:
             return NO_WAIT
         # a grant arrives inside the poll, which sits out its time
         return IDLE_WAIT if self._owned and not self._acquisition.pending else ACQUIRING_WAIT
 
     def _is_due(self, *, queue_empty: bool) -> bool:
-        return self._transaction.is_open and self._config.boundary.due(
-            self._transaction.opened_at,
+        return self._writer.is_open and self._config.boundary.due(
+            self._writer.opened_at,
             self._now(),
-            size_bytes=self._transaction.size_bytes,
-            records=self._transaction.records,
+            size_bytes=self._writer.size_bytes,
+            records=self._writer.records,
             queue_empty=queue_empty,
         )
 
@@ -205,33 +188,23 @@ class MirrorTask:
         if fault is not None:
             faults[owned.source] = fault
             return
-        self._transaction.add(owned, fresh)
+        self._writer.add(owned, fresh)
         self._counters.bytes += fresh.size_bytes
 
     # ------------------------------------------------------------------ transactions
 
-    def _open(self, producer: TransactionalProducer) -> Transaction:
+    def _opened(self, writer: Writer) -> Writer:
         self._counters.incarnations += 1
-        self._context.event(
-            "incarnation.started", {"transactional_id": self._ownership.transactional_id}
-        )
-        return Transaction(
-            producer,
-            self._context,
-            incarnation=self._ownership.incarnation,
-            claims_topic_id=self._config.claims_topic_id,
-            now=self._now,
-            reached=self._reached,
-        )
+        return writer
 
     def _commit(self, also: Iterable[OwnedPartition] = (), *, spill: bool = False) -> None:
         """Commit what is open, behind, and `also`. Nothing to commit is not a transaction."""
         riders = [*self._behind.values(), *also]
-        if not riders and not self._transaction.is_open:
+        if not riders and not self._writer.is_open:
             return
-        self._counters.records += self._transaction.records
+        self._counters.records += self._writer.records
         try:
-            self._transaction.commit(riders, spill=spill)
+            self._writer.commit(riders, spill=spill)
         except RefusedByTarget as exc:
             self._leave_out(TopicPartition(exc.topic, exc.partition), exc)
             raise
@@ -268,7 +241,7 @@ class MirrorTask:
         ]
         self._source.unassign([one.source for one in held])
         self._owned.clear()
-        self._transaction = self._open(self._ownership.renew())
+        self._writer = self._opened(self._mode.renew())
         self._acquisition.reclaim(held)
 
     # ------------------------------------------------------------------ partitions
@@ -288,7 +261,7 @@ class MirrorTask:
         new = [one.owned for one in resolved]
         starts = {one.owned.remote: one.start for one in resolved if one.start is not None}
         if starts:
-            self._transaction.start(starts)
+            self._writer.start(starts)
         self._commit([owned for owned in new if owned.is_behind])
         for owned in new:
             owned.committed_at = self._now()
@@ -310,7 +283,7 @@ class MirrorTask:
             return
         self._commit()
         self._source.unassign(list(faults))
-        self._ownership.release([self._owned.pop(partition).remote for partition in faults])
+        self._mode.release([self._owned.pop(partition).remote for partition in faults])
         for partition, fault in faults.items():
             self._note_stopped(partition, fault)
 
@@ -341,7 +314,7 @@ class MirrorTask:
         self._commit([owned for owned in gone if owned.tail.runs], spill=bool(gone))
         for owned in gone:
             del self._owned[owned.source]
-        self._ownership.release([owned.remote for owned in gone])
+        self._mode.release([owned.remote for owned in gone])
         self._acquisition.withdraw(partitions)
         for partition in partitions:
             self._stopped.pop(partition, None)
@@ -356,7 +329,7 @@ class MirrorTask:
     def _tend(self) -> None:
         now = self._now()
         self._tend_at = now + TEND_EVERY_S
-        if not self._transaction.is_open:
+        if not self._writer.is_open:
             keepalive_s = self._config.keepalive.total_seconds()
             stale = [o for o in self._owned.values() if now - o.committed_at > keepalive_s]
             if stale or (self._behind and now - self._committed_at > ADVANCE_AFTER_S):
@@ -366,7 +339,7 @@ class MirrorTask:
             self._stop(
                 replaced_topics(self._config.flow, self._owned.values(), metadata=self._metadata)
             )
-        if now >= self._advise_at and self._owned:
+        if self._mode.advises and now >= self._advise_at and self._owned:
             self._advise_at = now + ADVISE_EVERY_S
             self._source.commit({o.source: o.position for o in self._owned.values()})
         self._report()
@@ -375,7 +348,8 @@ class MirrorTask:
         self._context.report(
             {
                 **asdict(self._counters),
-                "fences": self._ownership.fences,
+                "fences": self._mode.fences,
+                "dropped": self._mode.dropped,
                 "owned": len(self._owned),
                 "pending": self._acquisition.pending,
                 "stopped": {str(p): why for p, why in self._stopped.items()},
@@ -384,8 +358,8 @@ class MirrorTask:
 
     def _finish(self) -> None:
         self._commit([o for o in self._owned.values() if o.tail.runs], spill=True)
-        self._ownership.release([owned.remote for owned in self._owned.values()])
-        if self._owned:
+        self._mode.release([owned.remote for owned in self._owned.values()])
+        if self._mode.advises and self._owned:
             self._source.commit({o.source: o.position for o in self._owned.values()})
         self._owned.clear()
         self._report()

@@ -6,17 +6,19 @@ its process, and the coordinator or the next claimer aborts it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
 
 from eos_mirror.core.map_records import StartRecord, segment_key, start_key
 from eos_mirror.core.offset_map import stretches
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import ForeignWriter, NewIncarnation, RestartTask
 from eos_mirror.ports import Committed, Delivered, RecordRun, TaskContext, TransactionalProducer
-from eos_mirror.replication.config import COMMIT_BUDGET, FLUSH_BUDGET, SUSPICION_THRESHOLD
+from eos_mirror.replication.config import (
+    COMMIT_BUDGET,
+    FLUSH_BUDGET,
+    SUSPICION_THRESHOLD,
+    WATCH_MARGIN,
+)
 from eos_mirror.replication.partition import OwnedPartition
-
-WATCH_MARGIN = timedelta(seconds=1)
 
 
 class Transaction:

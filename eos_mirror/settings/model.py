@@ -21,7 +21,6 @@ from eos_mirror.settings.values import (
     ConnectorChoice,
     Count,
     CountOrBrokerDefault,
-    ExactlyOnce,
     Kind,
     Milliseconds,
     PathChoice,
@@ -153,8 +152,22 @@ class FlowSettings:
         ConnectorChoice, Key("connector.type", "sink", "Commit on the target, with the data.")
     ]
     exactly_once: Annotated[
-        ExactlyOnce,
-        Key("transaction.producer", "true", "Exactly once; `false` is not available yet."),
+        Boolean,
+        Key(
+            "transaction.producer",
+            "true",
+            "Exactly once; `false` is at least once: no transactions, positions in the source "
+            "group, duplicates after a crash.",
+        ),
+    ]
+    abort_on_send_failure: Annotated[
+        Boolean,
+        Key(
+            "abort.on.send.failure",
+            "true",
+            "At least once: stop a partition at a record that the target refuses; "
+            "`false` drops the record and says so.",
+        ),
     ]
     transaction_boundary: Annotated[
         BoundaryChoice,

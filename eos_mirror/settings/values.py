@@ -153,12 +153,6 @@ def _policy(text: str) -> str:
     return text.removeprefix(MM2_PACKAGE)
 
 
-def _exactly_once(text: str) -> bool:
-    if not _boolean(text):
-        raise ValueError("at-least-once mode is not available in this version; remove the line")
-    return True
-
-
 def _start_position(text: str) -> str:
     if text in {"earliest", "latest"}:
         return text
@@ -195,7 +189,6 @@ Aliases = Annotated[tuple[str, ...], BeforeValidator(_aliases), Kind("list")]
 Servers = Annotated[tuple[str, ...], BeforeValidator(_servers), Kind("list of host:port")]
 Separator = Annotated[str, BeforeValidator(_separator), Kind("string")]
 StartPosition = Annotated[str, BeforeValidator(_start_position), Kind("string")]
-ExactlyOnce = Annotated[bool, BeforeValidator(_exactly_once), Kind("boolean")]
 Policy = Annotated[PolicyClass, BeforeValidator(_policy), one_of(PolicyClass)]
 RuntimeChoice = Annotated[Runtime, BeforeValidator(_lower), one_of(Runtime)]
 ConnectorChoice = Annotated[ConnectorType, BeforeValidator(_lower), one_of(ConnectorType)]

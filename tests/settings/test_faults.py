@@ -38,8 +38,8 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
          "expression that Python reads as Java does: Possible set intersection at position 4"),
         ("data.path = fast", "f:5: data.path = fast: input should be 'auto' or 'record'"),
         ("connector.type = source", "f:5: connector.type = source: input should be 'sink'"),
-        ("transaction.producer = false", "f:5: transaction.producer = false: "
-         "at-least-once mode is not available in this version; remove the line"),
+        ("abort.on.send.failure = maybe", "f:5: abort.on.send.failure = maybe: "
+         "expected true or false"),
         ("replication.policy.class = com.x.P", "f:5: replication.policy.class = com.x.P: "
          "input should be 'DefaultReplicationPolicy' or 'IdentityReplicationPolicy'"),
         ("replication.policy.separator =", "f:5: replication.policy.separator = : "

@@ -1,0 +1,61 @@
+"""`eos-mirror adopt FILE A->B`: take over the positions of another mode."""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from eos_mirror.cli.flows import flow_named
+from eos_mirror.control.adopt import adopt
+from eos_mirror.control.task_config import mode_of
+from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.errors import ConfigError
+from eos_mirror.settings.load import load_settings
+
+AT_LEAST_ONCE = "mode:alo"
+
+
+def register(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = subparsers.add_parser(
+        "adopt", help="switch a flow between exactly once and at least once"
+    )
+    parser.add_argument("file", metavar="FILE", help="an mm2.properties")
+    parser.add_argument("flow", metavar="A->B")
+    direction = parser.add_mutually_exclusive_group(required=True)
+    direction.add_argument(
+        "--from",
+        dest="origin",
+        choices=[AT_LEAST_ONCE],
+        help="the flow ran at least once, and the file says transaction.producer = true",
+    )
+    direction.add_argument(
+        "--to",
+        dest="destination",
+        choices=[AT_LEAST_ONCE],
+        help="the flow ran exactly once, and the file says transaction.producer = false",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code; errors are printed by `main`."""
+    settings = load_settings(args.file)
+    flow = flow_named(settings, args.flow)
+    asked = DeliveryMode.AT_LEAST_ONCE if args.destination else DeliveryMode.EXACTLY_ONCE
+    if mode_of(flow) is not asked:
+        value = "true" if asked is DeliveryMode.EXACTLY_ONCE else "false"
+        raise ConfigError(
+            f"{flow.flow}: the file says {mode_of(flow).value}. Set transaction.producer = {value} "
+            f"for the flow, then adopt."
+        )
+    adopted = adopt(flow, on_event=_nothing)
+    if adopted.partitions is None:
+        sys.stdout.write(f"{flow.flow} is {adopted.mode.value} already\n")
+    else:
+        carried = f"{adopted.partitions} positions carried over"
+        sys.stdout.write(f"{flow.flow} is {adopted.mode.value} now: {carried}\n")
+    return 0
+
+
+def _nothing(name: str, fields: Mapping[str, Any]) -> None:
+    """Topics that are created here are told by the next run's check."""

@@ -1,0 +1,101 @@
+"""Switching the mode of a flow: check that nothing runs, carry the positions over, note it."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from eos_mirror.control.check import SESSION_MARGIN
+from eos_mirror.control.flow import open_clusters
+from eos_mirror.control.task import engine_config
+from eos_mirror.control.task_config import claims_consumer, claims_producer, mode_of, task_config
+from eos_mirror.control.topics import TopicSync
+from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import ConfigError, RetriableError, UnsafeError
+from eos_mirror.kafka.claims import KafkaClaimsLog
+from eos_mirror.kafka.groups import group_members
+from eos_mirror.kafka.retry import retrying
+from eos_mirror.operate.adopt import Switch
+from eos_mirror.operate.facts import FlowClusters, FlowFacts, gather
+from eos_mirror.runtime.control import EventSink
+from eos_mirror.settings.model import FlowSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """
+    What was done.
+
+    Attributes:
+        mode: The flow's mode now.
+        partitions: Whose positions were carried over; None if it had that mode already.
+    """
+
+    mode: DeliveryMode
+    partitions: int | None
+
+
+def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
+    """
+    Bring a flow into the mode that its file says.
+
+    May be interrupted and started again: the mode is noted last.
+
+    Raises:
+        ConfigError: There is nothing to adopt.
+        UnsafeError: Its tasks run.
+    """
+    flow, wanted = settings.flow, mode_of(settings)
+    clusters = open_clusters(settings)
+    topics = TopicSync(settings, clusters, on_event=on_event)
+    facts = gather(clusters, topics.plan, mode=wanted, within=settings.admin_timeout)
+    noted = facts.noted_mode
+    if noted is None and any(partition.has_shadow for partition in facts.partitions):
+        noted = DeliveryMode.EXACTLY_ONCE
+    if noted is wanted:
+        return Adopted(mode=wanted, partitions=None)
+    if noted is None:
+        raise ConfigError(f"{flow}: it never ran: there is nothing to adopt. Just run it.")
+    _wait_until_nobody_runs(settings, clusters)
+    topics.begin()
+    ids = clusters.target.topic_ids([flow.claims_topic])
+    switch = Switch(
+        clusters=clusters,
+        claims=KafkaClaimsLog(
+            claims_producer(settings), claims_consumer(settings), flow.claims_topic
+        ),
+        pairs=_pairs(facts),
+        config=engine_config(
+            task_config(
+                settings, slot=0, claims_topic_id=ids[flow.claims_topic], smallest_limit=None
+            )
+        ),
+    )
+    exactly_once = wanted is DeliveryMode.EXACTLY_ONCE
+    count = switch.to_exactly_once() if exactly_once else switch.to_at_least_once()
+    clusters.mode.replace(wanted)
+    return Adopted(mode=wanted, partitions=count)
+
+
+def _pairs(facts: FlowFacts) -> dict[TopicPartition, TopicPartition]:
+    sources = {route.remote_topic: route.source_topic for route in facts.plan.routes}
+    return {
+        TopicPartition(sources[one.remote.topic], one.remote.partition): one.remote
+        for one in facts.partitions
+    }
+
+
+def _wait_until_nobody_runs(settings: FlowSettings, clusters: FlowClusters) -> None:
+    """Static members of a run that has ended stay in the group for one session."""
+    flow = settings.flow
+
+    def look() -> None:
+        if group_members(clusters.source_topics.admin, flow.source_group, source=True):
+            raise RetriableError("members are left")
+
+    with suppress(RetriableError):
+        retrying(look, within=settings.session_timeout + SESSION_MARGIN)
+        return
+    raise UnsafeError(
+        f"{flow}: its tasks run (group {flow.source_group} on {flow.source} has members). Stop "
+        f"them, then adopt."
+    )

@@ -1,0 +1,100 @@
+"""
+The mode of a flow, noted in its claims topic: whoever starts first decides.
+
+What counts is the first record after the last tombstone; a switch (`operate/adopt.py`) writes the
+tombstone. Two starts in different modes at the same moment both write, and one of them is second.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from eos_mirror.core.claims import MODE_KEY, DeliveryMode
+from eos_mirror.core.flow import Flow
+from eos_mirror.errors import ForeignWriter, TargetUnavailable
+from eos_mirror.kafka.compacted import read_log
+from eos_mirror.kafka.errors import as_mirror_error, translated
+
+WITHIN = timedelta(seconds=20)
+
+
+class FlowMode:
+    """Reads and writes the note of one flow."""
+
+    def __init__(
+        self, flow: Flow, *, producer_config: Mapping[str, Any], client_config: Mapping[str, Any]
+    ) -> None:
+        """
+        Args:
+            producer_config: Idempotent, acks=all, not transactional.
+            client_config: Connection and security of the target.
+        """
+        self._flow = flow
+        self._producer_config = dict(producer_config)
+        self._client_config = dict(client_config)
+
+    def read(self) -> DeliveryMode | None:
+        """
+        The mode; None if it was never noted.
+
+        Raises:
+            ForeignWriter: The record is not ours.
+            TargetUnavailable: No answer.
+        """
+        found: bytes | None = None
+        for key, value in read_log(
+            self._client_config, self._flow.claims_topic, group=self._flow.shadow_group
+        ):
+            if key == MODE_KEY:
+                found = None if value is None else found or value
+        if found is None:
+            return None
+        try:
+            return DeliveryMode(found.decode())
+        except ValueError as exc:
+            raise ForeignWriter(
+                f"{self._flow.claims_topic}: the mode is {found[:40]!r}, which this version of "
+                f"eos_mirror does not know"
+            ) from exc
+
+    def note(self, mode: DeliveryMode) -> DeliveryMode:
+        """
+        Note a mode where none was noted.
+
+        Returns:
+            The mode that counts: another one if somebody was faster.
+        """
+        if self._write([mode.value]) == 0:
+            return mode  # nothing can stand before it
+        counts = self.read() or mode
+        if counts is not mode:
+            self._write([counts.value])  # compaction would keep the newest, which was ours
+        return counts
+
+    def replace(self, mode: DeliveryMode) -> None:
+        """Note a mode in the stead of whatever was noted. No task of the flow may run."""
+        self._write([None, mode.value])
+
+    def _write(self, values: list[str | None]) -> int | None:
+        """Offset of the last one."""
+        failed: list[KafkaError] = []
+        offsets: list[int | None] = []
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                failed.append(error)
+            offsets.append(message.offset())
+
+        topic = self._flow.claims_topic
+        producer = Producer(self._producer_config)
+        with translated(f"write to {topic}"):
+            for value in values:
+                producer.produce(topic, value, MODE_KEY, partition=0, on_delivery=delivered)
+            left = producer.flush(WITHIN.total_seconds())
+        if failed:
+            raise as_mirror_error(failed[0], f"write to {topic}", source=False)
+        if left:
+            raise TargetUnavailable(f"{topic}: not acknowledged in {WITHIN}")
+        return offsets[-1]

@@ -1,0 +1,196 @@
+"""
+At least once: an idempotent producer, and positions in the source group.
+
+send -> flush, every record acknowledged -> commit the source group's offsets, and wait.
+A crash between the last two repeats what was not committed; nothing is ever skipped.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from eos_mirror.core.map_records import StartRecord
+from eos_mirror.core.metadata import GroupMetadata, encode_group
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.errors import RefusedByTarget, RestartTask
+from eos_mirror.ports import (
+    Failed,
+    GroupOffset,
+    PlainProducer,
+    RecordRun,
+    SourceGroup,
+    TaskContext,
+)
+from eos_mirror.replication.acquisition import Acquisition
+from eos_mirror.replication.config import COMMIT_BUDGET, FLUSH_BUDGET, WATCH_MARGIN, TaskConfig
+from eos_mirror.replication.group_positions import GroupPositions
+from eos_mirror.replication.partition import OwnedPartition
+from eos_mirror.replication.world import World
+
+
+class AtLeastOnce:
+    """Implements `Mode`. There is nobody to fence: a late writer repeats its last batch."""
+
+    advises = False
+    fences = 0
+
+    def __init__(
+        self,
+        config: TaskConfig,
+        world: World,
+        context: TaskContext,
+        *,
+        group: SourceGroup,
+        now: Callable[[], float],
+        reached: Callable[[str], None],
+    ) -> None:
+        """
+        Args:
+            group: Offsets of the source group.
+            now: Monotonic seconds.
+            reached: Called at named points of a batch.
+        """
+        self._config = config
+        self._world = world
+        self._context = context
+        self._group = group
+        self._now = now
+        self._reached = reached
+        self.dropped = 0
+        self.acquisition = Acquisition(
+            config,
+            world,
+            context,
+            claims=_NoClaims(),
+            positions=GroupPositions(config, world, group),
+            now=now,
+        )
+
+    def open(self) -> "Batch":
+        """See `Mode`."""
+        return Batch(
+            self._world.open_plain_producer(),
+            self._group,
+            self._context,
+            on_refusal=self._refused,
+            now=self._now,
+            reached=self._reached,
+        )
+
+    def _refused(self, remote: TopicPartition, failed: Failed) -> None:
+        if self._config.abort_on_send_failure:
+            raise RefusedByTarget(
+                f"produce to {remote}: {failed.reason}",
+                topic=remote.topic,
+                partition=remote.partition,
+            )
+        self.dropped += failed.count
+        self._context.event(
+            "records.dropped",
+            {"partition": str(remote), "records": failed.count, "reason": failed.reason},
+        )
+
+    def renew(self) -> "Batch":
+        """See `Mode`; a batch is never suspicious."""
+        return self.open()
+
+    def release(self, remotes: Iterable[TopicPartition]) -> None:
+        """See `Mode`: positions are committed, that is all."""
+
+
+class _NoClaims:
+    def claim(self, remotes: Sequence[TopicPartition]) -> None:
+        """Nothing: several may write."""
+
+    def release(self, remotes: Iterable[TopicPartition]) -> None:
+        """Nothing."""
+
+
+class Batch:
+    """
+    Implements `Writer`.
+
+    Invariant A: an offset is committed only after every record below it was acknowledged, or
+    dropped and told.
+    """
+
+    def __init__(
+        self,
+        producer: PlainProducer,
+        group: SourceGroup,
+        context: TaskContext,
+        *,
+        on_refusal: Callable[[TopicPartition, Failed], None],
+        now: Callable[[], float],
+        reached: Callable[[str], None],
+    ) -> None:
+        """
+        Args:
+            on_refusal: Raises, or notes that these records are left out.
+            now: Monotonic seconds.
+            reached: Called at named points, so that tests can stop a task exactly there.
+        """
+        self._producer = producer
+        self._group = group
+        self._context = context
+        self._on_refusal = on_refusal
+        self._now = now
+        self._reached = reached
+        self._touched: dict[TopicPartition, OwnedPartition] = {}
+        self._is_over = False
+        self.is_open = False
+        self.opened_at = 0.0
+        self.size_bytes = 0
+        self.records = 0
+
+    def add(self, owned: OwnedPartition, run: RecordRun) -> None:
+        """See `Writer`."""
+        if self._is_over:
+            raise RestartTask("records were added after a failed commit")
+        if not self.is_open:
+            self.is_open = True
+            self.opened_at = self._now()
+            self._reached("begun")
+        self._producer.send(run, owned.remote)
+        self._touched[owned.remote] = owned
+        owned.position = Position(run.next_offset, run.leader_epoch)
+        self.size_bytes += run.size_bytes
+        self.records += len(run.offsets)
+
+    def start(self, starts: Mapping[TopicPartition, StartRecord]) -> None:
+        """See `Writer`: the commit that follows says it."""
+
+    def commit(self, also: Iterable[OwnedPartition] = (), *, spill: bool = False) -> int:  # noqa: ARG002 (of the protocol; nothing is in memory only)
+        """See `Writer`."""
+        self._touched.update({owned.remote: owned for owned in also})
+        self._is_over = True  # until it is known to be good
+        with self._context.watch("flush", FLUSH_BUDGET + WATCH_MARGIN):
+            failed = self._producer.flush(within=FLUSH_BUDGET)
+        self._reached("flushed")
+        for remote, failure in failed.items():
+            if not failure.is_refusal:
+                raise RestartTask(f"produce to {remote}: {failure.reason}")
+            self._on_refusal(remote, failure)
+        with self._context.watch("commit", COMMIT_BUDGET + WATCH_MARGIN):
+            self._group.commit(
+                {
+                    owned.source: GroupOffset(
+                        position=owned.position,
+                        metadata=encode_group(
+                            GroupMetadata(topic_id=owned.topic_id, partitions=owned.partitions)
+                        ),
+                    )
+                    for owned in self._touched.values()
+                },
+                within=COMMIT_BUDGET,
+            )
+        return self._settle()
+
+    def _settle(self) -> int:
+        now, records = self._now(), self.records
+        for owned in self._touched.values():
+            owned.committed = owned.position.next_offset
+            owned.committed_at = now
+        self._touched.clear()
+        self.is_open = self._is_over = False
+        self.size_bytes = self.records = 0
+        self._reached("committed")
+        return records

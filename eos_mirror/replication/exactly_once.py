@@ -1,0 +1,79 @@
+"""Exactly once: claims, transactions, and positions in the shadow group on the target."""
+
+from collections.abc import Callable, Iterable
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.ports import TaskContext, TransactionalProducer
+from eos_mirror.replication.acquisition import Acquisition
+from eos_mirror.replication.config import TaskConfig
+from eos_mirror.replication.ownership import Ownership
+from eos_mirror.replication.positions import Positions
+from eos_mirror.replication.transaction import Transaction
+from eos_mirror.replication.world import World
+
+
+class ExactlyOnce:
+    """Implements `Mode`."""
+
+    advises = True
+    dropped = 0
+
+    def __init__(
+        self,
+        config: TaskConfig,
+        world: World,
+        context: TaskContext,
+        *,
+        now: Callable[[], float],
+        reached: Callable[[str], None],
+    ) -> None:
+        """
+        Args:
+            now: Monotonic seconds.
+            reached: Called at named points of a transaction.
+        """
+        self._config = config
+        self._context = context
+        self._now = now
+        self._reached = reached
+        if world.claims is None:
+            raise ValueError("exactly once needs the claims log")
+        self._ownership = Ownership(config, world.target, world.claims, context)
+        self.acquisition = Acquisition(
+            config,
+            world,
+            context,
+            claims=self._ownership,
+            positions=Positions(config, world.target, world.metadata),
+            now=now,
+        )
+
+    @property
+    def fences(self) -> int:
+        """See `Mode`."""
+        return self._ownership.fences
+
+    def open(self) -> Transaction:
+        """See `Mode`: the first incarnation."""
+        return self._transaction(self._ownership.new_incarnation())
+
+    def renew(self) -> Transaction:
+        """See `Mode`: a new incarnation that claims again what we hold."""
+        return self._transaction(self._ownership.renew())
+
+    def release(self, remotes: Iterable[TopicPartition]) -> None:
+        """See `Mode`: tombstone the claims."""
+        self._ownership.release(remotes)
+
+    def _transaction(self, producer: TransactionalProducer) -> Transaction:
+        self._context.event(
+            "incarnation.started", {"transactional_id": self._ownership.transactional_id}
+        )
+        return Transaction(
+            producer,
+            self._context,
+            incarnation=self._ownership.incarnation,
+            claims_topic_id=self._config.claims_topic_id,
+            now=self._now,
+            reached=self._reached,
+        )

@@ -1,0 +1,92 @@
+"""Where a granted partition goes on, at least once: at the source group's offset."""
+
+from collections.abc import Mapping, Sequence
+
+from eos_mirror.core.metadata import decode_group
+from eos_mirror.core.offset_map import MapTail
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.errors import PartitionStopped, PositionLost, SourceDataLost
+from eos_mirror.ports import GroupOffset, PartitionEnd, SourceGroup, Unstable
+from eos_mirror.replication.config import TaskConfig
+from eos_mirror.replication.partition import OwnedPartition
+from eos_mirror.replication.positions import Claimed, Resolved
+from eos_mirror.replication.world import World
+
+
+class GroupPositions:
+    """Implements `PositionReader`."""
+
+    def __init__(self, config: TaskConfig, world: World, group: SourceGroup) -> None:
+        self._config = config
+        self._target = world.target
+        self._metadata = world.metadata
+        self._group = group
+
+    def resolve(
+        self, claimed: Sequence[Claimed]
+    ) -> Mapping[TopicPartition, Resolved | Unstable | PartitionStopped]:
+        """See `PositionReader`."""
+        firsts = {TopicPartition(one.source.topic, 0) for one in claimed}
+        offsets = self._group.committed(sorted(firsts | {one.source for one in claimed}))
+        new = [one.remote for one in claimed if offsets[one.source] is None]
+        ends = self._target.ends(new) if new else {}
+        answers: dict[TopicPartition, Resolved | Unstable | PartitionStopped] = {}
+        for one in claimed:
+            offset = offsets[one.source]
+            try:
+                if offset is not None:
+                    answers[one.source] = Resolved(owned=self._resume(one, offset))
+                else:
+                    first = offsets[TopicPartition(one.source.topic, 0)]
+                    answers[one.source] = self._begin(one, first, ends[one.remote])
+            except PartitionStopped as exc:
+                answers[one.source] = exc
+        return answers
+
+    def _resume(self, one: Claimed, offset: GroupOffset) -> OwnedPartition:
+        """An offset that an operator's tool committed is taken as it is."""
+        metadata = decode_group(offset.metadata)
+        if metadata is not None and metadata.topic_id != one.topic_id:
+            raise SourceDataLost(
+                f"{self._config.flow} {one.source} next_offset={offset.position.next_offset}: the "
+                f"source topic was deleted and created again (id {metadata.topic_id} is now "
+                f"{one.topic_id})"
+            )
+        partitions = metadata.partitions if metadata is not None else one.partitions
+        return _owned(one, offset.position, partitions=partitions, is_committed=True)
+
+    def _begin(self, one: Claimed, first: GroupOffset | None, end: PartitionEnd) -> Resolved:
+        """
+        The first time, or the source forgot the offset: the remote partition tells.
+
+        Raises:
+            PositionLost: It holds records, so beginning anew would repeat or skip some.
+        """
+        if end.written > 0:
+            raise PositionLost(
+                f"{self._config.flow} {one.source}: {one.remote} holds records (it ends at "
+                f"{end.written}), but group {self._config.flow.source_group} on the source has no "
+                f"offset. Set one with kafka-consumer-groups.sh --reset-offsets while no task runs."
+            )
+        known = decode_group(first.metadata) if first is not None else None
+        grown = known is not None and one.source.partition >= known.partitions
+        start = "earliest" if grown else self._config.start_position
+        next_offset = self._metadata.start_offset(one.source, start)
+        position = Position(next_offset)
+        return Resolved(owned=_owned(one, position, partitions=one.partitions, is_committed=False))
+
+
+def _owned(
+    one: Claimed, position: Position, *, partitions: int, is_committed: bool
+) -> OwnedPartition:
+    return OwnedPartition(
+        source=one.source,
+        remote=one.remote,
+        topic_id=one.topic_id,
+        partitions=partitions,
+        position=position,
+        tail=MapTail.empty(position.next_offset, downstream=0),
+        sequence=0,
+        committed=position.next_offset if is_committed else -1,
+        committed_at=0.0,
+    )

@@ -1,0 +1,80 @@
+"""What exactly once and at least once do differently, as the loop sees it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from eos_mirror.core.map_records import StartRecord
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.ports import RecordRun
+from eos_mirror.replication.acquisition import Acquisition
+from eos_mirror.replication.partition import OwnedPartition
+
+
+class Writer(Protocol):
+    """
+    What is written until the next commit, begun with its first record.
+
+    Attributes:
+        opened_at: Monotonic seconds of the first record.
+        size_bytes: Bytes of values so far.
+        records: Records so far.
+    """
+
+    opened_at: float
+    size_bytes: int
+    records: int
+
+    @property
+    def is_open(self) -> bool:
+        """Records or offsets wait for a commit."""
+
+    def add(self, owned: OwnedPartition, run: RecordRun) -> None:
+        """Send a run of an owned partition and move its position behind it."""
+
+    def start(self, starts: Mapping[TopicPartition, StartRecord]) -> None:
+        """Note how remote partitions begin, before their first record."""
+
+    def commit(self, also: Iterable[OwnedPartition], *, spill: bool) -> int:
+        """
+        Commit what was sent, and the positions of `also`.
+
+        Args:
+            spill: These partitions are let go: leave nothing in memory that others need.
+
+        Returns:
+            Records committed.
+
+        Raises:
+            NewIncarnation: Committed; go on with `Mode.renew`.
+            RestartTask, FatalError: End the process.
+        """
+
+
+class Mode(Protocol):
+    """
+    One of the two, for the life of a task.
+
+    Attributes:
+        acquisition: From granted to owned.
+        advises: Positions are kept elsewhere; those of the source group are for people.
+    """
+
+    acquisition: Acquisition
+    advises: bool
+
+    @property
+    def fences(self) -> int:
+        """Other writers that were fenced so far."""
+
+    @property
+    def dropped(self) -> int:
+        """Records that the target refused, and that were left out as the file asks."""
+
+    def open(self) -> Writer:
+        """The first writer of the task."""
+
+    def renew(self) -> Writer:
+        """A new writer with the partitions that the task holds."""
+
+    def release(self, remotes: Iterable[TopicPartition]) -> None:
+        """Others may write these now; what we wrote there is decided."""

@@ -1,0 +1,286 @@
+"""At-least-once mode: nothing is lost, and what is doubled is one batch for each crash."""
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from eos_mirror.core.metadata import GroupMetadata, encode_group
+from eos_mirror.core.offset_map import Untranslatable
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.kafka.groups import group_offsets, set_group_offsets
+from eos_mirror.operate.translate import MapReader
+from eos_mirror.ports import GroupOffset
+from eos_mirror.testing import wait_until
+from tests.mirror.conftest import Site
+from tests.mirror.test_fencing import hold_a_writer, state_of
+from tests.mirror.toolbox import mirror
+
+pytestmark = pytest.mark.brokers
+
+MODE = {"transaction_producer": "false"}
+BATCH_RECORDS = 1_000
+CHUNK_RECORDS = 500
+"""A batch ends with the poll that made it full."""
+
+KILLS = 5
+UNSAFE = 4
+
+
+def positions(site: Site) -> dict[int, int]:
+    """Offsets of the source group."""
+    wanted = [TopicPartition(site.topic, p) for p in range(site.partitions)]
+    found = group_offsets(site.source.admin(), site.flow.source_group, wanted, source=True)
+    return {p.partition: offset.position.next_offset for p, offset in found.items()}
+
+
+def adopt(config: Path, site: Site, *direction: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command."""
+    return subprocess.run(
+        [sys.executable, "-m", "eos_mirror.cli.main", "adopt", config, str(site.flow), *direction],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def copy(config: Path) -> None:
+    """One run until it has caught up."""
+    with mirror(config, "--once") as run:
+        assert run.wait() == 0, run.errors
+
+
+def test_an_undisturbed_copy_is_exact_and_uses_no_transaction(site: Site) -> None:
+    """Positions are in the source group; no shadow group, no offset map, no claim."""
+    site.produce(20_000)
+
+    copy(site.config(**MODE, tasks_max=2))
+    site.produce(5_000, start=20_000)
+    copy(site.config(**MODE, tasks_max=2))
+
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert positions(site) == site.view.ends(site.topic, site.partitions)
+    on_target = set(site.target.admin().list_topics(timeout=10).topics)
+    assert site.flow.claims_topic in on_target
+    assert site.flow.offset_map_topic not in on_target
+    groups = site.target.admin().list_consumer_groups().result(10).valid
+    assert site.flow.shadow_group not in {group.group_id for group in groups}
+
+
+def test_killed_tasks_lose_nothing_and_double_one_batch_each(site: Site) -> None:
+    """SIGKILL under load: what was not committed is sent again, and no more than that."""
+    config = site.config(**MODE, tasks_max=2, transaction_boundary_records=BATCH_RECORDS)
+    with mirror(config) as running:
+        running.wait_for("ready")
+        for number in range(KILLS):
+            site.produce(20_000, start=number * 20_000)
+            successor = len(running.found("task.started")) + 1
+            os.kill(running.pid(number % 2), signal.SIGKILL)
+            running.wait_for("task.started", count=successor)
+        assert running.stop() == 0, running.errors
+    copy(config)
+
+    compared = site.compare()
+    assert (compared.missing, compared.altered) == (0, 0), str(compared)
+    assert compared.duplicates <= KILLS * (BATCH_RECORDS + CHUNK_RECORDS), str(compared)
+
+
+def test_a_crash_between_flush_and_commit_doubles_the_batch(site: Site) -> None:
+    """The one window there is: acknowledged on the target, not yet committed on the source."""
+    site.produce(100)
+    config = site.config(**MODE)
+    # the first commit notes where the partitions begin, the second has records
+    with mirror(config, env={"EOS_MIRROR_PAUSE_AT": "flushed:2"}) as running:
+        held = hold_a_writer(running)
+        running.kill()
+        copy(config)
+        os.kill(held, signal.SIGKILL)
+
+    compared = site.compare()
+    assert (compared.missing, compared.altered) == (0, 0), str(compared)
+    assert 0 < compared.duplicates <= 100, str(compared)
+
+
+def test_a_task_that_wakes_up_late_commits_nothing(site: Site) -> None:
+    """Its offsets are refused, so what others did since is not done again."""
+    site.produce(20_000)
+    config = site.config(**MODE, transaction_boundary_records=BATCH_RECORDS)
+    with mirror(config, env={"EOS_MIRROR_PAUSE_AT": "flushed:3"}) as first:
+        late = hold_a_writer(first)
+        first.kill()
+        copy(config)
+        ends = positions(site)
+        os.kill(late, signal.SIGCONT)
+        wait_until(lambda: state_of(late) is None, within=timedelta(seconds=30), what="its end")
+
+    assert positions(site) == ends == site.view.ends(site.topic, site.partitions)
+    compared = site.compare()
+    assert (compared.missing, compared.altered) == (0, 0), str(compared)
+    assert compared.duplicates <= BATCH_RECORDS + CHUNK_RECORDS, str(compared)
+
+
+def offer(site: Site, sizes: list[int]) -> None:
+    """Records of these sizes into partition 0, one by one."""
+    producer = Producer({**site.source.client_config(), "message.max.bytes": 10_000_000})
+    for size in sizes:
+        producer.produce(site.topic, b"x" * size, partition=0)
+        assert producer.flush(10) == 0
+
+
+def narrow(site: Site) -> None:
+    """Lower the limit of the remote topic behind the flow's back."""
+    site.target.tool(
+        "ConfigCommand", "--alter", "--topic", site.remote,
+        "--add-config", "max.message.bytes=2000",
+        "--bootstrap-server", site.target.bootstrap,
+    )  # fmt: skip
+
+
+def wait_position(site: Site, expected: int) -> None:
+    """Until the source group is there in partition 0."""
+    wait_until(
+        lambda: positions(site).get(0) == expected,
+        within=timedelta(seconds=30),
+        what=f"offset {expected}",
+    )
+
+
+@pytest.mark.parametrize("abort", ["true", "false"])
+def test_a_refused_record_stops_its_partition_or_is_dropped_and_told(
+    site: Site, abort: str
+) -> None:
+    """`abort.on.send.failure`: never skipped in silence."""
+    with mirror(site.config(**MODE, abort_on_send_failure=abort)) as running:
+        running.wait_for("ready")
+        narrow(site)
+        offer(site, [10, 20])
+        wait_position(site, 2)
+        offer(site, [5_000])
+        if abort == "true":
+            assert running.wait_for("partition.stopped")["cause"] == "RecordRefused"
+            offer(site, [30])
+            assert running.stop() == 1
+            assert positions(site)[0] == 2
+        else:
+            dropped = running.wait_for("records.dropped")
+            assert (dropped["partition"], dropped["records"]) == (f"{site.remote}-0", 1)
+            offer(site, [30])
+            wait_position(site, 4)
+            assert running.stop() == 0
+            (summary,) = running.found("flow.summary")[-1:]
+            assert summary["dropped"] == 1
+
+    compared = site.compare()
+    assert compared.missing == (2 if abort == "true" else 1), str(compared)
+    assert compared.duplicates == 0, str(compared)
+
+
+def test_a_topic_created_again_is_not_taken_for_the_old_one(site: Site) -> None:
+    """Its id is committed with every offset."""
+    site.produce(100)
+    other = encode_group(GroupMetadata(topic_id="A" * 22, partitions=site.partitions))
+    set_group_offsets(
+        site.source.admin(),
+        site.flow.source_group,
+        {
+            TopicPartition(site.topic, p): GroupOffset(position=Position(5), metadata=other)
+            for p in range(site.partitions)
+        },
+        source=True,
+    )
+
+    with mirror(site.config(**MODE)) as running:
+        stopped = running.wait_for("partition.stopped", count=site.partitions)
+        running.stop()
+
+    assert stopped["cause"] == "SourceDataLost"
+    assert "created again" in stopped["reason"]
+    assert site.compare().matched == 0
+
+
+def test_the_other_mode_is_refused_until_it_is_adopted(site: Site) -> None:
+    """At least once, exactly once, and back: exact after clean stops, and one line otherwise."""
+    once = site.config(session_timeout_ms=6000)
+    twice = once.with_suffix(".alo")
+    twice.write_text(f"{once.read_text()}transaction.producer = false\n")
+    site.produce(1_000)
+    copy(twice)
+
+    with mirror(once, "--once") as refused:
+        assert refused.wait() == UNSAFE, refused.events
+    (line,) = [line for line in refused.errors if line.startswith("eos-mirror: ")]
+    assert "mirrored at-least-once so far" in line
+    assert "--from mode:alo" in line
+
+    done = adopt(once, site, "--from", "mode:alo")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{site.flow} is exactly-once now: 4 positions carried over\n"
+    site.produce(1_000, start=1_000)
+    copy(once)
+
+    with mirror(twice, "--once") as refused:
+        assert refused.wait() == UNSAFE, refused.events
+    assert "--to mode:alo" in "".join(refused.errors)
+    done = adopt(twice, site, "--to", "mode:alo")
+    assert done.returncode == 0, done.stderr
+    site.produce(1_000, start=2_000)
+    copy(twice)
+
+    again = adopt(once, site, "--from", "mode:alo")
+    assert again.returncode == 0, again.stderr
+    site.produce(1_000, start=3_000)
+    copy(once)
+
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 4_000
+
+
+def test_translation_after_adoption_begins_where_exactly_once_began(site: Site) -> None:
+    """Offsets from the adoption on are exact, those before it have no answer."""
+    once = site.config(session_timeout_ms=6000)
+    twice = once.with_suffix(".alo")
+    twice.write_text(f"{once.read_text()}transaction.producer = false\n")
+    site.produce(400)
+    copy(twice)
+    assert adopt(once, site, "--from", "mode:alo").returncode == 0
+    site.produce(400, start=400)
+    copy(once)
+
+    offsets = MapReader(flow=site.flow, client_config=site.target.client_config()).load(
+        TopicPartition(site.remote, 0)
+    )
+
+    assert [offsets.translate(at) for at in (100, 101, 199)] == [100, 101, 199]
+    assert isinstance(offsets.translate(99), Untranslatable)
+
+
+def test_a_flow_that_runs_is_not_adopted(site: Site) -> None:
+    """Members of the source group are in the way, whichever mode they run in."""
+    config = site.config(**MODE, session_timeout_ms=6000)
+    other = config.with_suffix(".other")
+    with mirror(config) as running:
+        running.wait_for("ready")
+        other.write_text(config.read_text().replace("transaction.producer = false", ""))
+        refused = adopt(other, site, "--from", "mode:alo")
+        assert refused.returncode == UNSAFE, refused.stderr
+        assert "its tasks run" in refused.stderr
+        assert running.stop() == 0
+
+
+def test_what_cannot_be_adopted_is_said_in_a_line(site: Site) -> None:
+    """A flow that never ran, and a direction that the file contradicts."""
+    config = site.config()
+
+    never = adopt(config, site, "--from", "mode:alo")
+    against = adopt(config, site, "--to", "mode:alo")
+
+    assert (never.returncode, against.returncode) == (2, 2)
+    assert "never ran" in never.stderr
+    assert "Set transaction.producer = false" in against.stderr
