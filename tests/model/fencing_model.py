@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from tests.model.explorer import Finding, explore
 from tests.model.variants import VARIANTS, Variant
 
+HEAD = f"{'variant':28} {'expected':9} {'found':9} {'states':>8} {'edges':>8} {'s':>6}  note"
+
 
 def main(arguments: Sequence[str]) -> int:
     """Print the table. Returns 1 if a variant did not end as expected, 2 for an unknown name."""
@@ -26,20 +28,21 @@ def main(arguments: Sequence[str]) -> int:
     if unknown:
         _print(f"unknown: {', '.join(unknown)}; there are: {', '.join(VARIANTS)}")
         return 2
-    _print(f"{'variant':28} {'expected':9} {'found':9} {'states':>8} {'edges':>8} {'s':>6}  note")
+    _print(HEAD)
     unexpected = 0
     for name in names:
         variant, started = VARIANTS[name], time.monotonic()
         finding = explore(variant)
         unexpected += finding.result != variant.expect
-        _print(_row(name, variant, finding, time.monotonic() - started))
+        _print(row(name, variant, finding, time.monotonic() - started))
         if verbose:
             for number, label in enumerate(finding.trace, start=1):
                 _print(f"  {number:3}. {label}")
     return 1 if unexpected else 0
 
 
-def _row(name: str, variant: Variant, finding: Finding, elapsed_s: float) -> str:
+def row(name: str, variant: Variant, finding: Finding, elapsed_s: float) -> str:
+    """One line of the table."""
     note = finding.violation or f"{finding.terminal} ends, {finding.cut} cut"
     if finding.trace:
         note += f", {len(finding.trace)} steps"

@@ -45,7 +45,7 @@ class Variant:
 
     Attributes:
         expect: What the exploration must find.
-        slow: Left to the full table.
+        slow: More than half a minute: left to the full table.
         acquire: Stages from an assignment to mirroring.
         light: Stages after a suspicious commit, without leaving the source group. Empty: the
             task re-acquires what the source group says is still its own.
@@ -142,23 +142,21 @@ DESIGNS = {
         timeout=0,
         kick=1,
     ),
-    "target-driven-lanes": Variant(slow=True, acquire=NAIVE, generations="lanes", timeout=0),
+    "target-driven-lanes": Variant(acquire=NAIVE, generations="lanes", timeout=0),
     "mut-lanes-late-metadata": Variant(
         expect="violation", acquire=NAIVE, generations="late-lanes", timeout=0
     ),
-    "txid-per-partition": Variant(
-        slow=True, acquire=NAIVE, ids="partition", timeout=0, crash=1, records=1
-    ),
-    "txid-per-partition-2recs": Variant(slow=True, acquire=NAIVE, ids="partition", graceful=0),
+    "txid-per-partition": Variant(acquire=NAIVE, ids="partition", timeout=0, crash=1, records=1),
+    "txid-per-partition-2recs": Variant(acquire=NAIVE, ids="partition", graceful=0),
     "claim-log": Variant(slow=True, records=1),
-    "claim-log-2recs": Variant(slow=True, graceful=0, timeout=0),
-    "claim-log-crash": Variant(slow=True, forced=1, timeout=0, crash=1, records=1),
-    "claim-log-pre890": Variant(slow=True, graceful=0, timeout=0, verify=False),
+    "claim-log-2recs": Variant(graceful=0, timeout=0),
+    "claim-log-crash": Variant(forced=1, timeout=0, crash=1, records=1),
+    "claim-log-pre890": Variant(graceful=0, timeout=0, verify=False),
     "claim-log-3tasks": Variant(slow=True, tasks=3, records=1, graceful=0, timeout=0, fuse=True),
     "claim-log-2parts": Variant(
         slow=True, partitions=2, records=1, graceful=0, timeout=0, fuse=True
     ),
-    "claim-log-3moves": Variant(slow=True, records=1, forced=3, graceful=0, timeout=0, fuse=True),
+    "claim-log-3moves": Variant(records=1, forced=3, graceful=0, timeout=0, fuse=True),
 }
 
 CLAIM_LOG_MUTANTS = {
@@ -185,17 +183,13 @@ HAZARDS = {
     "dup-rpc-tv1-noguard": Variant(
         expect="violation", late=1, guard=False, forced=1, graceful=0, timeout=0
     ),
-    "dup-rpc-tv1-guard": Variant(slow=True, late=1, forced=1, timeout=0),
-    "dup-rpc-tv2-noguard": Variant(
-        slow=True, late=1, guard=False, tv2=True, forced=1, graceful=0, timeout=0
-    ),
-    "dup-rpc-tv1-guard-pre890": Variant(
-        expect="hang", slow=True, late=1, verify=False, forced=1, timeout=0
-    ),
+    "dup-rpc-tv1-guard": Variant(late=1, forced=1, timeout=0),
+    "dup-rpc-tv2-noguard": Variant(late=1, guard=False, tv2=True, forced=1, graceful=0, timeout=0),
+    "dup-rpc-tv1-guard-pre890": Variant(expect="hang", late=1, verify=False, forced=1, timeout=0),
     "txid-expiry-autobump": Variant(
         expect="violation", expire=1, autobump=True, forced=1, graceful=0, timeout=0
     ),
-    "txid-expiry-reacquire": Variant(slow=True, expire=1, forced=1, graceful=0, timeout=0),
+    "txid-expiry-reacquire": Variant(expire=1, forced=1, graceful=0, timeout=0),
 }
 
 CRASH_ONLY = Variant(ids="incarnation", forced=1, graceful=0, timeout=0)
@@ -207,26 +201,26 @@ LIGHT_STEP = replace(CRASH_ONLY, light=LIGHT, late=1, fuse=True)
 UNSAFE_LIGHT_STEP = replace(LIGHT_STEP, expect="violation")
 
 ENGINE = {
-    "crash-only": replace(CRASH_ONLY, slow=True, graceful=1, crash=1),
+    "crash-only": replace(CRASH_ONLY, graceful=1, crash=1),
     "crash-only-late": replace(CRASH_ONLY, late=1, fuse=True),
-    "crash-only-late-crash": replace(CRASH_ONLY, slow=True, late=1, crash=1, fuse=True, aborts=6),
-    "light-step": replace(LIGHT_STEP, slow=True, graceful=1, fuse=False),
+    "crash-only-late-crash": replace(CRASH_ONLY, late=1, crash=1, fuse=True, aborts=6),
+    "light-step": replace(LIGHT_STEP, graceful=1, fuse=False),
     "light-step-small": LIGHT_STEP,
-    "light-step-timeout": replace(LIGHT_STEP, slow=True, timeout=1),
+    "light-step-timeout": replace(LIGHT_STEP, timeout=1),
     "light-step-crash": replace(LIGHT_STEP, slow=True, crash=1, aborts=6),
-    "light-step-2late": replace(LIGHT_STEP, slow=True, late=2, aborts=6),
+    "light-step-2late": replace(LIGHT_STEP, late=2, aborts=6),
     "light-step-2moves": replace(LIGHT_STEP, slow=True, forced=2, graceful=1, aborts=6),
     "light-step-2parts": replace(LIGHT_STEP, slow=True, partitions=2),
-    "light-step-pre890": replace(LIGHT_STEP, expect="hang", slow=True, verify=False, fuse=False),
+    "light-step-pre890": replace(LIGHT_STEP, expect="hang", verify=False, fuse=False),
 }
 
 SPARE = {
     # Rules that safety does not need; README.md says why, and what they are for.
     "spare-stand-down": replace(
-        LIGHT_STEP, slow=True, graceful=1, light=("init", "claim", "read", "fence", "fetch")
+        LIGHT_STEP, graceful=1, light=("init", "claim", "read", "fence", "fetch")
     ),
-    "spare-fence-own": replace(LIGHT_STEP, slow=True, graceful=1, fence_own=False),
-    "spare-unknown-exits": replace(LIGHT_STEP, slow=True, unknown_exits=False, aborts=6),
+    "spare-fence-own": replace(LIGHT_STEP, graceful=1, fence_own=False),
+    "spare-unknown-exits": replace(LIGHT_STEP, unknown_exits=False, aborts=6),
 }
 
 LIGHT_STEP_MUTANTS = {
