@@ -1,8 +1,9 @@
 """
 What the engine needs of the world, as Protocols of at most six methods.
 
-The engine (`replication/`) is written against these; `kafka/` and `runtime/` implement them,
-and `testing/` has fakes for the faults that real brokers cannot be made to produce.
+The engine (`replication/`) is written against these; `kafka/` and `runtime/` implement them.
+Fakes of all of them, which only tests need, live in `tests/engine/`, where they are held to the
+answers of real brokers.
 Threads: one thread owns a `Source`, a `TransactionalProducer` and a `ClaimsLog`.
 """
 

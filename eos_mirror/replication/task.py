@@ -113,6 +113,8 @@ class MirrorTask:
         self._finish()
 
     def _turn(self) -> None:
+        if self._suspicious:
+            self._renew()
         self._follow_orders()
         polled = self._source.poll(wait=self._patience())
         if self._failure is not None:
@@ -124,8 +126,6 @@ class MirrorTask:
             self._take(polled)
         if self._is_due(queue_empty=not polled.runs):
             self._commit()
-        if self._suspicious:
-            self._renew()
         if self._acquisition.is_due:
             self._acquire()
         if self._now() >= self._tend_at:
@@ -241,6 +241,7 @@ class MirrorTask:
         ]
         self._source.unassign([one.source for one in held])
         self._owned.clear()
+        self._behind.clear()  # positions of a claim that ends here
         self._writer = self._opened(self._mode.renew())
         self._acquisition.reclaim(held)
 
@@ -329,7 +330,7 @@ class MirrorTask:
     def _tend(self) -> None:
         now = self._now()
         self._tend_at = now + TEND_EVERY_S
-        if not self._writer.is_open:
+        if not self._writer.is_open and not self._suspicious:
             keepalive_s = self._config.keepalive.total_seconds()
             stale = [o for o in self._owned.values() if now - o.committed_at > keepalive_s]
             if stale or (self._behind and now - self._committed_at > ADVANCE_AFTER_S):
@@ -357,7 +358,8 @@ class MirrorTask:
         )
 
     def _finish(self) -> None:
-        self._commit([o for o in self._owned.values() if o.tail.runs], spill=True)
+        if not self._suspicious:
+            self._commit([o for o in self._owned.values() if o.tail.runs], spill=True)
         self._mode.release([owned.remote for owned in self._owned.values()])
         if self._mode.advises and self._owned:
             self._source.commit({o.source: o.position for o in self._owned.values()})

@@ -1,0 +1,178 @@
+"""Two clusters behind the ports, and what a test does to them from outside: fake or real."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Protocol
+
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.errors import RestartTask
+from eos_mirror.ports import (
+    ClaimsLog,
+    Polled,
+    RebalanceListener,
+    RecordRun,
+    ShadowCommit,
+    Source,
+    SourceMetadata,
+    Target,
+    TransactionalProducer,
+)
+
+BUDGET = timedelta(seconds=5)
+
+
+class TargetBench(Protocol):
+    """A target cluster. Names of topics are new for every call."""
+
+    flow: Flow
+
+    def target(self) -> Target:
+        """A client of its own."""
+
+    def claims(self) -> ClaimsLog:
+        """Likewise."""
+
+    def new_topic(self, partitions: int) -> str:
+        """An empty topic."""
+
+    def delete_topic(self, topic: str) -> None:
+        """It, and what hangs on it."""
+
+    def forget_offset(self, remote: TopicPartition) -> None:
+        """As if the shadow offset had expired."""
+
+    def pend(
+        self, producer: TransactionalProducer, offsets: Mapping[TopicPartition, ShadowCommit]
+    ) -> None:
+        """The first half of `commit`: the offsets are sent, nothing is decided."""
+
+    def time_out(self, transactional_id: str) -> None:
+        """Let transaction.timeout.ms pass, where somebody has to say so."""
+
+    def read(self, remote: TopicPartition) -> list[tuple[int, bytes | None]]:
+        """Offsets and values that a read_committed reader sees now."""
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait for what happens by itself."""
+
+
+class SourceBench(Protocol):
+    """A source cluster and its group."""
+
+    def new_topic(self, partitions: int) -> str:
+        """An empty topic."""
+
+    def recreate_topic(self, topic: str) -> None:
+        """Deleted, and created again with one partition."""
+
+    def produce(
+        self, partition: TopicPartition, values: Sequence[bytes], *, commit: bool | None = None
+    ) -> None:
+        """Records; `commit` says how the transaction around them ends, None is without one."""
+
+    def produce_uncarriable(self, partition: TopicPartition, value: bytes) -> None:
+        """A record with timestamp 0."""
+
+    def begin(self, partition: TopicPartition, value: bytes) -> None:
+        """A record in a transaction that stays open."""
+
+    def truncate(self, partition: TopicPartition, before: int) -> None:
+        """Retention."""
+
+    def metadata(self) -> SourceMetadata:
+        """A client of its own."""
+
+    def open_source(self, listener: RebalanceListener, slot: int) -> Source:
+        """A member of the group of this bench."""
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait for what happens by itself."""
+
+
+class Listener:
+    """Remembers what the group said, and takes everything that is granted."""
+
+    def __init__(self) -> None:
+        self.granted: set[TopicPartition] = set()
+        self.revoked: set[TopicPartition] = set()
+
+    def on_granted(self, partitions: Sequence[TopicPartition]) -> None:
+        """See the port."""
+        self.granted.update(partitions)
+
+    def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
+        """See the port."""
+        self.revoked.update(partitions)
+        self.granted.difference_update(partitions)
+
+    on_lost = on_revoked
+
+
+class Reader:
+    """A member that reads, and everything it got."""
+
+    def __init__(self, bench: SourceBench, topic: str, *, slot: int = 0) -> None:
+        self._bench = bench
+        self.listener = Listener()
+        self.source = bench.open_source(self.listener, slot)
+        self.values: dict[TopicPartition, list[tuple[int, bytes | None]]] = {}
+        self.all = Polled()
+        self.source.subscribe([topic])
+
+    def poll(self) -> None:
+        """Once."""
+        polled = self.source.poll(wait=timedelta(milliseconds=50))
+        for run in polled.runs:
+            pairs = zip(run.offsets, run.values, strict=True)
+            self.values.setdefault(run.partition, []).extend(pairs)
+        self.all.runs += polled.runs
+        self.all.ends.update(polled.ends)
+        self.all.faults.update(polled.faults)
+
+    def poll_until(self, condition: Callable[[], bool], what: str) -> None:
+        """Until it holds."""
+
+        def polled() -> bool:
+            self.poll()
+            return condition()
+
+        self._bench.until(polled, what)
+
+    def read_from(self, partition: TopicPartition, next_offset: int) -> None:
+        """Wait for the grant, then start there."""
+        self.poll_until(lambda: partition in self.listener.granted, f"grant of {partition}")
+        self.source.assign({partition: Position(next_offset)})
+
+    def read_to_end(self, partition: TopicPartition, end: int) -> list[tuple[int, bytes | None]]:
+        """Everything up to an end-of-partition event at this offset."""
+        self.poll_until(lambda: self.all.ends.get(partition) == end, f"end of {partition} at {end}")
+        return self.values.get(partition, [])
+
+
+def run_of(partition: TopicPartition, first: int, values: Sequence[bytes]) -> RecordRun:
+    """Neighbouring records."""
+    return RecordRun(
+        partition=partition,
+        offsets=list(range(first, first + len(values))),
+        timestamps=[1_700_000_000_000] * len(values),
+        keys=[None] * len(values),
+        values=list(values),
+        headers=[None] * len(values),
+        leader_epoch=0,
+        size_bytes=sum(map(len, values)),
+    )
+
+
+def shadow(next_offset: int, *, epoch: int | None = 0) -> ShadowCommit:
+    """Some shadow offset."""
+    return ShadowCommit(position=Position(next_offset, epoch), metadata=f"at {next_offset}")
+
+
+def is_refused(call: Callable[[], object]) -> bool:
+    """The call ends the task."""
+    try:
+        call()
+    except RestartTask:
+        return True
+    return False

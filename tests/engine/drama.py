@@ -1,0 +1,241 @@
+"""What can happen to two clusters and the tasks between them, and how it has to end."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Final
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import RefusedByTarget, RestartTask
+from eos_mirror.replication.config import Fencing
+from eos_mirror.replication.task import MirrorTask
+from tests.engine.coordinator import DECIDED, Status
+from tests.engine.gate import Fate
+from tests.engine.oracle import Oracle, Violation
+from tests.engine.stage import TOPICS, Process, Stage, remote_of
+
+EXCUSES: Final = {
+    "SourceDataLost": {"retention", "re-created"},
+    "PositionLost": {"offset expired"},
+    "MarkersLost": {"markers held back"},
+    "RecordRefused": {"record refused", "record that cannot be carried"},
+}
+"""What must have happened to a partition before it may stop for a cause."""
+
+DRAIN_ROUNDS: Final = 300
+DRAIN_STEPS: Final = 12
+DRAIN_TURN_S: Final = 0.05
+
+
+class Drama:
+    """
+    A stage, an oracle that looks at every step, and memory of what was done to whom.
+
+    Raises, from every method:
+        Violation: The guarantee does not hold, or a process ended for no good reason.
+    """
+
+    def __init__(
+        self,
+        *,
+        slots: int = 2,
+        fencing: Fencing = Fencing.CLAIMS,
+        engine: Callable[..., MirrorTask] = MirrorTask,
+        start_position: str = "earliest",
+    ) -> None:
+        self.stage = Stage(fencing=fencing, engine=engine, start_position=start_position)
+        self.oracle = Oracle(self.stage)
+        self.slots = range(slots)
+        self.endings: list[str] = []
+        self._done_to: defaultdict[TopicPartition, set[str]] = defaultdict(set)
+        self._reaped: set[int] = set()
+        self._source_transactions = 0
+
+    def close(self) -> None:
+        """End every thread."""
+        self.stage.close()
+
+    # ------------------------------------------------------------------ tasks
+
+    def start(self, slot: int) -> Process:
+        """A new process, whether or not the old one lives."""
+        return self.stage.start(slot)
+
+    def step(self, process: Process, count: int = 1, fate: Fate = Fate.GO) -> None:
+        """Send that many requests; the fate is that of the first."""
+        for _ in range(count):
+            if process.is_over:
+                break
+            if fate is Fate.REFUSED and process.actor.at == "produce":
+                for partition in self.stage.partitions:
+                    self._done_to[partition].add("record refused")
+            process.actor.step(fate)
+            fate = Fate.GO
+            self.oracle.check()
+        self.reap(process)
+
+    def run_to(self, process: Process, point: str, *, limit: int = 80) -> bool:
+        """Stop it just before a request; False if it does not come."""
+        for _ in range(limit):
+            if process.is_over or process.actor.at == point:
+                break
+            self.step(process)
+        return not process.is_over and process.actor.at == point
+
+    def crash(self, process: Process) -> None:
+        """kill -9."""
+        process.actor.kill()
+
+    def reap(self, process: Process) -> None:
+        """Judge how a process ended, and tell its successors what the driver would."""
+        error = process.actor.error
+        if not process.is_over or error is None or id(process) in self._reaped:
+            return
+        self._reaped.add(id(process))
+        self.endings.append(f"{type(error).__name__}: {error}")
+        if not isinstance(error, RestartTask):
+            raise Violation(f"slot {process.slot} ended with {error!r}") from error
+        if isinstance(error, RefusedByTarget):
+            stopped = {
+                str(fields["partition"]): str(fields["reason"])
+                for fields in process.events("partition.stopped")
+                if fields["cause"] == "RecordRefused"
+            }
+            self.stage.order(stopped={**self.stage.orders.get("stopped", {}), **stopped})
+
+    # ------------------------------------------------------------------ source
+
+    def open_source_transactions(self) -> list[tuple[TopicPartition, int]]:
+        """By partition and number."""
+        return [(p, n) for p in self.stage.partitions for n in self.stage.log(p).open]
+
+    def produce_in_transaction(self, partition: TopicPartition) -> None:
+        """A record whose fate is open."""
+        self._source_transactions += 1
+        self.stage.produce(partition, transaction=self._source_transactions)
+
+    def produce_aborted(self, partition: TopicPartition) -> None:
+        """A transaction of one record, for nothing."""
+        self.produce_in_transaction(partition)
+        self.stage.log(partition).finish(self._source_transactions, commit=False)
+
+    def produce_uncarriable(self, partition: TopicPartition) -> None:
+        """A record that the client library would change."""
+        self.stage.produce(partition, timestamp_ms=0)
+        self._done_to[partition].add("record that cannot be carried")
+
+    def retain(self, partition: TopicPartition, count: int) -> None:
+        """Retention takes the oldest offsets."""
+        log = self.stage.log(partition)
+        log.start = min(log.start + count, log.stable)
+        self._done_to[partition].add("retention")
+
+    def recreate(self, topic: str) -> None:
+        """Deleted and created again, with as many partitions."""
+        for partition in self.stage.partitions:
+            if partition.topic == topic:
+                self.oracle.forget(partition)
+                self._done_to[partition].add("re-created")
+        self.stage.source.delete_topic(topic)
+        self.stage.source.create_topic(topic, TOPICS[topic])
+
+    # ------------------------------------------------------------------ target
+
+    def hold_markers(self) -> None:
+        """From now on they come one by one."""
+        self.stage.target.coordinator.auto_markers = False
+        for partition in self.stage.partitions:
+            self._done_to[partition].add("markers held back")
+
+    def release_markers(self) -> None:
+        """All that are owed, and from now on at once."""
+        self.stage.target.coordinator.auto_markers = True
+        self.stage.target.write_markers()
+        self.oracle.check()
+
+    def write_marker(self, choice: int) -> None:
+        """One of those that are owed."""
+        owed = self.stage.target.coordinator.owed()
+        if owed:
+            self.stage.target.coordinator.write_marker(*owed[choice % len(owed)])
+            self.oracle.check()
+
+    def deliver_late(self, choice: int) -> None:
+        """A copy of a request arrives, long after its sender has gone on."""
+        network = self.stage.target.network
+        if network:
+            network.pop(choice % len(network)).arrive()
+            self.oracle.check()
+
+    def time_out(self, choice: int) -> None:
+        """The coordinator aborts an open transaction."""
+        coordinator = self.stage.target.coordinator
+        ids = coordinator.with_status(Status.ONGOING)
+        if ids:
+            coordinator.time_out(ids[choice % len(ids)])
+
+    def expire_id(self, choice: int) -> None:
+        """The coordinator forgets an idle transactional id."""
+        coordinator = self.stage.target.coordinator
+        ids = coordinator.with_status(*(s for s in Status if s not in (Status.ONGOING, *DECIDED)))
+        if ids:
+            coordinator.expire(ids[choice % len(ids)])
+
+    def expire_offset(self, partition: TopicPartition) -> None:
+        """The target forgets a shadow offset."""
+        self.stage.target.group.forget(remote_of(partition))
+        self._done_to[partition].add("offset expired")
+        self.oracle.check()
+
+    # ------------------------------------------------------------------ the end
+
+    def drain(self) -> None:
+        """Everything heals; then every partition arrives, or stopped for a reason."""
+        stage = self.stage
+        while stage.target.network:
+            self.deliver_late(0)
+        self.release_markers()
+        for partition, number in self.open_source_transactions():
+            stage.log(partition).finish(number, commit=True)
+        for _ in range(DRAIN_ROUNDS):
+            if self._is_quiet():
+                return self._check_end()
+            for slot in self.slots:
+                if stage.current(slot) is None:
+                    self.start(slot)
+            for process in stage.alive():
+                self.step(process, DRAIN_STEPS)
+            stage.clock.advance(DRAIN_TURN_S)
+        raise Violation(f"not drained: {self._unfinished()}; endings: {self.endings[-5:]}")
+
+    def _stopped(self) -> dict[TopicPartition, tuple[str, str]]:
+        """Cause and reason of each partition that a living process reported as stopped."""
+        found = {}
+        names = {str(partition): partition for partition in self.stage.partitions}
+        for process in self.stage.alive():
+            for fields in process.events("partition.stopped"):
+                if fields["partition"] in process.context.status["stopped"]:
+                    name = names[str(fields["partition"])]
+                    found[name] = str(fields["cause"]), str(fields["reason"])
+        return found
+
+    def _unfinished(self) -> list[TopicPartition]:
+        stopped = self._stopped()
+        return [p for p in self.stage.partitions if p not in stopped and not self.oracle.reached(p)]
+
+    def _is_quiet(self) -> bool:
+        stage = self.stage
+        zombies = [p for p in stage.alive() if stage.current(p.slot) is not p]
+        moving = stage.group.moving or any(slot is None for slot in stage.group.owners.values())
+        return not zombies and not moving and bool(stage.alive()) and not self._unfinished()
+
+    def _check_end(self) -> None:
+        for partition, (cause, reason) in self._stopped().items():
+            if not EXCUSES.get(cause, set()) & self._done_to[partition]:
+                raise Violation(f"{partition} stopped without a reason: {cause}: {reason}")
+        for remote in map(remote_of, self.stage.partitions):
+            log = self.stage.target.logs[remote]
+            if self.stage.target.decided_records(remote) != log.visible() and not self._writing():
+                raise Violation(f"{remote}: committed records are not visible")
+
+    def _writing(self) -> bool:
+        return bool(self.stage.target.coordinator.with_status(Status.ONGOING))

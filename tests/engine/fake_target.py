@@ -1,0 +1,118 @@
+"""Fakes of `ports.Target` and `ports.ClaimsLog`, over the fake cluster."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from eos_mirror.core.claims import Claim, ClaimRecord, parse_claim
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import RestartTask, TargetUnavailable
+from eos_mirror.ports import PartitionEnd, ShadowOffset, Unstable
+from tests.engine.fake_producer import FakeProducer
+from tests.engine.gate import Clock, Gate
+from tests.engine.requests import Requests
+from tests.engine.target_cluster import TargetCluster, newest_by_key
+
+FENCE_S = 5.0
+
+
+class FakeTarget:
+    """The cluster as one task sees it."""
+
+    def __init__(
+        self, cluster: TargetCluster, gate: Gate, clock: Clock, *, require_stable: bool = True
+    ) -> None:
+        self._cluster = cluster
+        self._requests = Requests(gate, clock)
+        self._require_stable = require_stable
+        self.producers: list[FakeProducer] = []
+
+    def new_producer(self, transactional_id: str) -> FakeProducer:
+        """See the port."""
+        producer = FakeProducer(self._cluster, self._requests, transactional_id)
+        self.producers.append(producer)
+        return producer
+
+    def fence(self, transactional_ids: Collection[str]) -> set[str]:
+        """See the port. One after the other, in an order that does not change."""
+        return {txid for txid in sorted(transactional_ids) if self._fence_one(txid)}
+
+    def _fence_one(self, transactional_id: str) -> bool:
+        coordinator = self._cluster.coordinator
+        try:
+            self._requests.insist(
+                "fence", lambda: coordinator.init(transactional_id), within_s=FENCE_S
+            )
+        except RestartTask:
+            return False
+        return True
+
+    def shadow_offsets(
+        self, remotes: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, ShadowOffset | Unstable | None]:
+        """See the port."""
+        group = self._cluster.group
+        return self._requests.ask(
+            "fetch offsets",
+            lambda: {r: group.fetch(r, require_stable=self._require_stable) for r in remotes},
+        )
+
+    def partitions(self, topics: Sequence[str]) -> Mapping[str, int]:
+        """See the port."""
+        counts = self._requests.ask("partitions", self._cluster.partition_counts)
+        return {topic: counts[topic] for topic in topics if topic in counts}
+
+    def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, PartitionEnd]:
+        """See the port. Two questions, the stable ends first."""
+        logs = self._cluster.logs
+        if any(remote not in logs for remote in remotes):
+            raise RestartTask("list offsets: unknown partition")
+        stable = self._requests.ask("ends", lambda: {r: logs[r].stable for r in remotes})
+        written = self._requests.ask(
+            "high watermarks", lambda: {r: logs[r].written for r in stable}
+        )
+        return {r: PartitionEnd(stable=stable[r], written=written[r]) for r in remotes}
+
+    def map_entries(self, topic: str) -> Mapping[str, bytes]:
+        """See the port."""
+        log = self._cluster.logs[self._cluster.map_partition]
+        visible = self._requests.ask("read the map", log.visible)
+        entries = newest_by_key(visible)
+        return {key: value for key, value in entries.items() if key.startswith(f'["{topic}",')}
+
+
+class FakeClaims:
+    """A reader and writer of the claims topic with a cache of its own."""
+
+    def __init__(self, cluster: TargetCluster, gate: Gate, clock: Clock) -> None:
+        self._cluster = cluster
+        self._requests = Requests(gate, clock)
+        self._next_offset = 0
+        self._live: dict[str, ClaimRecord] = {}
+
+    def append(self, claims: Sequence[Claim]) -> Mapping[str, int]:
+        """See the port. Claims of others may come in between."""
+        return {claim.key: self._write(claim.key, claim.value) for claim in claims}
+
+    def bury(self, keys: Sequence[str]) -> None:
+        """See the port."""
+        for key in sorted(keys):
+            self._write(key, None)
+
+    def _write(self, key: str, value: str | None) -> int:
+        what = "claim" if value is not None else "bury"
+        return self._requests.ask(what, lambda: self._cluster.append_claim(key, value))
+
+    def read_through(self, offset: int | None) -> Mapping[str, ClaimRecord]:
+        """See the port."""
+        wanted = self._requests.ask("read the claims", lambda: self._cluster.claims_end)
+        for record in self._cluster.claims:
+            if record.offset < self._next_offset:
+                continue
+            if record.value is None:
+                self._live.pop(record.key, None)
+            else:
+                claim = parse_claim(record.key, record.value)
+                self._live[record.key] = ClaimRecord(claim=claim, offset=record.offset)
+        self._next_offset = self._cluster.claims_end
+        if offset is not None and offset >= wanted:
+            raise TargetUnavailable(f"claims not readable through offset {offset}")
+        return self._live

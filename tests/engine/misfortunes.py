@@ -1,0 +1,238 @@
+"""Every misfortune that can be dealt to a drama, and how often."""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from tests.engine.drama import Drama
+from tests.engine.gate import Fate
+from tests.engine.stage import TOPICS, Process
+
+POINTS: Final = (
+    "produce", "offsets", "end", "claim", "read the claims", "fence", "bury", "fetch offsets",
+    "ends", "high watermarks", "init", "assign", "poll", "describe topics",
+)  # fmt: skip
+"""Requests before which a task is stopped."""
+
+STALLS: Final = (
+    "produce", "offsets", "end", "map sent", "claim", "read the claims", "fence", "init",
+)  # fmt: skip
+"""Where a task that stalls does most harm."""
+
+DOUBLED: Final = ("produce", "offsets", "end")
+LOSSES: Final = (Fate.NOT_SENT, Fate.NOT_ANSWERED, Fate.DELAYED)
+DOUBLES: Final = (Fate.TWICE_CUT, Fate.TWICE_SLOW)
+ANY: Final = range(6)
+"""Whichever: taken modulo what there is."""
+
+YES_NO: Final = (False, True)
+
+
+class Misfortunes:
+    """One method is one misfortune, or some requests of one task."""
+
+    def __init__(self, drama: Drama) -> None:
+        self.drama = drama
+
+    def process(self, choice: int) -> Process | None:
+        """One of those that live, zombies included."""
+        alive = self.drama.stage.alive()
+        return alive[choice % len(alive)] if alive else None
+
+    # ------------------------------------------------------------------ tasks go on
+
+    def run_some(self, choice: int, count: int) -> None:
+        process = self.process(choice)
+        if process is not None:
+            self.drama.step(process, count)
+
+    def run_to(self, choice: int, point: str, on: int) -> None:
+        process = self.process(choice)
+        if process is not None and self.drama.run_to(process, point):
+            self.drama.step(process, on)
+
+    def lose_a_request(self, choice: int, point: str, fate: Fate) -> None:
+        process = self.process(choice)
+        if process is not None and self.drama.run_to(process, point):
+            self.drama.step(process, 1, fate)
+
+    def double_a_request(self, choice: int, point: str, fate: Fate, on: int) -> None:
+        process = self.process(choice)
+        if process is not None and self.drama.run_to(process, point):
+            self.drama.step(process, 1, fate)
+            self.drama.step(process, on)
+
+    def send_in_background(self, choice: int) -> None:
+        process = self.process(choice)
+        if process is not None and process.target.producers:
+            process.target.producers[-1].send_in_background()
+
+    def crash(self, choice: int) -> None:
+        process = self.process(choice)
+        if process is not None:
+            self.drama.crash(process)
+
+    def start_or_replace(self, slot: int) -> None:
+        self.drama.start(self.drama.slots[slot % len(self.drama.slots)])
+
+    def stop(self, slot: int) -> None:
+        process = self.drama.stage.current(slot % len(self.drama.slots))
+        if process is not None:
+            process.context.stop.set()
+
+    def refuse_a_record(self, choice: int) -> None:
+        process = self.process(choice)
+        if process is not None and self.drama.run_to(process, "produce"):
+            self.drama.step(process, 1, Fate.REFUSED)
+
+    # ------------------------------------------------------------------ source
+
+    def produce(self, choice: int, count: int) -> None:
+        partitions = self.drama.stage.partitions
+        for _ in range(count):
+            self.drama.stage.produce(partitions[choice % len(partitions)])
+
+    def produce_in_a_transaction(self, choice: int) -> None:
+        partitions = self.drama.stage.partitions
+        self.drama.produce_in_transaction(partitions[choice % len(partitions)])
+
+    def finish_a_transaction(self, choice: int, commit: bool) -> None:
+        found = self.drama.open_source_transactions()
+        if found:
+            partition, number = found[choice % len(found)]
+            self.drama.stage.log(partition).finish(number, commit=commit)
+
+    def abort_a_transaction(self, choice: int) -> None:
+        """Nothing to mirror, and an end that moves on."""
+        partitions = self.drama.stage.partitions
+        self.drama.produce_aborted(partitions[choice % len(partitions)])
+
+    def compact(self, choice: int, count: int) -> None:
+        partitions = self.drama.stage.partitions
+        self.drama.stage.log(partitions[choice % len(partitions)]).skip(count)
+
+    def move(self, which: int, heir: int) -> None:
+        moved = [p for n, p in enumerate(self.drama.stage.partitions) if which >> n & 1]
+        self.drama.stage.group.move(heir % len(self.drama.slots), *moved)
+
+    def hear_late(self, polls: int) -> None:
+        """How long a member that is out goes on without knowing."""
+        self.drama.stage.group.heartbeat_polls = polls
+
+    def end_session(self, slot: int, heir: int) -> None:
+        slots = len(self.drama.slots)
+        self.drama.stage.group.expire(slot % slots, heir % slots)
+
+    def overtake(
+        self, choice: int, point: str, forced: bool, records: int, others: int, back: int
+    ) -> None:
+        """A task stalls, another takes its partitions and runs, the first wakes up."""
+        drama, process = self.drama, self.process(choice)
+        for partition in drama.stage.partitions * records:
+            drama.stage.produce(partition)
+        if process is None or not drama.run_to(process, point):
+            return
+        if forced:
+            drama.stage.group.expire(process.slot, (process.slot + 1) % len(drama.slots))
+        else:
+            drama.start(process.slot)
+        for other in drama.stage.alive():
+            if other is not process:
+                drama.step(other, others)
+        drama.step(process, back)
+
+    def hand_over(self, choice: int, heir: int, first: int, then: int) -> None:
+        """A partition moves in peace, while markers are on their way."""
+        drama = self.drama
+        partition = drama.stage.partitions[choice % len(drama.stage.partitions)]
+        drama.hold_markers()
+        drama.stage.produce(partition)
+        for count, also in ((first, False), (then, True)):
+            for process in drama.stage.alive():
+                drama.step(process, count)
+            if not also:
+                drama.stage.group.move(heir % len(drama.slots), partition)
+
+    def rejoin(self) -> None:
+        self.drama.stage.order(rejoin=self.drama.stage.orders.get("rejoin", 0) + 1)
+
+    # ------------------------------------------------------------------ target
+
+    def hold_markers(self) -> None:
+        self.drama.hold_markers()
+
+    def release_markers(self) -> None:
+        self.drama.release_markers()
+
+    def write_a_marker(self, choice: int) -> None:
+        self.drama.write_marker(choice)
+
+    def deliver_late(self, choice: int) -> None:
+        self.drama.deliver_late(choice)
+
+    def time_out(self, choice: int) -> None:
+        self.drama.time_out(choice)
+
+    def expire_id(self, choice: int) -> None:
+        self.drama.expire_id(choice)
+
+    def compact_claims(self) -> None:
+        self.drama.stage.target.compact_claims()
+
+    def let_time_pass(self, ms: int) -> None:
+        self.drama.stage.clock.advance(ms / 1000)
+
+    # ------------------------------------------------------------------ what ends a partition
+
+    def lose_something(self, choice: int, dice: int) -> None:
+        partitions = self.drama.stage.partitions
+        partition = partitions[choice % len(partitions)]
+        if dice == 0:
+            self.drama.recreate(sorted(TOPICS)[choice % len(TOPICS)])
+        elif dice == 1:
+            self.drama.expire_offset(partition)
+        elif dice == 2:
+            self.drama.retain(partition, choice + 1)
+        elif dice == 3:
+            self.drama.produce_uncarriable(partition)
+
+
+class Move(NamedTuple):
+    """A misfortune, how often it is dealt, and the values of its arguments."""
+
+    weight: int
+    name: str
+    arguments: Sequence[Sequence[Any]] = ()
+
+
+MOVES: Final = (
+    Move(12, "run_some", (ANY, range(1, 61))),
+    Move(8, "run_to", (ANY, POINTS, range(2))),
+    Move(4, "lose_a_request", (ANY, POINTS, LOSSES)),
+    Move(6, "double_a_request", (ANY, DOUBLED, DOUBLES, range(31))),
+    Move(2, "send_in_background", (ANY,)),
+    Move(1, "crash", (ANY,)),
+    Move(3, "start_or_replace", (ANY,)),
+    Move(1, "stop", (ANY,)),
+    Move(1, "refuse_a_record", (ANY,)),
+    Move(8, "produce", (ANY, range(1, 7))),
+    Move(4, "produce_in_a_transaction", (ANY,)),
+    Move(4, "finish_a_transaction", (ANY, YES_NO)),
+    Move(3, "abort_a_transaction", (ANY,)),
+    Move(2, "compact", (ANY, range(1, 5))),
+    Move(4, "move", (range(1, 8), ANY)),
+    Move(2, "hear_late", (range(5),)),
+    Move(3, "end_session", (ANY, ANY)),
+    Move(6, "overtake", (ANY, STALLS, YES_NO, range(3), range(81), range(31))),
+    Move(3, "hand_over", (ANY, ANY, range(41), range(61))),
+    Move(1, "rejoin"),
+    Move(1, "hold_markers"),
+    Move(1, "release_markers"),
+    Move(4, "write_a_marker", (ANY,)),
+    Move(4, "deliver_late", (ANY,)),
+    Move(1, "time_out", (ANY,)),
+    Move(1, "expire_id", (ANY,)),
+    Move(1, "compact_claims"),
+    Move(3, "let_time_pass", (range(1, 3_000),)),
+    Move(1, "lose_something", (ANY, range(20))),
+)
+"""The table that Hypothesis and dice draw from."""

@@ -1,0 +1,150 @@
+"""What must hold at every moment, said from outside the engine."""
+
+from collections.abc import Mapping, Sequence
+
+from eos_mirror.core.map_records import segments_of, start_of
+from eos_mirror.core.metadata import decode
+from eos_mirror.core.offset_map import MapTail, OffsetMap
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.ports import ShadowOffset
+from tests.engine.source_cluster import SourceEntry, SourceLog
+from tests.engine.stage import Stage, remote_of
+from tests.engine.target_log import Record
+
+
+class Violation(AssertionError):  # noqa: N818 (a finding)
+    """The guarantee does not hold."""
+
+
+class Oracle:
+    """
+    Compares both clusters, partition by partition.
+
+    Attributes:
+        originals: Logs of source topics as they were when they were created again. What was
+            mirrored of the new topic until it was noticed is judged apart.
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self.originals: dict[TopicPartition, SourceLog] = {}
+        self._seen = -1
+        self._checked: dict[TopicPartition, tuple[int, ShadowOffset | None]] = {}
+
+    def forget(self, source: TopicPartition) -> None:
+        """The topic is about to be deleted and created again."""
+        self.originals.setdefault(source, self._stage.log(source))
+
+    def check(self) -> None:
+        """Raise Violation unless everything holds now. Looks only where something changed."""
+        target = self._stage.target
+        if self._seen == target.coordinator.changes:
+            return
+        self._seen = target.coordinator.changes
+        entries = target.decided_map()
+        offsets = target.decided_offsets()
+        for source in self._stage.partitions:
+            remote = remote_of(source)
+            decided = target.decided_records(remote)
+            self._check_visible(remote, decided)
+            shadow = offsets.get(remote)
+            state = (len(decided), shadow)
+            if source in self.originals:
+                self._check_prefix_of_original(source, decided)
+            elif self._checked.get(source) != state:
+                self._check_partition(source, decided, shadow, entries)
+                self._checked[source] = state
+
+    def _check_visible(self, remote: TopicPartition, decided: Sequence[tuple[int, Record]]) -> None:
+        visible = self._stage.target.logs[remote].visible()
+        if visible != decided[: len(visible)]:
+            raise Violation(f"{remote}: readers see what is not decided: {visible} {decided}")
+
+    def _check_partition(
+        self,
+        source: TopicPartition,
+        decided: Sequence[tuple[int, Record]],
+        shadow: ShadowOffset | None,
+        entries: Mapping[str, bytes],
+    ) -> None:
+        remote = remote_of(source)
+        start = start_of(entries, remote)
+        if start is None:
+            if decided or shadow is not None:
+                raise Violation(f"{remote}: mirrored without a start record")
+            return
+        expected = self._stage.log(source).visible(start.next_offset)
+        _compare(remote, decided, expected)
+        if shadow is not None:
+            _check_shadow(remote, shadow, decided, expected)
+            _check_map(remote, shadow, decided, expected, entries)
+
+    def _check_prefix_of_original(
+        self, source: TopicPartition, decided: Sequence[tuple[int, Record]]
+    ) -> None:
+        """Old records in order, then maybe new ones in order; none twice."""
+        start = start_of(self._stage.target.decided_map(), remote_of(source))
+        first = 0 if start is None else start.next_offset
+        old = [entry.record for entry in self.originals[source].visible(first)]
+        new = [entry.record for entry in self._stage.log(source).visible(0)]
+        got = [record for _, record in decided]
+        count = sum(record in old for record in got)
+        places = [new.index(record) for record in got[count:] if record in new]
+        if got[:count] != old[:count] or len(places) != len(got) - count:
+            raise Violation(f"{source}: not a prefix of the topic before it was created again")
+        if places != sorted(set(places)):
+            raise Violation(f"{source}: records of the new topic repeated or out of order")
+
+    def reached(self, source: TopicPartition) -> bool:
+        """Everything that is on the source is on the target, and the shadow offset says so."""
+        shadow = self._stage.target.decided_offsets().get(remote_of(source))
+        return shadow is not None and shadow.position.next_offset == self._stage.log(source).stable
+
+
+def _compare(
+    remote: TopicPartition,
+    decided: Sequence[tuple[int, Record]],
+    expected: Sequence[SourceEntry],
+) -> None:
+    for place, (offset, record) in enumerate(decided):
+        wanted = expected[place].record if place < len(expected) else None
+        if record != wanted:
+            raise Violation(f"{remote} offset={offset}: has {record}, not {wanted}")
+
+
+def _check_shadow(
+    remote: TopicPartition,
+    shadow: ShadowOffset,
+    decided: Sequence[tuple[int, Record]],
+    expected: Sequence[SourceEntry],
+) -> None:
+    next_offset = shadow.position.next_offset
+    below = sum(entry.offset < next_offset for entry in expected)
+    if below != len(decided):
+        raise Violation(
+            f"{remote}: next_offset={next_offset} stands for {below} records, "
+            f"but {len(decided)} are there"
+        )
+
+
+def _check_map(
+    remote: TopicPartition,
+    shadow: ShadowOffset,
+    decided: Sequence[tuple[int, Record]],
+    expected: Sequence[SourceEntry],
+    entries: Mapping[str, bytes],
+) -> None:
+    """Every mirrored offset translates to where its record is, and back."""
+    tail = MapTail.decode(decode(shadow.metadata).tail)
+    try:
+        offset_map = OffsetMap(segments_of(entries, remote), tail)
+    except ValueError as exc:
+        raise Violation(f"{remote}: {exc}") from exc
+    if offset_map.upstream_end != shadow.position.next_offset:
+        raise Violation(f"{remote}: map ends at {offset_map.upstream_end}, not {shadow.position}")
+    for (downstream, _), entry in zip(decided, expected, strict=False):
+        there, back = offset_map.translate(entry.offset), offset_map.reverse(downstream)
+        if (there, back) != (downstream, entry.offset):
+            raise Violation(
+                f"{remote}: {entry.offset} is at {downstream}, the map says {there}, back {back}"
+            )

@@ -1,0 +1,259 @@
+"""The real classes of kafka/ over real brokers, behind the same interface as the fakes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import TopicPartition as ClientPartition
+
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka.claims import KafkaClaimsLog
+from eos_mirror.kafka.errors import translated
+from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.producer import KafkaProducer
+from eos_mirror.kafka.source import KafkaSource
+from eos_mirror.kafka.target import KafkaTarget
+from eos_mirror.ports import (
+    ClaimsLog,
+    RebalanceListener,
+    ShadowCommit,
+    Source,
+    SourceMetadata,
+    Target,
+    TransactionalProducer,
+)
+from eos_mirror.testing import Cluster, wait_until
+from tests.engine.bench import BUDGET
+from tests.mirror.raw import RawRecord, produce_raw
+
+WITHIN = timedelta(seconds=30)
+TIMESTAMP_MS = 1_700_000_000_000
+COMPACTED = {"cleanup.policy": "compact"}
+TRANSACTION_TIMEOUT_MS = "3000"
+WRITER = {"enable.idempotence": "true", "acks": "all", "linger.ms": "0", "log_level": "3"}
+TRANSACTIONAL = {
+    **WRITER,
+    "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
+    "message.timeout.ms": TRANSACTION_TIMEOUT_MS,
+    "socket.timeout.ms": TRANSACTION_TIMEOUT_MS,
+    "retry.backoff.ms": "5",
+}
+READER = {
+    "enable.auto.commit": "false",
+    "auto.offset.reset": "error",
+    "enable.partition.eof": "true",
+    "log_level": "3",
+    "fetch.wait.max.ms": "50",
+}
+MEMBER = {
+    **READER,
+    "enable.auto.offset.store": "false",
+    "isolation.level": "read_committed",
+    "partition.assignment.strategy": "cooperative-sticky",
+    "session.timeout.ms": "6000",
+    "heartbeat.interval.ms": "500",
+    "check.crcs": "true",
+    "allow.auto.create.topics": "false",
+}
+
+
+class RealTargetBench:
+    """Implements `TargetBench` on a cluster that others use, too."""
+
+    def __init__(self, cluster: Cluster, flow: Flow) -> None:
+        self.flow = flow
+        self._cluster = cluster
+        self._config = cluster.client_config()
+        self._topics = 0
+        self._producers: list[KafkaProducer] = []
+        cluster.create_topic(flow.claims_topic, config=COMPACTED)
+        cluster.create_topic(flow.offset_map_topic, config=COMPACTED)
+
+    def target(self) -> Target:
+        """See `TargetBench`."""
+        target = KafkaTarget(
+            self.flow,
+            producer_config={**self._config, **TRANSACTIONAL},
+            client_config={**self._config, "log_level": "3"},
+        )
+        new_producer = target.new_producer
+
+        def remembered(transactional_id: str) -> KafkaProducer:
+            self._producers.append(new_producer(transactional_id))
+            return self._producers[-1]
+
+        target.new_producer = remembered  # type: ignore[method-assign] # for `close`
+        return target
+
+    def close(self) -> None:
+        """Empty every producer: one that was fenced with records in it may never be destroyed."""
+        for producer in self._producers:
+            client: Any = producer._producer  # noqa: SLF001
+            client.purge()
+            with suppress(KafkaException, SystemError):  # of what was purged
+                client.flush(1)
+        self._producers.clear()
+
+    def claims(self) -> ClaimsLog:
+        """See `TargetBench`."""
+        reader = {
+            **self._config,
+            **READER,
+            "group.id": self.flow.shadow_group,
+            "isolation.level": "read_uncommitted",
+        }
+        return KafkaClaimsLog({**self._config, **WRITER}, reader, self.flow.claims_topic)
+
+    def new_topic(self, partitions: int) -> str:
+        """See `TargetBench`."""
+        self._topics += 1
+        topic = f"{self.flow.name}.topic-{self._topics}"
+        self._cluster.create_topic(topic, partitions)
+        return topic
+
+    def delete_topic(self, topic: str) -> None:
+        """See `TargetBench`."""
+        self._cluster.admin().delete_topics([topic])[topic].result(10)
+
+    def forget_offset(self, remote: TopicPartition) -> None:
+        """See `TargetBench`."""
+        done = self._cluster.tool(
+            "ConsumerGroupCommand", "--delete-offsets", "--group", self.flow.shadow_group,
+            "--topic", f"{remote.topic}:{remote.partition}",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def pend(
+        self, producer: TransactionalProducer, offsets: Mapping[TopicPartition, ShadowCommit]
+    ) -> None:
+        """See `TargetBench`."""
+        assert isinstance(producer, KafkaProducer)
+        client: Any = producer._producer  # noqa: SLF001 (half of a public method)
+        theirs = [
+            ClientPartition(*remote, commit.position.next_offset, metadata=commit.metadata)
+            for remote, commit in offsets.items()
+        ]
+        with translated("send offsets"):
+            group = producer._group  # noqa: SLF001
+            client.send_offsets_to_transaction(theirs, group, BUDGET.total_seconds())
+
+    def time_out(self, transactional_id: str) -> None:
+        """See `TargetBench`: the coordinator looks every ten seconds by itself."""
+
+    def read(self, remote: TopicPartition) -> list[tuple[int, bytes | None]]:
+        """See `TargetBench`."""
+        reader = Consumer(
+            {
+                **self._config,
+                **READER,
+                "group.id": self.flow.shadow_group,
+                "isolation.level": "read_committed",
+            }
+        )
+        found: list[tuple[int, bytes | None]] = []
+        try:
+            reader.assign([ClientPartition(*remote, 0)])
+            while True:
+                for message in reader.consume(100, 1.0):
+                    if message.error() is not None:
+                        return found
+                    offset = message.offset()
+                    assert offset is not None
+                    found.append((offset, message.value()))
+        finally:
+            reader.close()
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """See `TargetBench`."""
+        wait_until(condition, within=WITHIN, what=what)
+
+
+class RealSourceBench:
+    """Implements `SourceBench` on a cluster that others use, too."""
+
+    def __init__(self, cluster: Cluster, flow: Flow) -> None:
+        self._flow = flow
+        self._cluster = cluster
+        self._config = cluster.client_config()
+        self._topics = self._transactions = 0
+        self._open: list[Producer] = []
+
+    def new_topic(self, partitions: int) -> str:
+        """See `SourceBench`."""
+        self._topics += 1
+        topic = f"{self._flow.name}.topic-{self._topics}"
+        self._cluster.create_topic(topic, partitions)
+        return topic
+
+    def recreate_topic(self, topic: str) -> None:
+        """See `SourceBench`."""
+        metadata = ClusterMetadata(self._config, source=True)
+        self._cluster.admin().delete_topics([topic])[topic].result(10)
+        self.until(lambda: not metadata.topics([topic]), f"{topic} is gone")
+        self._cluster.create_topic(topic, 1)
+
+    def produce(
+        self, partition: TopicPartition, values: Sequence[bytes], *, commit: bool | None = None
+    ) -> None:
+        """See `SourceBench`."""
+        plain = commit is None
+        producer = Producer({**self._config, **WRITER}) if plain else self._transactional()
+        self._send(producer, partition, values)
+        if commit is True:
+            producer.commit_transaction(10)
+        elif commit is False:
+            producer.abort_transaction(10)
+
+    def _transactional(self) -> Producer:
+        self._transactions += 1
+        name = f"{self._flow.name}.upstream.{self._transactions}"
+        producer = Producer({**self._config, **WRITER, "transactional.id": name})
+        producer.init_transactions(10)
+        producer.begin_transaction()
+        return producer
+
+    @staticmethod
+    def _send(producer: Producer, partition: TopicPartition, values: Sequence[bytes]) -> None:
+        for value in values:
+            producer.produce(
+                partition.topic, value, partition=partition.partition, timestamp=TIMESTAMP_MS
+            )
+        assert producer.flush(10) == 0
+
+    def produce_uncarriable(self, partition: TopicPartition, value: bytes) -> None:
+        """See `SourceBench`."""
+        record = RawRecord(timestamp=0, value=value)
+        produce_raw(self._cluster.admin(), *partition, [record])
+
+    def begin(self, partition: TopicPartition, value: bytes) -> None:
+        """See `SourceBench`."""
+        producer = self._transactional()
+        self._send(producer, partition, [value])
+        self._open.append(producer)
+
+    def truncate(self, partition: TopicPartition, before: int) -> None:
+        """See `SourceBench`."""
+        cut = [ClientPartition(*partition, before)]
+        for answer in self._cluster.admin().delete_records(cut).values():
+            answer.result(10)
+
+    def metadata(self) -> SourceMetadata:
+        """See `SourceBench`."""
+        return ClusterMetadata(self._config, source=True)
+
+    def open_source(self, listener: RebalanceListener, slot: int) -> Source:
+        """See `SourceBench`."""
+        config = {
+            **self._config,
+            **MEMBER,
+            "group.id": self._flow.source_group,
+            "group.instance.id": self._flow.instance_id(slot),
+        }
+        return KafkaSource(config, listener)
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """See `SourceBench`."""
+        wait_until(condition, within=WITHIN, what=what)

@@ -1,0 +1,67 @@
+"""How the fakes' clients send a request: at a gate, with a fate, and with patience."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from eos_mirror.errors import MirrorError, ProducerFenced, RestartTask, TargetUnavailable
+from tests.engine.coordinator import Code, Refused
+from tests.engine.gate import Clock, Fate, Gate
+
+T = TypeVar("T")
+
+RETRY_S = 0.1
+"""Pause of a client that was told to come again."""
+
+
+class Requests:
+    """The way from one client to the cluster."""
+
+    def __init__(
+        self, gate: Gate, clock: Clock, lost: type[MirrorError] = TargetUnavailable
+    ) -> None:
+        """
+        Args:
+            lost: What the caller gets when a request or its answer is lost.
+        """
+        self.gate = gate
+        self.clock = clock
+        self._lost = lost
+
+    def ask(self, what: str, request: Callable[[], T]) -> T:
+        """
+        One request.
+
+        Raises:
+            Refused: The broker said no.
+            MirrorError: The request or its answer was lost.
+        """
+        return self.with_fate(self.gate(what), what, request)
+
+    def with_fate(self, fate: Fate, what: str, request: Callable[[], T]) -> T:
+        """One request whose gate was passed already."""
+        if fate is Fate.NOT_SENT:
+            raise self._lost(f"{what}: the request was lost")
+        answer = request()
+        if fate is Fate.NOT_ANSWERED:
+            raise self._lost(f"{what}: the answer was lost")
+        return answer
+
+    def insist(self, what: str, request: Callable[[], T], *, within_s: float) -> T:
+        """Again and again while the coordinator is busy, as the client library does."""
+        deadline = self.clock() + within_s
+        while True:
+            try:
+                return self.ask(what, request)
+            except Refused as exc:
+                if exc.code is not Code.CONCURRENT or self.clock() >= deadline:
+                    raise refusal(exc, what) from exc
+            self.clock.advance(RETRY_S)
+
+
+def refusal(exc: Refused, what: str) -> RestartTask:
+    """What the classes of kafka/ raise for it."""
+    if exc.code is Code.FENCED:
+        return ProducerFenced(f"{what}: {exc.code.name}")
+    if exc.code is Code.CONCURRENT:
+        return TargetUnavailable(f"{what}: {exc.code.name}")
+    return RestartTask(f"{what}: {exc.code.name}")

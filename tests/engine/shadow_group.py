@@ -1,0 +1,74 @@
+"""The group coordinator of the fake target: offsets of a group without members."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.ports import UNSTABLE, ShadowCommit, ShadowOffset, Unstable
+
+
+class Stored(NamedTuple):
+    """An offset commit, and its place in the coordinator's log: the later record wins."""
+
+    place: int
+    offset: ShadowOffset
+
+
+class ShadowGroup:
+    """A transactional commit is pending until its marker arrives."""
+
+    def __init__(self) -> None:
+        self.committed: dict[TopicPartition, Stored] = {}
+        self.pending: dict[int, dict[TopicPartition, Stored]] = {}
+        self.epochs: dict[int, int] = {}
+        self._place = 0
+
+    def append(self, pid: int, epoch: int, offsets: Mapping[TopicPartition, ShadowCommit]) -> None:
+        """TxnOffsetCommit."""
+        self.epochs[pid] = epoch
+        waiting = self.pending.setdefault(pid, {})
+        for remote, commit in offsets.items():
+            self._place += 1
+            offset = ShadowOffset(position=commit.position, metadata=commit.metadata)
+            waiting[remote] = Stored(self._place, offset)
+
+    def mark(self, pid: int, *, epoch: int, commit: bool) -> None:
+        """The outcome of a transaction arrives."""
+        self.epochs[pid] = epoch
+        for remote, stored in self.pending.pop(pid, {}).items():
+            if commit:
+                self._settle(self.committed, remote, stored)
+
+    @staticmethod
+    def _settle(
+        offsets: dict[TopicPartition, Stored], remote: TopicPartition, stored: Stored
+    ) -> None:
+        if remote not in offsets or offsets[remote].place < stored.place:
+            offsets[remote] = stored
+
+    def fetch(
+        self, remote: TopicPartition, *, require_stable: bool
+    ) -> ShadowOffset | Unstable | None:
+        """OffsetFetch. Stability is a matter of each partition."""
+        if require_stable and any(remote in waiting for waiting in self.pending.values()):
+            return UNSTABLE
+        stored = self.committed.get(remote)
+        return None if stored is None else stored.offset
+
+    def decided(self, committed: Iterable[int]) -> dict[TopicPartition, ShadowOffset]:
+        """What stable reads will find; `committed`: decided, without their marker."""
+        offsets = dict(self.committed)
+        for pid in committed:
+            for remote, stored in self.pending.get(pid, {}).items():
+                self._settle(offsets, remote, stored)
+        return {remote: stored.offset for remote, stored in offsets.items()}
+
+    def forget(self, remote: TopicPartition) -> None:
+        """Expiry, or deletion with the topic."""
+        self.committed.pop(remote, None)
+
+    def forget_topic(self, topic: str) -> None:
+        """The topic was deleted: pending commits go, too."""
+        for offsets in (self.committed, *self.pending.values()):
+            for remote in [one for one in offsets if one.topic == topic]:
+                del offsets[remote]

@@ -1,0 +1,209 @@
+"""Two fake clusters and real mirror tasks between them, moved one request at a time."""
+
+import itertools
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from eos_mirror.core import offset_map
+from eos_mirror.core.boundary import Boundary
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.replication import ownership
+from eos_mirror.replication.config import Fencing, TaskConfig
+from eos_mirror.replication.task import MirrorTask
+from eos_mirror.replication.world import World
+from tests.engine.baton import Actor
+from tests.engine.fake_source import FakeSource, FakeSourceMetadata
+from tests.engine.fake_target import FakeClaims, FakeTarget
+from tests.engine.gate import Clock, Gate
+from tests.engine.source_cluster import SourceCluster, SourceLog
+from tests.engine.source_group import GroupCoordinator
+from tests.engine.target_cluster import TargetCluster
+from tests.engine.target_log import Record
+
+FLOW = Flow("A", "B")
+TOPICS = {"orders": 2, "audit": 1}
+CLAIMS_TOPIC_ID = "claims".ljust(22, "0")
+KEEPALIVE = timedelta(seconds=60)
+SPILL_AFTER_COMMITS = 3
+"""Instead of 64, so that short runs have segments, too."""
+
+
+def remote_of(source: TopicPartition) -> TopicPartition:
+    """Where a source partition is mirrored to."""
+    return TopicPartition(f"{FLOW.source}.{source.topic}", source.partition)
+
+
+@dataclass(slots=True, eq=False)
+class FakeContext:
+    """`ports.TaskContext` of one task. Blocks never outlive their budget here: tasks are killed."""
+
+    slot: int
+    newest_orders: dict[str, Any]
+    stop: threading.Event = field(default_factory=threading.Event)
+    status: Mapping[str, Any] = field(default_factory=dict)
+    events: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+
+    def orders(self) -> Mapping[str, Any]:
+        """See the port."""
+        return self.newest_orders
+
+    def report(self, status: Mapping[str, Any]) -> None:
+        """See the port."""
+        self.status = status
+
+    def event(self, name: str, fields: Mapping[str, Any]) -> None:
+        """See the port."""
+        self.events.append((name, fields))
+
+    def watch(self, what: str, budget: timedelta) -> AbstractContextManager[None]:  # noqa: ARG002
+        """See the port."""
+        return nullcontext()
+
+
+@dataclass(slots=True, eq=False)
+class Process:
+    """One task from its start to its end. A slot has one that counts, and maybe older ones."""
+
+    slot: int
+    context: FakeContext
+    actor: Actor
+    target: FakeTarget
+
+    @property
+    def is_over(self) -> bool:
+        """It returned, failed or was killed."""
+        return self.actor.is_over
+
+    def events(self, name: str) -> list[Mapping[str, Any]]:
+        """Fields of its events of one name."""
+        return [fields for found, fields in self.context.events if found == name]
+
+
+class Stage:
+    """
+    Args:
+        fencing: How ownership is made exclusive.
+        start_position: Of partitions that were never mirrored.
+        engine: Makes the task; tests of broken engines pass their own.
+    """
+
+    def __init__(
+        self,
+        *,
+        fencing: Fencing = Fencing.CLAIMS,
+        start_position: str = "earliest",
+        engine: Callable[..., MirrorTask] = MirrorTask,
+    ) -> None:
+        self.clock = Clock()
+        self.source = SourceCluster()
+        self.target = TargetCluster(FLOW)
+        for topic, partitions in TOPICS.items():
+            self.source.create_topic(topic, partitions)
+            self.target.create_topic(f"{FLOW.source}.{topic}", partitions)
+        self.partitions = sorted(self.source.logs)
+        self.group = GroupCoordinator(self.partitions)
+        self.orders: dict[str, Any] = {
+            "topics": {topic: f"{FLOW.source}.{topic}" for topic in TOPICS}
+        }
+        self.processes: list[Process] = []
+        self._engine = engine
+        self._values = itertools.count()
+        self._incarnations = itertools.count(1)
+        self._config = TaskConfig(
+            flow=FLOW,
+            boundary=Boundary(interval_s=0.1, max_bytes=10_000, max_records=8, every_poll=False),
+            start_position=start_position,
+            claims_topic_id=CLAIMS_TOPIC_ID,
+            keepalive=KEEPALIVE,
+            fencing=fencing,
+        )
+        self._patches = ExitStack()
+        ids = SimpleNamespace(uuid4=self._uuid4)
+        self._patches.enter_context(mock.patch.object(ownership, "uuid", ids))
+        self._patches.enter_context(
+            mock.patch.object(offset_map, "MAX_COMMITS", SPILL_AFTER_COMMITS)
+        )
+
+    def _uuid4(self) -> SimpleNamespace:
+        """The same ids in every run of the same schedule."""
+        return SimpleNamespace(hex=f"{next(self._incarnations):032x}")
+
+    def close(self) -> None:
+        """End every thread."""
+        for process in self.processes:
+            process.actor.kill()
+        self._patches.close()
+
+    # ------------------------------------------------------------------ tasks
+
+    def start(self, slot: int) -> Process:
+        """A new process for a slot; the old one, if it is alive, becomes a zombie."""
+        context = FakeContext(slot=slot, newest_orders=dict(self.orders))
+        made: list[FakeTarget] = []
+        actor = Actor(lambda gate: self._run(context, gate, made))
+        actor.step()
+        process = Process(slot=slot, context=context, actor=actor, target=made[0])
+        self.processes.append(process)
+        return process
+
+    def _run(self, context: FakeContext, gate: Gate, made: list[FakeTarget]) -> None:
+        stable = self._config.fencing is not Fencing.NAIVE
+        target = FakeTarget(self.target, gate, self.clock, require_stable=stable)
+        made.append(target)
+        metadata = FakeSourceMetadata(self.source, gate, self.clock)
+        world = World(
+            open_source=lambda listener: FakeSource(
+                self.source, self.group, listener, slot=context.slot, gate=gate, clock=self.clock
+            ),
+            metadata=metadata,
+            target=target,
+            claims=FakeClaims(self.target, gate, self.clock),
+        )
+        self._engine(self._config, world, context, now=self.clock).run()
+
+    def current(self, slot: int) -> Process | None:
+        """The newest process of a slot, if it is alive."""
+        for process in reversed(self.processes):
+            if process.slot == slot:
+                return None if process.is_over else process
+        return None
+
+    def alive(self) -> list[Process]:
+        """Zombies, too."""
+        return [process for process in self.processes if not process.is_over]
+
+    def order(self, **orders: object) -> None:
+        """The driver tells every task."""
+        self.orders.update(orders)
+        for process in self.processes:
+            process.context.newest_orders = dict(self.orders)
+
+    # ------------------------------------------------------------------ source
+
+    def produce(
+        self,
+        partition: TopicPartition,
+        *,
+        transaction: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> None:
+        """One record that is unlike every other."""
+        n = next(self._values)
+        record = Record(
+            key=None if n % 3 == 0 else b"key-%d" % n,
+            value=b"value-%d" % n,
+            headers=(("n", b"%d" % n), ("none", None)) if n % 4 == 0 else None,
+            timestamp_ms=1_700_000_000_000 + n if timestamp_ms is None else timestamp_ms,
+        )
+        self.source.logs[partition].append(record, transaction=transaction)
+
+    def log(self, partition: TopicPartition) -> SourceLog:
+        """A source partition."""
+        return self.source.logs[partition]

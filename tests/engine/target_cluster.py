@@ -1,0 +1,145 @@
+"""The fake target cluster: logs, transactions, the shadow group, the claims topic."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from eos_mirror.core.claims import Claim
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.ports import ShadowCommit, ShadowOffset
+from tests.engine.coordinator import Code, Coordinator, Identity, Participant, Refused
+from tests.engine.shadow_group import ShadowGroup
+from tests.engine.target_log import Record, TargetLog
+
+GROUP: Final = TopicPartition("__consumer_offsets", 0)
+
+
+class Late(NamedTuple):
+    """A copy of a request that is still under way."""
+
+    what: str
+    arrive: Callable[[], None]
+
+
+class ClaimsRecord(NamedTuple):
+    """A record of the claims topic; no value is a tombstone."""
+
+    offset: int
+    key: str
+    value: str | None
+
+
+class TargetCluster:
+    """One method is one request, handled atomically where it arrives."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self.group = ShadowGroup()
+        self.logs: dict[TopicPartition, TargetLog] = {}
+        self._participants: dict[TopicPartition, Participant] = {GROUP: self.group}
+        self.coordinator = Coordinator(self._participants)
+        self.claims: list[ClaimsRecord] = []
+        self.claims_end = 0
+        self.network: list[Late] = []
+        self.map_partition = TopicPartition(flow.offset_map_topic, 0)
+        self.create_topic(flow.offset_map_topic, 1)
+
+    # ------------------------------------------------------------------ topics
+
+    def create_topic(self, topic: str, partitions: int) -> None:
+        """Empty partitions."""
+        for partition in range(partitions):
+            name = TopicPartition(topic, partition)
+            self.logs[name] = self._participants[name] = TargetLog()
+
+    def delete_topic(self, topic: str) -> None:
+        """Its records go, and its shadow offsets."""
+        for name in [one for one in self.logs if one.topic == topic]:
+            del self.logs[name], self._participants[name]
+        self.group.forget_topic(topic)
+
+    def partition_counts(self) -> dict[str, int]:
+        """By topic."""
+        counts: dict[str, int] = {}
+        for name in self.logs:
+            counts[name.topic] = counts.get(name.topic, 0) + 1
+        return counts
+
+    # ------------------------------------------------------------------ transactions
+
+    def produce(self, who: Identity, remote: TopicPartition, records: Sequence[Record]) -> int:
+        """Append to a partition of the open transaction; offset of the first record."""
+        self.coordinator.verify(who, remote)
+        return self.logs[remote].append(who.pid, who.epoch, records)
+
+    def commit_offsets(self, who: Identity, offsets: Mapping[TopicPartition, ShadowCommit]) -> None:
+        """TxnOffsetCommit."""
+        if any(remote not in self.logs for remote in offsets):
+            raise Refused(Code.UNKNOWN_TOPIC)
+        self.coordinator.verify(who, GROUP)
+        self.group.append(who.pid, who.epoch, offsets)
+
+    def send_later(self, what: str, request: Callable[[], None]) -> None:
+        """Leave a copy of a request in the network. Nobody waits for its answer."""
+
+        def arrive() -> None:
+            try:
+                request()
+            except Refused:
+                return
+
+        self.network.append(Late(what, arrive))
+
+    def write_markers(self) -> None:
+        """All that are owed."""
+        for txid, participant in self.coordinator.owed():
+            self.coordinator.write_marker(txid, participant)
+
+    # ------------------------------------------------------------------ what is certain
+
+    def decided_records(self, remote: TopicPartition) -> list[tuple[int, Record]]:
+        """Records that read_committed readers see, or will see without anybody's doing."""
+        return self.logs[remote].decided(self.coordinator.committed_pids())
+
+    def decided_offsets(self) -> dict[TopicPartition, ShadowOffset]:
+        """Shadow offsets that stable reads find, or will find."""
+        return self.group.decided(self.coordinator.committed_pids())
+
+    def decided_map(self) -> dict[str, bytes]:
+        """Newest decided value by key of the offset map topic."""
+        return newest_by_key(self.decided_records(self.map_partition))
+
+    # ------------------------------------------------------------------ claims
+
+    def append_claim(self, key: str, value: str | None) -> int:
+        """One record of the claims topic; its offset."""
+        offset = self.claims_end
+        self.claims.append(ClaimsRecord(offset, key, value))
+        self.claims_end += 1
+        return offset
+
+    def compact_claims(self) -> None:
+        """Drop claims that have a tombstone; their tombstones stay."""
+        dead = {record.key for record in self.claims if record.value is None}
+        self.claims = [r for r in self.claims if r.value is None or r.key not in dead]
+
+    def live_claims(self) -> set[str]:
+        """Keys of the claims without a tombstone."""
+        live: dict[str, None] = {}
+        for record in self.claims:
+            if record.value is None:
+                live.pop(record.key, None)
+            else:
+                live[record.key] = None
+        return set(live)
+
+
+def newest_by_key(records: Sequence[tuple[int, Record]]) -> dict[str, bytes]:
+    """What a compacted topic says; a record without a value removes its key."""
+    newest = {(record.key or b"").decode(): record.value for _, record in records}
+    return {key: value for key, value in newest.items() if value is not None}
+
+
+def claim_of(remote: TopicPartition, transactional_id: str, sequence: int = 1) -> Claim:
+    """A claim, for tests that need one of their own."""
+    return Claim(remote=remote, transactional_id=transactional_id, sequence=sequence)

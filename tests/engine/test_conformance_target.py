@@ -1,0 +1,281 @@
+"""The fake target answers as Kafka does. What is asserted here, the engine's tests may rely on."""
+
+import uuid
+from collections.abc import Callable
+
+import pytest
+
+from eos_mirror.core.claims import Claim
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.errors import RestartTask
+from eos_mirror.ports import ShadowOffset, TransactionalProducer, Unstable
+from tests.engine.bench import BUDGET, TargetBench, is_refused, run_of, shadow
+
+
+def new_id(bench: TargetBench) -> str:
+    """A transactional id of an incarnation."""
+    return bench.flow.transactional_id(uuid.uuid4().hex)
+
+
+def partition_of(bench: TargetBench, partition: int = 0, *, partitions: int = 2) -> TopicPartition:
+    """A partition of a topic of its own."""
+    return TopicPartition(bench.new_topic(partitions), partition)
+
+
+def open_transaction(
+    bench: TargetBench, remote: TopicPartition, txid: str, *, values: int = 3
+) -> TransactionalProducer:
+    """A producer with acknowledged records in an open transaction."""
+    producer = bench.target().new_producer(txid)
+    producer.begin()
+    producer.send(run_of(remote, 0, [b"%d" % n for n in range(values)]), remote)
+    producer.flush(within=BUDGET)
+    return producer
+
+
+def is_settled(bench: TargetBench, remote: TopicPartition) -> bool:
+    """Every marker has arrived in the data and at the shadow offset."""
+    target = bench.target()
+    found = target.shadow_offsets([remote])[remote]
+    return target.ends([remote])[remote].is_decided and not isinstance(found, Unstable)
+
+
+def test_records_and_offsets_become_visible_with_the_commit(target_bench: TargetBench) -> None:
+    """Nothing before it, everything after it; the position comes back as it was sent."""
+    remote = partition_of(target_bench)
+    producer = open_transaction(target_bench, remote, new_id(target_bench))
+
+    assert target_bench.read(remote) == []
+    end = target_bench.target().ends([remote])[remote]
+    assert (end.stable, end.written, end.is_decided) == (0, 3, False)
+
+    committed = producer.commit({remote: shadow(7, epoch=5)}, within=BUDGET)
+    target_bench.until(lambda: is_settled(target_bench, remote), "markers")
+
+    assert not committed.was_cut
+    assert target_bench.read(remote) == [(0, b"0"), (1, b"1"), (2, b"2")]
+    found = target_bench.target().shadow_offsets([remote])[remote]
+    assert isinstance(found, ShadowOffset)
+    assert found.position == Position(7, 5)
+    assert found.metadata.removesuffix("\0") == "at 7"
+
+
+def test_a_marker_takes_one_offset(target_bench: TargetBench) -> None:
+    """Inside a transaction records lie dense; between two lies one offset."""
+    remote = partition_of(target_bench)
+    producer = target_bench.target().new_producer(new_id(target_bench))
+    landed = []
+    for first in (0, 5):
+        producer.begin()
+        producer.send(run_of(remote, first, [b"a", b"b"]), remote)
+        producer.send(run_of(remote, first + 2, [b"c"]), remote)
+        where = producer.flush(within=BUDGET)[remote]
+        landed.append((where.first, where.last, where.count))
+        producer.commit({remote: shadow(first + 3)}, within=BUDGET)
+
+    assert landed == [(0, 2, 3), (4, 6, 3)]
+    target_bench.until(lambda: is_settled(target_bench, remote), "markers")
+    end = target_bench.target().ends([remote])[remote]
+    assert (end.stable, end.written) == (8, 8)
+
+
+def test_aborted_records_take_offsets_and_are_never_seen(target_bench: TargetBench) -> None:
+    """What a fenced writer left is hidden, and its marker takes an offset, too."""
+    remote, txid = partition_of(target_bench), new_id(target_bench)
+    open_transaction(target_bench, remote, txid)
+
+    assert target_bench.target().fence([txid]) == {txid}
+
+    producer = target_bench.target().new_producer(new_id(target_bench))
+    producer.begin()
+    producer.send(run_of(remote, 0, [b"good"]), remote)
+    assert producer.flush(within=BUDGET)[remote].first == 4
+    producer.commit({remote: shadow(1)}, within=BUDGET)
+    target_bench.until(lambda: is_settled(target_bench, remote), "markers")
+    assert target_bench.read(remote) == [(4, b"good")]
+
+
+def test_initialising_an_id_ends_what_was_open_under_it(target_bench: TargetBench) -> None:
+    """When it returns, the old transaction is decided: aborted, offsets dropped."""
+    remote, txid = partition_of(target_bench), new_id(target_bench)
+    old = open_transaction(target_bench, remote, txid)
+    target_bench.pend(old, {remote: shadow(3)})
+
+    target_bench.target().new_producer(txid)
+
+    assert is_settled(target_bench, remote)
+    assert target_bench.target().shadow_offsets([remote]) == {remote: None}
+    assert is_refused(lambda: old.commit({remote: shadow(3)}, within=BUDGET))
+    assert target_bench.read(remote) == []
+
+
+def _send(producer: TransactionalProducer, remote: TopicPartition) -> None:
+    producer.send(run_of(remote, 9, [b"late"]), remote)
+    producer.flush(within=BUDGET)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        _send,
+        lambda producer, remote: producer.commit({remote: shadow(3)}, within=BUDGET),
+        lambda producer, _: producer.commit({}, within=BUDGET),
+    ],
+    ids=["produce", "offsets", "end"],
+)
+def test_an_old_epoch_is_refused_at_every_call(
+    target_bench: TargetBench, call: Callable[[TransactionalProducer, TopicPartition], object]
+) -> None:
+    """Whatever a fenced writer tries next fails, and so does everything after that."""
+    remote, txid = partition_of(target_bench), new_id(target_bench)
+    old = open_transaction(target_bench, remote, txid)
+    target_bench.target().fence([txid])
+
+    assert is_refused(lambda: call(old, remote))
+    assert is_refused(lambda: old.commit({remote: shadow(3)}, within=BUDGET))
+    assert target_bench.read(remote) == []
+
+
+def test_an_empty_commit_of_a_fenced_writer_proves_nothing(target_bench: TargetBench) -> None:
+    """begin and commit without anything in between send no request."""
+    txid = new_id(target_bench)
+    old = target_bench.target().new_producer(txid)
+    target_bench.target().fence([txid])
+
+    old.begin()
+    assert not old.commit({}, within=BUDGET).was_cut
+
+
+def test_fencing_idle_and_unknown_ids_succeeds(target_bench: TargetBench) -> None:
+    """A claim may outlive its incarnation, and even the coordinator's memory of it."""
+    idle, unknown = new_id(target_bench), new_id(target_bench)
+    target_bench.target().new_producer(idle)
+
+    assert target_bench.target().fence([idle, unknown]) == {idle, unknown}
+
+
+def test_a_pending_offset_is_unstable_for_its_partition_only(target_bench: TargetBench) -> None:
+    """Others are answered as ever; after the fence it is as if it had never been sent."""
+    remote, txid = partition_of(target_bench), new_id(target_bench)
+    other = TopicPartition(remote.topic, 1)
+    first = open_transaction(target_bench, remote, new_id(target_bench))
+    first.commit({remote: shadow(1), other: shadow(2)}, within=BUDGET)
+    target_bench.until(lambda: is_settled(target_bench, remote), "markers")
+    old = open_transaction(target_bench, remote, txid)
+    target_bench.pend(old, {remote: shadow(9)})
+
+    found = target_bench.target().shadow_offsets([remote, other])
+    assert isinstance(found[remote], Unstable)
+    assert isinstance(found[other], ShadowOffset)
+
+    target_bench.target().fence([txid])
+    again = target_bench.target().shadow_offsets([remote])[remote]
+    assert isinstance(again, ShadowOffset)
+    assert again.position.next_offset == 1
+
+
+@pytest.mark.parametrize("partition", [0, 99], ids=["topic", "partition"])
+def test_an_offset_for_what_does_not_exist_is_refused(
+    target_bench: TargetBench, partition: int
+) -> None:
+    """Shadow offsets are keyed by target partitions, because brokers take no others."""
+    known = partition_of(target_bench)
+    unknown = TopicPartition("no-such-topic" if partition == 0 else known.topic, partition)
+    producer = open_transaction(target_bench, known, new_id(target_bench))
+
+    with pytest.raises(RestartTask):
+        producer.commit({unknown: shadow(1)}, within=BUDGET)
+
+
+def test_an_offset_goes_with_its_topic_and_does_not_come_back(target_bench: TargetBench) -> None:
+    """A target topic that is deleted takes its shadow offsets along."""
+    remote = partition_of(target_bench)
+    producer = open_transaction(target_bench, remote, new_id(target_bench))
+    producer.commit({remote: shadow(3)}, within=BUDGET)
+    target_bench.until(lambda: is_settled(target_bench, remote), "markers")
+
+    target_bench.delete_topic(remote.topic)
+
+    target = target_bench.target()
+    target_bench.until(lambda: target.shadow_offsets([remote])[remote] is None, "offset gone")
+    target_bench.until(lambda: target.partitions([remote.topic]) == {}, "topic gone")
+
+
+def test_an_expired_offset_looks_like_none(target_bench: TargetBench) -> None:
+    """Nothing in the answer says that there was one; other partitions keep theirs."""
+    remote = partition_of(target_bench)
+    other = TopicPartition(remote.topic, 1)
+    producer = open_transaction(target_bench, remote, new_id(target_bench))
+    producer.commit({remote: shadow(3), other: shadow(4)}, within=BUDGET)
+    target_bench.until(lambda: is_settled(target_bench, remote), "markers")
+
+    target_bench.forget_offset(remote)
+
+    found = target_bench.target().shadow_offsets([remote, other])
+    assert found[remote] is None
+    assert isinstance(found[other], ShadowOffset)
+
+
+def test_map_records_are_part_of_the_transaction(target_bench: TargetBench) -> None:
+    """They show with the commit, the newest of each key, of the topic that was asked for."""
+    remote, target = partition_of(target_bench), target_bench.target()
+    topic = remote.topic
+
+    def key(name: str) -> str:
+        return f'["{topic}",0,"{name}"]'
+
+    lost = new_id(target_bench)
+    aborted = open_transaction(target_bench, remote, lost)
+    aborted.send_map({key("a"): b"never"})
+    target.fence([lost])
+    producer = target.new_producer(new_id(target_bench))
+    for entries in ({key("a"): b"1", key("b"): b"1", '["other",0,0]': b"1"}, {key("a"): b"2"}):
+        producer.begin()
+        producer.send_map(entries)
+        producer.commit({remote: shadow(1)}, within=BUDGET)
+
+    wanted = {key("a"): b"2", key("b"): b"1"}
+    target_bench.until(lambda: dict(target.map_entries(topic)) == wanted, f"map {wanted}")
+
+
+def test_partition_counts_leave_out_what_is_missing(target_bench: TargetBench) -> None:
+    """A topic that does not exist is absent from the answer."""
+    remote = partition_of(target_bench, partitions=2)
+
+    found = target_bench.target().partitions([remote.topic, "no-such-topic"])
+
+    assert found == {remote.topic: 2}
+
+
+def test_a_claim_is_read_through_its_own_offset(target_bench: TargetBench) -> None:
+    """Everything before it is in the view; a tombstone ends a claim for every reader."""
+    remote = TopicPartition("orders", 0)
+    one, two = (Claim(remote=remote, transactional_id=x, sequence=1) for x in ("one", "two"))
+    first, second = target_bench.claims(), target_bench.claims()
+    earlier = first.append([one])[one.key]
+    later = second.append([two])[two.key]
+
+    seen = second.read_through(later)
+    assert later > earlier
+    assert {key: record.offset for key, record in seen.items()} == {
+        one.key: earlier,
+        two.key: later,
+    }
+    assert seen[one.key].claim == one
+
+    second.bury([one.key])
+    assert set(first.read_through(None)) == {two.key}
+    assert set(second.read_through(None)) == {two.key}
+
+
+def test_a_transaction_that_takes_too_long_is_aborted_and_its_writer_fenced(
+    target_bench: TargetBench,
+) -> None:
+    """The coordinator does it by itself (a fake does so when told to)."""
+    remote, txid = partition_of(target_bench), new_id(target_bench)
+    old = open_transaction(target_bench, remote, txid)
+    target_bench.time_out(txid)
+
+    target_bench.until(lambda: is_settled(target_bench, remote), "abort by the coordinator")
+    assert is_refused(lambda: old.commit({remote: shadow(3)}, within=BUDGET))
+    assert target_bench.read(remote) == []

@@ -1,0 +1,97 @@
+"""The machine can fail: engines with one rule left out are caught, the engine itself is not."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final
+
+import pytest
+
+from eos_mirror.replication.config import Fencing
+from tests.engine.chance import play
+from tests.engine.drama import Drama
+from tests.engine.mutants import MUTANTS
+from tests.engine.oracle import Violation
+from tests.engine.schedules import SCHEDULES
+
+FULL = os.environ.get("EOS_MIRROR_ENGINE") == "full"
+MODES: Final = {"naive": Fencing.NAIVE, "stable only": Fencing.STABLE_ONLY}
+QUICK: Final = (
+    "naive",
+    "stable only",
+    "nobody fenced",
+    "position from before the fence",
+    "committed again after an error",
+    "end taken past a fault",
+)
+"""Mutants that dice find within seconds."""
+
+GAMES = 20_000 if FULL else 400
+TIMEOUT_S = 3_600 if FULL else 300
+
+Table = list[tuple[str, str, str]]
+
+
+def broken(name: str) -> AbstractContextManager[object]:
+    """The engine with this rule left out, for the length of the block."""
+    return MUTANTS[name]() if name in MUTANTS else nullcontext()
+
+
+def perform(name: str, *, fencing: Fencing) -> Violation | None:
+    """The schedule of a mutant, to the end; what it found."""
+    drama = Drama(slots=3, fencing=fencing)
+    try:
+        SCHEDULES[name](drama)
+        drama.drain()
+    except Violation as exc:
+        return exc
+    finally:
+        drama.close()
+    return None
+
+
+@pytest.fixture(scope="module")
+def table(pytestconfig: pytest.Config) -> Iterator[Table]:
+    """Printed at the end: mutant, how it was caught, by what."""
+    rows: Table = []
+    yield rows
+    reporter = pytestconfig.pluginmanager.getplugin("terminalreporter")
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        reporter.ensure_newline()
+        for mutant, how, finding in rows:
+            reporter.write_line(f"{mutant:32} {how:26} {finding[:90]}")
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_mutant_is_caught_where_the_engine_is_not(name: str, table: Table) -> None:
+    """The same schedule, step by step: only the broken engine violates the guarantee."""
+    with broken(name):
+        started = time.perf_counter()
+        finding = perform(name, fencing=MODES.get(name, Fencing.CLAIMS))
+        took_s = time.perf_counter() - started
+
+    assert finding is not None, "the mutant was not caught"
+    assert perform(name, fencing=Fencing.CLAIMS) is None
+    table.append((name, f"schedule, {took_s:.2f} s", str(finding)))
+
+
+@pytest.mark.timeout(TIMEOUT_S)
+@pytest.mark.parametrize("name", SCHEDULES if FULL else QUICK)
+def test_dice_find_a_mutant(name: str, table: Table) -> None:
+    """Nobody told the machine where to look."""
+    started = time.perf_counter()
+    with broken(name):
+        for game in range(GAMES):
+            finding = play(game, fencing=MODES.get(name, Fencing.CLAIMS))
+            if finding is not None:
+                took_s = time.perf_counter() - started
+                table.append((name, f"dice, game {game}, {took_s:.1f} s", str(finding)))
+                return
+    pytest.fail(f"{name}: not caught in {GAMES} games")
+
+
+def test_every_mutant_has_a_schedule() -> None:
+    """None is left to luck."""
+    assert set(SCHEDULES) == set(MODES) | set(MUTANTS)

@@ -1,0 +1,299 @@
+"""
+The failure matrix, row by row, where a fake can stop a task between any two requests.
+
+Rows that need real processes, networks or brokers (C6, G1, G3, G5, G6, O3 to O5, S and T) are in
+tests/mirror and tests/chaos. P5, a full queue, happens below the port: the producer waits it out.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.engine.drama import Drama
+from tests.engine.gate import Fate
+from tests.engine.schedules import (
+    ORDERS,
+    finish,
+    mirror_all,
+    reach,
+    settled,
+    with_open_transaction,
+)
+from tests.engine.stage import KEEPALIVE, Process, remote_of
+
+
+@pytest.fixture
+def drama() -> Iterator[Drama]:
+    """Two slots, three partitions with two records each. The oracle looks at every step."""
+    with_records = Drama(slots=2)
+    for partition in with_records.stage.partitions:
+        with_records.stage.produce(partition)
+        with_records.stage.produce(partition)
+    yield with_records
+    with_records.close()
+
+
+def fenced_by(process: Process) -> int:
+    """How many incarnations it has fenced."""
+    return len(process.events("incarnation.fenced"))
+
+
+def take_over(drama: Drama, slot: int = 0) -> Process:
+    """A successor mirrors everything there is."""
+    process = settled(drama, slot)
+    assert process.actor.error is None
+    assert all(map(drama.oracle.reached, drama.stage.partitions))
+    return process
+
+
+def assert_only_claims_of(drama: Drama, process: Process) -> None:
+    """Nothing is left in the log of those before it."""
+    own = process.events("incarnation.started")[-1]["transactional_id"]
+    live = drama.stage.target.live_claims()
+    assert len(live) == len(drama.stage.partitions)
+    assert all(str(own) in key for key in live)
+
+
+def test_c0_crash_before_the_claim_is_harmless(drama: Drama) -> None:
+    """Nothing is in the log, so nobody is fenced for it."""
+    process = drama.start(0)
+    reach(drama, process, "claim")
+    drama.crash(process)
+    assert drama.stage.target.live_claims() == set()
+
+    assert fenced_by(take_over(drama)) == 0
+
+
+def test_c1_crash_after_the_claim_is_fenced_and_buried(drama: Drama) -> None:
+    """The claims of a dead incarnation are found by the next one."""
+    process = drama.start(0)
+    reach(drama, process, "read the claims")
+    drama.crash(process)
+    assert len(drama.stage.target.live_claims()) == 3
+
+    successor = take_over(drama)
+
+    assert fenced_by(successor) == 1
+    assert_only_claims_of(drama, successor)
+
+
+def test_c2_crash_between_fence_and_tombstone_is_fenced_again(drama: Drama) -> None:
+    """A claim that was fenced and not buried costs one more fence, and no harm."""
+    drama.crash(settled(drama))
+    second = drama.start(0)
+    reach(drama, second, "bury")
+    drama.crash(second)
+
+    third = take_over(drama)
+
+    assert (fenced_by(second), fenced_by(third)) == (1, 2)
+    assert_only_claims_of(drama, third)
+
+
+@pytest.mark.parametrize("point", ["add A.orders", "produce", "offsets", "map sent", "end"])
+def test_c3_crash_inside_a_transaction_leaves_nothing_visible(drama: Drama, point: str) -> None:
+    """The successor aborts what was open and mirrors it again."""
+    process = with_open_transaction(drama)
+    before = drama.stage.target.decided_offsets()
+    reach(drama, process, point)
+    drama.crash(process)
+    assert drama.stage.target.decided_offsets() == before
+
+    assert fenced_by(take_over(drama)) == 1
+
+
+@pytest.mark.parametrize("fate", [Fate.NOT_SENT, Fate.NOT_ANSWERED, Fate.DELAYED])
+def test_c4_an_unanswered_commit_is_decided_one_way(drama: Drama, fate: Fate) -> None:
+    """Whether or when it arrived: the successor finds out, and goes on from there."""
+    process = with_open_transaction(drama)
+    reach(drama, process, "end")
+    drama.step(process, 1, fate)
+    assert process.is_over
+    assert "CommitOutcomeUnknown" in drama.endings[-1]
+
+    take_over(drama)
+    drama.deliver_late(0)
+    drama.drain()
+
+
+def test_c5_crash_after_the_commit_costs_one_fence(drama: Drama) -> None:
+    """Its transaction stands; its claims are found and buried."""
+    process = settled(drama)
+    process.context.stop.set()
+    reach(drama, process, "bury")
+    committed = drama.stage.target.decided_offsets()
+    drama.crash(process)
+
+    successor = take_over(drama)
+
+    assert fenced_by(successor) == 1
+    assert drama.stage.target.decided_offsets() == committed
+    assert_only_claims_of(drama, successor)
+
+
+def test_c7_an_incarnation_that_the_target_forgot_ends(drama: Drama) -> None:
+    """A pause longer than the life of a transactional id: no new identity is taken on the way."""
+    process = settled(drama)
+    drama.expire_id(0)
+    drama.stage.produce(ORDERS)
+    finish(drama, process)
+    assert "MAPPING" in drama.endings[-1]
+
+    take_over(drama)
+
+
+@pytest.mark.parametrize("point", ["poll", "produce", "offsets", "end", "claim", "fetch offsets"])
+def test_c8_a_jump_of_the_clock_does_no_harm(drama: Drama, point: str) -> None:
+    """A year at any moment: early commits and restarts at worst."""
+    process = drama.start(0)
+    reach(drama, process, point)
+    drama.stage.clock.advance(365 * 86_400)
+    finish(drama, process)
+
+    drama.drain()
+
+
+def test_g2_a_target_out_of_reach_is_waited_for(drama: Drama) -> None:
+    """Every process ends at its first lost request; the one after the repair goes on."""
+    for point in ("init", "partitions", "claim", "read the claims", "produce", "end"):
+        process = drama.start(0)
+        reach(drama, process, point)
+        drama.step(process, 1, Fate.NOT_SENT)
+        drama.step(process, 1)
+        assert process.is_over, point
+
+    take_over(drama)
+
+
+def test_g4_a_claim_without_an_answer_is_one_claim_too_many(drama: Drama) -> None:
+    """It stands in the log; the successor fences and buries it."""
+    process = drama.start(0)
+    reach(drama, process, "claim")
+    drama.step(process, 1, Fate.NOT_ANSWERED)
+    assert process.is_over
+    assert len(drama.stage.target.live_claims()) == 1
+
+    assert_only_claims_of(drama, take_over(drama))
+
+
+@pytest.mark.parametrize("request_twice", ["offsets", "end"])
+@pytest.mark.parametrize("sign", [Fate.TWICE_CUT, Fate.TWICE_SLOW])
+@pytest.mark.parametrize("point", ["produce", "offsets", "map sent", "end"])
+def test_g7_a_late_duplicate_finds_nothing_to_commit(
+    drama: Drama, request_twice: str, sign: Fate, point: str
+) -> None:
+    """Either sign makes a new incarnation; the copy arrives anywhere in its transaction."""
+    process = with_open_transaction(drama)
+    reach(drama, process, request_twice)
+    drama.step(process, 1, sign)
+    assert drama.stage.target.network
+    drama.stage.produce(ORDERS)
+    reach(drama, process, "init")
+    reach(drama, process, point)
+    drama.deliver_late(0)
+    mirror_all(drama, process)
+
+    assert len(process.events("incarnation.started")) == 2
+    assert process.actor.error is None
+    drama.drain()
+
+
+def test_g8_lost_markers_stop_the_partition_and_are_named(drama: Drama) -> None:
+    """
+    The transaction is decided, its marker never comes: after 30 s a person is asked.
+
+    The oracle is left out: the target has not kept what it acknowledged.
+    """
+    process = with_open_transaction(drama)
+    drama.hold_markers()
+    reach(drama, process, "end")
+    drama.step(process)
+    drama.stage.target.coordinator.lose_markers(remote_of(ORDERS))
+    drama.stage.target.write_markers()
+    drama.crash(process)
+
+    successor = drama.start(0)
+    for _ in range(60):
+        successor.actor.step()
+    assert not successor.events("partition.stopped")
+    drama.stage.clock.advance(31)
+    for _ in range(20):
+        successor.actor.step()
+
+    (stopped,) = successor.events("partition.stopped")
+    assert (stopped["partition"], stopped["cause"]) == (str(ORDERS), "MarkersLost")
+    assert len(drama.stage.target.live_claims()) == 2
+
+
+def test_o1_keep_alive_commits_keep_idle_positions(drama: Drama) -> None:
+    """Every idle partition is committed again in time, from where it stands."""
+    process = settled(drama)
+    before = drama.stage.target.decided_offsets()
+    drama.stage.clock.advance(KEEPALIVE.total_seconds() + 1)
+    drama.step(process, 20)
+
+    after = drama.stage.target.decided_offsets()
+    assert {r: o.position for r, o in after.items()} == {r: o.position for r, o in before.items()}
+    assert all(after[remote].metadata != before[remote].metadata for remote in before)
+
+
+@pytest.mark.parametrize("point", ["produce", "offsets", "end", "read the claims", "fence"])
+def test_p1_a_member_that_was_away_too_long_cannot_commit(drama: Drama, point: str) -> None:
+    """Others have its partitions; it ends as soon as it hears of that, or of the fence."""
+    drama.crash(settled(drama))
+    for partition in drama.stage.partitions:
+        drama.stage.produce(partition)
+    away = drama.start(0)
+    reach(drama, away, point)
+    other = drama.start(1)
+    drama.stage.group.expire(0, 1)
+    mirror_all(drama, other)
+    finish(drama, away)
+
+    assert away.is_over
+    drama.drain()
+
+
+def test_p2_records_from_before_a_rebalance_are_read_again(drama: Drama) -> None:
+    """What a poll returns with a rebalance in it is dropped, and positions go back."""
+    first = settled(drama)
+    other = drama.start(1)
+    drama.stage.group.move(1, ORDERS)
+    drama.step(first, 40)
+    mirror_all(drama, other)
+    for partition in drama.stage.partitions:
+        drama.stage.produce(partition)
+    drama.stage.group.move(0, ORDERS)
+    drama.step(other, 40)
+    drama.step(first)
+    drama.step(first, 60)
+
+    assert first.actor.error is None
+    drama.drain()
+
+
+def test_p6_death_with_records_on_the_way_is_like_death_before_them(drama: Drama) -> None:
+    """Some of a transaction's batches have arrived, the others never will."""
+    process = with_open_transaction(drama)
+    for _ in range(4):
+        drama.stage.produce(ORDERS)
+    drama.step(process)
+    process.target.producers[-1].send_in_background()
+    drama.crash(process)
+
+    take_over(drama)
+
+
+def test_p7_an_exhausted_epoch_gets_a_new_producer_id(drama: Drama) -> None:
+    """The broker sees to it; to fence is to win all the same."""
+    drama.stage.target.coordinator.max_epoch = 1
+    process = with_open_transaction(drama)
+    reach(drama, process, "offsets")
+    other = drama.start(1)
+    drama.stage.group.expire(0, 1)
+    mirror_all(drama, other)
+    finish(drama, process)
+
+    assert fenced_by(other) == 1
+    assert process.is_over
+    drama.drain()

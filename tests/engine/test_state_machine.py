@@ -1,0 +1,32 @@
+"""Real mirror tasks over fake clusters, under every misfortune, in random order."""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.engine.machine import MirrorMachine
+
+FULL = os.environ.get("EOS_MIRROR_ENGINE") == "full"
+"""A long run: EOS_MIRROR_ENGINE=full pytest tests/engine/test_state_machine.py."""
+
+EXAMPLES = 20_000 if FULL else 400
+STEPS = 60
+TIMEOUT_S = 7_200 if FULL else 300
+
+
+@pytest.mark.timeout(TIMEOUT_S)
+def test_the_guarantee_holds_in_any_order_of_misfortunes() -> None:
+    """At every step the target is a prefix of the source; in the end everything arrives."""
+    run_state_machine_as_test(
+        MirrorMachine,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=STEPS,
+            deadline=None,
+            derandomize=not FULL,
+            print_blob=True,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
