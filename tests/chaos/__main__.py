@@ -1,0 +1,51 @@
+"""
+Exactly once under a seeded nemesis: `python -m tests.chaos --seed N --minutes M`.
+
+Exit code 0 only if everything holds.
+"""
+
+import argparse
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.chaos.faults import KINDS
+from tests.chaos.session import Options, run
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run once and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--runtime", choices=("local", "spark"), default="local")
+    parser.add_argument("--broken", choices=("naive", "stable-only"))
+    parser.add_argument("--replication", type=int, choices=(1, 3), default=3)
+    parser.add_argument("--faults", default="", help=f"of {', '.join(KINDS)}")
+    parser.add_argument("--json", type=Path, help="write the report here, too")
+    parser.add_argument("--keep", type=Path, help="folder for events, faults and broker logs")
+    args = parser.parse_args(arguments)
+    kinds = [name for name in args.faults.split(",") if name]
+    if unknown := set(kinds) - KINDS.keys():
+        parser.error(f"no such fault: {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
+    options = Options(
+        seed=args.seed,
+        minutes=args.minutes,
+        runtime=args.runtime,
+        broken=args.broken,
+        replication=args.replication,
+        kinds=kinds,
+        keep=args.keep,
+    )
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # heal and clean up, then go
+    with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
+        report = run(options, Path(folder))
+    sys.stdout.write(f"{report}\n")
+    if args.json is not None:
+        args.json.write_text(report.to_json())
+    return 0 if report.holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

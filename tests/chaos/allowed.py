@@ -1,0 +1,99 @@
+"""
+Which events, reasons and exit codes the injected faults explain; anything else is a complaint.
+
+The table names every event of docs/events.md, so that a new one has to be judged here.
+"""
+
+import re
+from collections.abc import Sequence
+
+from eos_mirror.runtime.outcome import ExitCode
+from tests.chaos.crew import Exit, Heard
+
+ALWAYS = r".*"
+NEVER = r"(?!)"
+UNREACHABLE = (
+    r"(RestartTask|SourceUnavailable|TargetUnavailable|CommitOutcomeUnknown|ProducerFenced): .*"
+)
+# Not here: "its loop stood still". No fault stops a loop, but not its process, for a whole lease.
+DIED = (
+    r"killed by signal \d+"
+    r"|exit code \d+ \((ORPHAN|WATCHDOG|RESTART|REJECTED)\)"
+    r"|watchdog: .* took longer than .* s"
+    r"|no heartbeat for .* s"
+    r"|no answer from the driver for .*"
+    r"|the parent process is gone"
+    r"|SIG(TERM|HUP)"
+    r"|Spark job: .*"
+    r"|cannot launch: .*"
+)
+
+EVENTS = {
+    "ready": ALWAYS,
+    "flow.summary": ALWAYS,
+    "flow.caught_up": NEVER,
+    "flow.warning": NEVER,
+    "config.note": ALWAYS,
+    "flow.rejoining": ALWAYS,
+    "topic.created": ALWAYS,
+    "topic.grown": NEVER,
+    "topic.refused": NEVER,
+    "task.started": ALWAYS,
+    "task.restarting": rf"({UNREACHABLE}|{DIED}|)",
+    "task.stopped": rf"(killed: it did not stop within .*|{UNREACHABLE}|{DIED}|)",
+    "task.failed": NEVER,
+    "incarnation.started": ALWAYS,
+    "incarnation.fenced": ALWAYS,
+    "partitions.acquired": ALWAYS,
+    "partition.stopped": NEVER,
+    "partition.gap": ALWAYS,
+    "commit.suspicious": r"(a connection broke|the commit took .* s): it may have been sent twice"
+    r"|a connection broke: the commit may have been sent twice",
+    "records.dropped": NEVER,
+    "chore.failed": UNREACHABLE,
+    "stopping": ALWAYS,
+    "stopped": ALWAYS,
+}
+"""Event to the reasons that are explained, as a pattern of the whole text."""
+
+MARKERS_LOST = "MarkersLost"
+REFUSED, UNANSWERED = 2, "does not answer"
+"""Exit code and words of a start that is refused because a cluster does not answer."""
+
+SHOWN_LINES = 5
+
+
+def check_events(events: Sequence[Heard], *, single_node: bool) -> list[str]:
+    """
+    Every event has a cause that the nemesis can have had.
+
+    Args:
+        single_node: A target without replicas may lose markers.
+    """
+    complaints = []
+    for heard in events:
+        if single_node and heard.fields.get("cause") == MARKERS_LOST:
+            continue
+        pattern = EVENTS.get(heard.name, NEVER)
+        reason = str(heard.fields.get("reason", ""))
+        if not re.fullmatch(pattern, reason, re.DOTALL):
+            complaints.append(f"run {heard.run}: {dict(heard.fields)}")
+    return complaints
+
+
+def check_exits(exits: Sequence[Exit], errors: Sequence[tuple[int, str]]) -> list[str]:
+    """A driver ends when told to, without an answer at its start, or with its JVM."""
+    complaints = []
+    for end in exits:
+        said = [line for run, line in errors if run == end.run]
+        if end.wanted is not None:
+            continue
+        refused = end.code == REFUSED and any(UNANSWERED in line for line in said)
+        if not refused and end.code != ExitCode.ORPHAN:
+            complaints.append(f"run {end.run} ended with {end.code}: {said[-SHOWN_LINES:]}")
+    return complaints
+
+
+def check_errors(errors: Sequence[tuple[int, str]]) -> list[str]:
+    """No stack trace on stderr."""
+    return [f"run {run}: {line}" for run, line in errors if line.startswith("Traceback")]

@@ -1,0 +1,180 @@
+"""What can be broken, and the handles to break it with."""
+
+import os
+import random
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from eos_mirror.testing import Fault, KafkaCluster, wait_until
+from eos_mirror.testing.processes import identity, is_running
+from tests.chaos.crew import Crew
+from tests.chaos.site import POINTS, SESSION_S, Site
+
+HIT_WITHIN = timedelta(seconds=10)
+IN_SYNC = timedelta(seconds=20)
+WATCHED_TOPICS = ("__transaction_state", "__consumer_offsets")
+STOPPED = "T"
+
+
+@dataclass(slots=True, kw_only=True)
+class Arena:
+    """Everything that can be broken."""
+
+    site: Site
+    crew: Crew
+    healing: threading.Event = field(default_factory=threading.Event)
+    frozen: set[str] = field(default_factory=set)
+
+    def hold(self, seconds: float) -> None:
+        """Let time pass, but not beyond the healing."""
+        self.healing.wait(seconds)
+
+    def heal(self) -> None:
+        """Undo what is left: for a nemesis that was itself interrupted."""
+        self.healing.set()
+        for proxy in self.site.proxies.values():
+            proxy.heal()
+            proxy.clear()
+        for who in list(self.frozen):
+            self.thaw(who)
+        for point in POINTS:
+            self.site.flag(point).unlink(missing_ok=True)
+
+    def thaw(self, who: str) -> None:
+        """Let a frozen process go on, if it is still the same one."""
+        if is_running(who):
+            os.kill(int(who.split(maxsplit=1)[0]), signal.SIGCONT)
+        self.frozen.discard(who)
+
+
+Act = Callable[[Arena, random.Random], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """
+    A kind of fault.
+
+    Attributes:
+        place: Faults in one place never overlap; faults in different places do.
+        weight: How often, relative to the others.
+    """
+
+    name: str
+    place: str
+    act: Act
+    weight: float = 1.0
+    runtimes: Sequence[str] = ("local", "spark")
+
+
+def any_task(arena: Arena, dice: random.Random) -> int | None:
+    """Process id of a task of the newest driver; None if none lives."""
+    pids = arena.crew.tasks()
+    return pids[dice.choice(sorted(pids))] if pids else None
+
+
+def any_broker(arena: Arena, dice: random.Random) -> int:
+    """Of the target."""
+    return dice.choice(list(arena.site.target.spec.broker_ids))
+
+
+def pause_s(dice: random.Random) -> float:
+    """Every other pause is longer than a session: only then somebody takes over."""
+    return dice.choice(
+        [
+            dice.uniform(0.1, 1),
+            dice.uniform(1, SESSION_S),
+            *[dice.uniform(SESSION_S, 3 * SESSION_S) for _ in range(2)],
+        ]
+    )
+
+
+def freeze(arena: Arena, pid: int, length_s: float) -> None:
+    """SIGSTOP, a pause, SIGCONT; also for a process that stopped itself."""
+    who = identity(pid)
+    arena.frozen.add(who)
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGSTOP)
+    arena.hold(length_s)
+    arena.thaw(who)
+
+
+def stopped_by_themselves(arena: Arena) -> list[int]:
+    """Tasks that stand still and were not frozen from here."""
+    frozen = {int(who.split(maxsplit=1)[0]) for who in list(arena.frozen)}
+    return [pid for pid in arena.crew.survivors() if pid not in frozen and _state(pid) == STOPPED]
+
+
+def _state(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return ""
+
+
+def wait_for(arena: Arena, condition: Callable[[], bool], within: timedelta, what: str) -> None:
+    """Until the condition holds or all is to be healed. Raises TimeoutError."""
+    wait_until(lambda: condition() or arena.healing.is_set(), within=within, what=what)
+
+
+def pause_broker(arena: Arena, cluster: KafkaCluster, node: int, dice: random.Random) -> bool:
+    """SIGSTOP of a broker for 0.5 to 8 s."""
+    length_s = dice.uniform(0.5, 8)
+    cluster.pause(node)
+    arena.hold(length_s)
+    cluster.resume(node)
+    return True
+
+
+def settle(arena: Arena) -> None:
+    """The next broker may go when this one is in sync again: two at once is another promise."""
+    for topic in WATCHED_TOPICS:
+        with suppress(TimeoutError):
+            arena.site.target.wait_isr(topic, within=IN_SYNC)
+
+
+def strike(arena: Arena, fault: Fault, *, hold_s: float) -> bool:
+    """Arm one fault in front of every broker; the first request that matches meets it."""
+    for proxy in arena.site.proxies.values():
+        proxy.inject(fault)
+    with suppress(TimeoutError):
+        wait_for(arena, lambda: fault.hits > 0, HIT_WITHIN, "a request to strike")
+    struck = fault.hits > 0
+    if struck:
+        arena.hold(hold_s)
+    for proxy in arena.site.proxies.values():
+        proxy.clear()
+    return struck
+
+
+def kill_below_driver(arena: Arena, mark: bytes) -> bool:
+    """SIGKILL of the first process below the driver with a word of this end in its command."""
+    driver = arena.crew.driver
+    for pid in descendants(driver) if driver is not None else []:
+        with suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if any(word.endswith(mark) for word in words):
+                os.kill(pid, signal.SIGKILL)
+                return True
+    return False
+
+
+def descendants(pid: int) -> list[int]:
+    """Every process below this one, parents first."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                stat = (entry / "stat").read_text().rpartition(")")[2].split()
+                children.setdefault(int(stat[1]), []).append(int(entry.name))
+    found: list[int] = []
+    queue = [pid]
+    while queue:
+        below = children.get(queue.pop(0), [])
+        found += below
+        queue += below
+    return found

@@ -1,0 +1,174 @@
+"""Reads both clusters after a graceful stop and puts every checker to work."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from eos_mirror.core.map_records import segments_of
+from eos_mirror.core.metadata import decode
+from eos_mirror.core.offset_map import MapTail
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import MirrorError
+from eos_mirror.kafka.compacted import read_compacted
+from eos_mirror.kafka.target import read_shadow_offsets
+from eos_mirror.operate.translate import MapReader
+from eos_mirror.ports import PartitionEnd, ShadowOffset
+from eos_mirror.testing import PartitionComparison, Record, compare_partition, read_topic
+from tests.chaos import checks
+from tests.chaos.drain import shadow_positions, source_ends
+from tests.chaos.load import Journal, number_of
+from tests.chaos.site import COMPACTED, FLOW, PARTITIONS, SOURCES, Site, remote
+
+READ_WITHIN = timedelta(seconds=120)
+Records = Mapping[TopicPartition, Sequence[Record]]
+
+
+@dataclass(slots=True)
+class Audit:
+    """
+    What was found.
+
+    Attributes:
+        complaints: By checker.
+        compared: By source partition, but those of the compacted topic.
+        translated: Offsets that were asked for.
+        aborted_in_vain: Records that the load aborted and the source committed all the same.
+    """
+
+    complaints: dict[str, list[str]] = field(default_factory=dict)
+    compared: dict[TopicPartition, PartitionComparison] = field(default_factory=dict)
+    translated: int = 0
+    aborted_in_vain: int = 0
+
+    def add(self, checker: str, where: object, complaints: Iterable[str]) -> None:
+        """Note complaints of one checker about one place; also that it had none."""
+        self.complaints.setdefault(checker, []).extend(f"{where}: {text}" for text in complaints)
+
+    def count(self, checker: str) -> int:
+        """Complaints of one checker."""
+        return len(self.complaints.get(checker, []))
+
+
+def read_all(cluster: Mapping[str, str], *, copies: bool) -> dict[TopicPartition, list[Record]]:
+    """Every committed record, by partition."""
+    found = {}
+    for topic, count in PARTITIONS.items():
+        name = remote(TopicPartition(topic, 0)).topic if copies else topic
+        read = read_topic(cluster, name, partitions=count, within=READ_WITHIN)
+        found.update({TopicPartition(name, p): records for p, records in enumerate(read)})
+    return found
+
+
+def audit_records(
+    audit: Audit, source: Records, target: Records, *, journal: Journal, whole: bool
+) -> None:
+    """
+    Checker 1, and that the source itself is sound.
+
+    Args:
+        whole: False if partitions stopped with a reason: then a beginning is enough.
+    """
+    for one in SOURCES:
+        before, after = source[one], target[remote(one)]
+        if not whole:
+            before = [] if one.topic == COMPACTED else before[: len(after)]
+        if one.topic == COMPACTED:
+            written = journal.compacted[one.partition]
+            audit.add("sequence", one, checks.check_compacted(written, before, after))
+            continue
+        compared = audit.compared[one] = compare_partition(before, after)
+        audit.add("sequence", one, [str(compared.first_difference)] * (not compared.exact))
+        there = [number_of(record) for record in source[one]]
+        audit.add("source", one, checks.check_source(journal.acknowledged.get(one, ()), there))
+    audit.add("source", "load", journal.failed[: checks.SHOWN])
+
+
+def audit_witness(
+    audit: Audit, seen: Records, source: Records, target: Records, *, journal: Journal
+) -> None:
+    """Checker 2. What the source itself committed by mistake of the load was not aborted."""
+    for one in SOURCES:
+        records = seen[remote(one)]
+        audit.add("reader", remote(one), checks.check_witness(records, target[remote(one)]))
+        committed = {number_of(record) for record in source[one]}
+        numbers = {number_of(record) for record in records}
+        audit.add("reader", remote(one), checks.check_aborted(journal.aborted - committed, numbers))
+        audit.aborted_in_vain += len(journal.aborted & committed)
+
+
+def audit_offsets(
+    audit: Audit, site: Site, source: Records, target: Records, journal: Journal
+) -> None:
+    """Checkers 3, 4 and 5."""
+    view = site.view
+    ends = source_ends(view)
+    audit.add("shadow offset", FLOW, checks.check_positions(shadow_positions(view), ends))
+    reader = MapReader(flow=FLOW, client_config=site.target.client_config())
+    for one in SOURCES:
+        pairs = _pairs(one, source[one], target[remote(one)], journal)
+        if pairs is None:
+            audit.add("translation", one, ["not comparable: the sequences differ"])
+            continue
+        try:
+            offsets = reader.load(remote(one))
+        except MirrorError as exc:
+            audit.add("translation", one, [str(exc)])
+            continue
+        audit.add("translation", one, checks.check_translation(offsets, pairs, ends[one]))
+        audit.translated += ends[one] + 1
+    _audit_chains(audit, site)
+
+
+def audit_leftovers(audit: Audit, site: Site, processes: Sequence[int]) -> None:
+    """Checker 6."""
+    view = site.view
+    claims = read_compacted(site.target.client_config(), FLOW.claims_topic, group=FLOW.shadow_group)
+    written = [
+        *(remote(one) for one in SOURCES),
+        TopicPartition(FLOW.claims_topic, 0),
+        TopicPartition(FLOW.offset_map_topic, 0),
+    ]
+    stable, high = view.target.ends(written), view.target.high_watermarks(written)
+    ends = {one: PartitionEnd(stable=stable[one], written=high[one]) for one in written}
+    listed = site.target.tool("TransactionsCommand", "list").stdout
+    audit.add(
+        "leftovers",
+        FLOW,
+        checks.check_leftovers(claims, transactions_of(listed), ends, processes=processes),
+    )
+
+
+def transactions_of(listed: str) -> dict[str, str]:
+    """State by transactional id, of our flow, from what kafka-transactions.sh lists."""
+    rows = [line.split() for line in listed.splitlines() if line.startswith(f"{FLOW.name}.")]
+    return {row[0]: row[-1] for row in rows}
+
+
+def _pairs(
+    one: TopicPartition, source: Sequence[Record], target: Sequence[Record], journal: Journal
+) -> list[checks.Pair] | None:
+    """Offsets of each record on both sides; None if the copy is not one."""
+    if one.topic != COMPACTED:
+        if len(source) != len(target):
+            return None
+        return [(a.offset, b.offset) for a, b in zip(source, target, strict=True)]
+    upstream = {record: n for n, record in enumerate(journal.compacted[one.partition])}
+    if any(record not in upstream for record in target):
+        return None
+    return [(upstream[record], record.offset) for record in target]
+
+
+def _audit_chains(audit: Audit, site: Site) -> None:
+    entries = read_compacted(
+        site.target.client_config(), FLOW.offset_map_topic, group=FLOW.shadow_group
+    )
+    remotes = [remote(one) for one in SOURCES]
+    shadows = read_shadow_offsets(site.view.target, FLOW, remotes, require_stable=True)
+    for one in remotes:
+        shadow = shadows[one]
+        if not isinstance(shadow, ShadowOffset):
+            audit.add("chain", one, ["no stable shadow offset"])
+            continue
+        tail = MapTail.decode(decode(shadow.metadata).tail).freeze()
+        spilled = [s for s in segments_of(entries, one) if s.number < tail.number]
+        audit.add("chain", one, checks.check_chain([*spilled, tail]))

@@ -1,0 +1,105 @@
+"""Waiting until everything has arrived, and what to look at when it does not."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path
+from time import monotonic, sleep
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import MirrorError
+from eos_mirror.testing import ClusterFailed
+from tests.chaos.allowed import MARKERS_LOST
+from tests.chaos.crew import Crew
+from tests.chaos.site import FLOW, PARTITIONS, SAFE_REPLICATION, Site, remote
+from tests.mirror.toolbox import FlowView
+
+STALL_S = 60.0
+LOOK_S = 0.25
+
+
+class Drained(Enum):
+    """How a run came to rest."""
+
+    YES = "yes"
+    MARKERS_LOST = "stopped with MarkersLost"
+    NO = "STALL"
+
+
+def source_ends(view: FlowView) -> dict[TopicPartition, int]:
+    """Last stable offset of every source partition."""
+    return {
+        TopicPartition(topic, p): end
+        for topic, count in PARTITIONS.items()
+        for p, end in view.ends(topic, count).items()
+    }
+
+
+def shadow_positions(view: FlowView) -> dict[TopicPartition, int]:
+    """Shadow offset by source partition; -1 where none can be read."""
+    return {
+        TopicPartition(topic, p): at
+        for topic, count in PARTITIONS.items()
+        for p, at in view.positions(remote(TopicPartition(topic, 0)).topic, count).items()
+    }
+
+
+def wait_drained(site: Site, crew: Crew) -> Drained:
+    """Until every shadow offset is at its end; no progress for STALL_S ends the wait."""
+    view = site.view
+    ends, best, since = source_ends(view), -1, monotonic()
+    while monotonic() - since < STALL_S:
+        with suppress(MirrorError):
+            found = shadow_positions(view)
+            if all(found[one] >= end for one, end in ends.items()):
+                return Drained.YES
+            if sum(found.values()) > best:
+                best, since = sum(found.values()), monotonic()
+        if site.replication < SAFE_REPLICATION and crew.found(
+            "partition.stopped", cause=MARKERS_LOST
+        ):
+            return Drained.MARKERS_LOST
+        sleep(LOOK_S)
+    return Drained.NO
+
+
+def behind(site: Site) -> list[str]:
+    """The partitions that have not arrived, in words."""
+    try:
+        found = shadow_positions(site.view)
+    except MirrorError as exc:
+        return [f"no progress for {STALL_S:.0f} s, and the positions cannot be read: {exc}"]
+    return [
+        f"no progress for {STALL_S:.0f} s: {one} is at {found[one]}, ends at {end}"
+        for one, end in source_ends(site.view).items()
+        if found[one] < end
+    ]
+
+
+def write_evidence(site: Site, folder: Path) -> None:
+    """What Kafka's own tools say about a flow that stands still."""
+    folder.mkdir(parents=True, exist_ok=True)
+    questions: Mapping[str, tuple[str, ...]] = {
+        "transactions": ("TransactionsCommand", "list"),
+        "shadow": ("ConsumerGroupCommand", "--describe", "--group", FLOW.shadow_group),
+        **{
+            f"hanging-{node}": ("TransactionsCommand", "find-hanging", "--broker-id", str(node))
+            for node in site.target.spec.broker_ids
+        },
+    }
+    for name, question in questions.items():
+        with suppress(TimeoutError, ClusterFailed, OSError):
+            done = site.target.tool(*question)
+            (folder / f"{name}.txt").write_text(f"{done.stdout}\n{done.stderr}")
+    members = site.source.tool(
+        "ConsumerGroupCommand", "--describe", "--members", "--verbose", "--group", FLOW.source_group
+    )
+    (folder / "members.txt").write_text(f"{members.stdout}\n{members.stderr}")
+    view = site.view
+    with suppress(MirrorError):
+        state = {
+            "ends": {str(one): end for one, end in source_ends(view).items()},
+            "shadow": {str(one): at for one, at in shadow_positions(view).items()},
+        }
+        (folder / "positions.json").write_text(json.dumps(state, indent=1))

@@ -1,0 +1,206 @@
+"""
+What the nemesis can do, one function per kind of fault.
+
+Each acts, holds, and undoes itself; it answers whether it struck. `Arena.hold` ends early when
+everything is to be healed, so no fault outlives the run.
+"""
+
+import os
+import random
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import timedelta
+
+from eos_mirror.testing import Action, Api, Fault
+from tests.chaos.arena import (
+    Arena,
+    Kind,
+    any_broker,
+    any_task,
+    freeze,
+    kill_below_driver,
+    pause_broker,
+    pause_s,
+    settle,
+    stopped_by_themselves,
+    strike,
+    wait_for,
+)
+from tests.chaos.site import POINTS
+
+DOWN_S = 2.0
+POINT_WITHIN = timedelta(seconds=10)
+
+# ---------------------------------------------------------------------- tasks and drivers
+
+
+def kill_task(arena: Arena, dice: random.Random) -> bool:
+    """SIGKILL of the process of a task."""
+    pid = any_task(arena, dice)
+    if pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return pid is not None
+
+
+def pause_task(arena: Arena, dice: random.Random) -> bool:
+    """SIGSTOP for a moment, for less than a session, or for up to three sessions."""
+    length_s = pause_s(dice)
+    pid = any_task(arena, dice)
+    if pid is None:
+        return False
+    freeze(arena, pid, length_s)
+    return True
+
+
+def pause_at_point(arena: Arena, dice: random.Random) -> bool:
+    """The first task that comes to a named point of its transaction stops itself there."""
+    point, length_s = dice.choice(POINTS), pause_s(dice)
+    flag = arena.site.flag(point)
+    flag.touch()
+    with suppress(TimeoutError):
+        wait_for(arena, lambda: not flag.exists(), POINT_WITHIN, point)
+    if flag.exists():
+        flag.unlink(missing_ok=True)
+        return False
+    with suppress(TimeoutError):
+        wait_for(arena, lambda: bool(stopped_by_themselves(arena)), POINT_WITHIN, "a stopped task")
+    stopped = stopped_by_themselves(arena)
+    for pid in stopped:
+        freeze(arena, pid, length_s)
+    return bool(stopped)
+
+
+def kill_driver(arena: Arena, _: random.Random) -> bool:
+    """kill -9, and a new start at once."""
+    return arena.crew.replace(signal.SIGKILL)
+
+
+def stop_driver(arena: Arena, _: random.Random) -> bool:
+    """A graceful stop, and a new start at once."""
+    return arena.crew.replace(signal.SIGTERM)
+
+
+def kill_python_daemon(arena: Arena, _: random.Random) -> bool:
+    """SIGKILL of pyspark.daemon: every task goes with it."""
+    return kill_below_driver(arena, b"pyspark.daemon")
+
+
+def kill_jvm(arena: Arena, _: random.Random) -> bool:
+    """SIGKILL of the JVM of the driver."""
+    return kill_below_driver(arena, b"java")
+
+
+# ---------------------------------------------------------------------- brokers
+
+
+def kill_target(arena: Arena, dice: random.Random) -> bool:
+    """kill -9 of a broker of the target, back after two seconds."""
+    target = arena.site.target
+    node = any_broker(arena, dice)
+    target.kill(node)
+    arena.hold(DOWN_S)
+    target.start_node(node)
+    settle(arena)
+    return True
+
+
+def pause_target(arena: Arena, dice: random.Random) -> bool:
+    """SIGSTOP of a broker of the target."""
+    return pause_broker(arena, arena.site.target, any_broker(arena, dice), dice)
+
+
+def roll_target(arena: Arena, _: random.Random) -> bool:
+    """A rolling restart: each broker in turn, when the others are in sync."""
+    target = arena.site.target
+    for node in target.spec.broker_ids:
+        target.terminate(node)
+        target.start_node(node)
+        settle(arena)
+        if arena.healing.is_set():
+            break
+    return True
+
+
+def restart_source(arena: Arena, _: random.Random) -> bool:
+    """A controlled restart of the only broker of the source."""
+    arena.site.source.terminate(1)
+    arena.site.source.start_node(1)
+    return True
+
+
+def pause_source(arena: Arena, dice: random.Random) -> bool:
+    """SIGSTOP of the broker of the source."""
+    return pause_broker(arena, arena.site.source, 1, dice)
+
+
+# ---------------------------------------------------------------------- the network
+
+
+def cut_connections(arena: Arena, dice: random.Random) -> bool:
+    """Reset every connection to a broker of the target."""
+    arena.site.proxies[any_broker(arena, dice)].cut_all()
+    return True
+
+
+def part_broker(arena: Arena, dice: random.Random) -> bool:
+    """Nobody of the mirror reaches a broker of the target, for seconds."""
+    proxy = arena.site.proxies[any_broker(arena, dice)]
+    length_s = dice.uniform(1, 5)
+    proxy.part()
+    arena.hold(length_s)
+    proxy.heal()
+    return True
+
+
+ANSWERS = (Api.END_TXN, Api.TXN_OFFSET_COMMIT, Api.PRODUCE)
+LOSSES = (
+    Action.DELAY_REQUEST,
+    Action.DELAY_RESPONSE,
+    Action.DROP_RESPONSE,
+    Action.CUT_AFTER_REQUEST,
+    Action.CUT_BEFORE_RESPONSE,
+)
+
+
+def lose_answer(arena: Arena, dice: random.Random) -> bool:
+    """The answer to one request is late or lost."""
+    delay = timedelta(seconds=dice.choice([dice.uniform(0.05, 1), dice.uniform(1, 8)]))
+    fault = Fault(dice.choice(ANSWERS), dice.choice(LOSSES), delay=delay)
+    return strike(arena, fault, hold_s=delay.total_seconds())
+
+
+def duplicate_commit(arena: Arena, dice: random.Random) -> bool:
+    """An EndTxn arrives after the client has sent it again (KAFKA-17754)."""
+    return strike(arena, Fault(Api.END_TXN, Action.STEAL_REQUEST), hold_s=dice.uniform(0.05, 3))
+
+
+def hold_commit(arena: Arena, dice: random.Random) -> bool:
+    """An EndTxn arrives after its sender has given up."""
+    return strike(arena, Fault(Api.END_TXN, Action.HOLD_REQUEST), hold_s=dice.uniform(7, 10))
+
+
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(name="task.kill", place="kill", act=kill_task, weight=2),
+        Kind(name="task.pause", place="task", act=pause_task),
+        Kind(name="task.point", place="point", act=pause_at_point, weight=2),
+        Kind(name="driver.kill", place="driver", act=kill_driver, weight=0.7),
+        Kind(name="driver.stop", place="driver", act=stop_driver, weight=0.5),
+        Kind(name="daemon.kill", place="driver", act=kill_python_daemon, runtimes=("spark",)),
+        Kind(name="jvm.kill", place="driver", act=kill_jvm, weight=0.5, runtimes=("spark",)),
+        Kind(name="target.kill", place="target", act=kill_target),
+        Kind(name="target.pause", place="target", act=pause_target),
+        Kind(name="target.roll", place="target", act=roll_target, weight=0.3),
+        Kind(name="source.restart", place="source", act=restart_source, weight=0.5),
+        Kind(name="source.pause", place="source", act=pause_source, weight=0.5),
+        Kind(name="net.cut", place="network", act=cut_connections),
+        Kind(name="net.part", place="network", act=part_broker),
+        Kind(name="answer.lost", place="request", act=lose_answer, weight=2),
+        Kind(name="commit.twice", place="request", act=duplicate_commit),
+        Kind(name="commit.held", place="request", act=hold_commit, weight=0.5),
+    )
+}
+"""Every kind by its name."""

@@ -1,0 +1,220 @@
+"""Records for the source, and a memory of what it promised to keep."""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.testing import KafkaCluster, Record
+from tests.chaos.site import BUSY, COMPACTED, LEDGER, PARTITIONS, PLAIN, QUIET
+
+NUMBER = "n"
+"""Header that numbers every record; tombstones have no value to carry it."""
+
+TICK_S = 0.02
+PLAIN_PER_TICK, COMPACTED_PER_TICK = 18, 6
+KEYS = 300
+SHARE_ABORTED, SHARE_QUIET, SHARE_PLAIN = 0.25, 0.02, 0.1
+CREATE_TIME = 1
+JOIN_S = 60.0
+SUSPICIOUS_S = 0.25
+WRITER, SETTLE_ATTEMPTS = "chaos-ledger-writer", 6
+
+Delivery = Callable[[KafkaError | None, Message], None]
+
+
+class Journal:
+    """
+    What was offered to the source, and what it acknowledged. Thread-safe.
+
+    Attributes:
+        compacted: Records of the compacted topic in the order of writing, by partition. One
+            idempotent producer writes there and nobody else, so the n-th has offset n.
+        acknowledged: Numbers that the source must keep, by partition; committed ones only.
+        aborted: Numbers that nobody may ever see.
+        failed: Deliveries that the client gave up: the load is broken, not the mirror.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._next = 0
+        self.compacted: dict[int, list[Record]] = {p: [] for p in range(PARTITIONS[COMPACTED])}
+        self.acknowledged: dict[TopicPartition, set[int]] = {one: set() for one in BUSY}
+        self.aborted: set[int] = set()
+        self.failed: list[str] = []
+
+    def number(self) -> int:
+        """The next one."""
+        with self._lock:
+            self._next += 1
+            return self._next
+
+    def delivery(self, number: int) -> Delivery:
+        """A callback that notes the outcome of one record."""
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                self.failed.append(f"{message.topic()} {number}: {error}")
+                return
+            where = TopicPartition(str(message.topic()), int(message.partition() or 0))
+            self.acknowledged[where].add(number)
+
+        return delivered
+
+
+class Load:
+    """About 1,600 records a second: idempotent ones, and transactions of which some abort."""
+
+    def __init__(self, cluster: KafkaCluster, seed: int) -> None:
+        self.journal = Journal()
+        self._config = {**cluster.client_config(), "log_level": 0, "linger.ms": 5}
+        self._dice = (random.Random(seed), random.Random(seed + 1))
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._write_plain, name="load-plain", daemon=True),
+            threading.Thread(target=self._write_ledger, name="load-ledger", daemon=True),
+        ]
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Load for the length of the block; all of it is decided at its end."""
+        for thread in self._threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._stop.set()
+            for thread in self._threads:
+                thread.join(JOIN_S)
+
+    # ------------------------------------------------------------------ without transactions
+
+    def _write_plain(self) -> None:
+        dice = self._dice[0]
+        producer = Producer({**self._config, "enable.idempotence": True})
+        while not self._stop.wait(TICK_S):
+            for _ in range(PLAIN_PER_TICK):
+                partition = dice.randrange(PARTITIONS[PLAIN])
+                self._offer(producer, dice, TopicPartition(PLAIN, partition), key=_key(dice))
+            for _ in range(COMPACTED_PER_TICK):
+                partition = dice.randrange(PARTITIONS[COMPACTED])
+                key = b"key-%d" % dice.randrange(KEYS)
+                written = self._offer(producer, dice, TopicPartition(COMPACTED, partition), key=key)
+                self.journal.compacted[partition].append(written)
+            producer.poll(0)
+        if producer.flush(JOIN_S):
+            self.journal.failed.append("records were left in the queue of the load")
+
+    def _offer(
+        self, producer: Producer, dice: random.Random, where: TopicPartition, *, key: bytes | None
+    ) -> Record:
+        number = self.journal.number()
+        record = make_record(dice, number, key)
+        while True:
+            try:
+                _produce(producer, where, record, self.journal.delivery(number))
+            except BufferError:
+                producer.poll(0.1)
+            else:
+                return record
+
+    # ------------------------------------------------------------------ transactions
+
+    def _write_ledger(self) -> None:
+        """
+        A client that failed is dropped; the next one with its id settles what it left open.
+
+        So is one that was slow: a late duplicate of its commit would commit what comes next,
+        also what is to be aborted (KAFKA-17754).
+        """
+        while not self._stop.is_set():
+            try:
+                producer = Producer({**self._config, "transactional.id": WRITER})
+                producer.init_transactions(30)
+                while not self._stop.wait(self._dice[1].uniform(0.02, 0.1)):
+                    began = time.monotonic()
+                    self._transact(producer)
+                    if time.monotonic() - began > SUSPICIOUS_S:
+                        break
+            except KafkaException:
+                continue
+        self._settle()
+
+    def _settle(self) -> None:
+        """Decide what a failed client left open, or the source would end in the middle of it."""
+        for _ in range(SETTLE_ATTEMPTS):
+            try:
+                Producer({**self._config, "transactional.id": WRITER}).init_transactions(10)
+            except KafkaException:
+                continue
+            return
+        self.journal.failed.append("a transaction of the load was left open")
+
+    def _transact(self, producer: Producer) -> None:
+        dice = self._dice[1]
+        places = [
+            TopicPartition(LEDGER, dice.randrange(PARTITIONS[LEDGER]))
+            for _ in range(dice.randrange(1, 50))
+        ]
+        if dice.random() < SHARE_QUIET:
+            places.append(TopicPartition(QUIET, 0))
+        if dice.random() < SHARE_PLAIN:
+            places.append(TopicPartition(PLAIN, 0))
+        sent = [(where, self.journal.number()) for where in places]
+        producer.begin_transaction()
+        for where, number in sent:
+            _produce(producer, where, make_record(dice, number, _key(dice)))
+        if dice.random() < SHARE_ABORTED:
+            self.journal.aborted.update(number for _, number in sent)
+            producer.flush(30)
+            producer.abort_transaction(30)
+            return
+        producer.commit_transaction(30)
+        for where, number in sent:
+            self.journal.acknowledged.setdefault(where, set()).add(number)
+
+
+def make_record(dice: random.Random, number: int, key: bytes | None) -> Record:
+    """A numbered record with nulls, empty fields and headers here and there."""
+    headers: list[tuple[str, bytes | None]] = [(NUMBER, b"%d" % number)]
+    if number % 7 == 0:
+        headers += [("a", b"1"), ("b", None), ("a", b"")]
+    value = b"value-%09d-" % number + b"x" * dice.randrange(80)
+    if number % 11 == 0:
+        value = b""
+    return Record(
+        key=key,
+        value=None if number % 13 == 0 else value,
+        headers=tuple(headers),
+        timestamp=(CREATE_TIME, time.time_ns() // 1_000_000),
+    )
+
+
+def number_of(record: Record) -> int:
+    """The number that `make_record` gave it; -1 for a foreign record."""
+    return next((int(value or b"-1") for name, value in record.headers if name == NUMBER), -1)
+
+
+def _key(dice: random.Random) -> bytes | None:
+    return dice.choice([None, b"", b"\x00\xff", b"key-%d" % dice.randrange(KEYS)])
+
+
+def _produce(
+    producer: Producer,
+    where: TopicPartition,
+    record: Record,
+    delivered: Delivery | None = None,
+) -> None:
+    producer.produce(
+        where.topic,
+        record.value,
+        record.key,
+        where.partition,
+        on_delivery=delivered,
+        timestamp=record.timestamp[1],
+        headers=list(record.headers),
+    )

@@ -1,0 +1,246 @@
+"""One run from start to verdict: clusters, mirror, load, nemesis, drain, stop, audit, report."""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from time import monotonic
+
+from eos_mirror import __version__
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.testing import Record, wait_until
+from tests.chaos import measures
+from tests.chaos.allowed import check_errors, check_events, check_exits
+from tests.chaos.arena import Arena
+from tests.chaos.audit import (
+    Audit,
+    audit_leftovers,
+    audit_offsets,
+    audit_records,
+    audit_witness,
+    read_all,
+)
+from tests.chaos.crew import Crew
+from tests.chaos.drain import Drained, behind, wait_drained, write_evidence
+from tests.chaos.load import Load, number_of
+from tests.chaos.nemesis import Nemesis, plan
+from tests.chaos.report import Report
+from tests.chaos.site import BUSY, SAFE_REPLICATION, Site, open_site, remote
+from tests.chaos.witness import Witness
+
+READY_WITHIN = timedelta(seconds=90)
+GONE_WITHIN = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """
+    What to run.
+
+    Attributes:
+        broken: `naive` or `stable-only`: the fencing that the run has to catch.
+        kinds: Of faults; all if empty.
+        keep: Folder for events, faults, logs and the tools' answers.
+    """
+
+    seed: int
+    minutes: float
+    runtime: str = "local"
+    broken: str | None = None
+    replication: int = SAFE_REPLICATION
+    kinds: Sequence[str] = ()
+    keep: Path | None = None
+
+
+class Session:
+    """One run. Not to be used twice."""
+
+    def __init__(self, options: Options, site: Site) -> None:
+        self._options = options
+        self._site = site
+        env = {"EOS_MIRROR_PAUSE_AT": site.pause_at}
+        if options.broken:
+            env["EOS_MIRROR_UNSAFE_FENCING"] = options.broken
+        self._crew = Crew(site.config, env)
+        self._load = Load(site.source, options.seed)
+        self._witness = Witness(site.target)
+        self._arena = Arena(site=site, crew=self._crew)
+        seconds = options.minutes * 60
+        episodes = plan(options.seed, seconds=seconds, runtime=options.runtime, names=options.kinds)
+        self._nemesis = Nemesis(self._arena, episodes)
+        self._seconds = seconds
+        self._began = monotonic()
+        self._audit = Audit()
+        self._drained = Drained.NO
+        self._drain_s = 0.0
+
+    def run(self) -> Report:
+        """All of it; whatever happens, no process is left frozen or running."""
+        try:
+            self._mirror_under_fire()
+            self._stop_and_audit()
+            self._judge_events()
+            return self._report()
+        finally:
+            self._arena.heal()
+            self._crew.close()
+            self._witness.close()
+            self._keep()
+
+    def _mirror_under_fire(self) -> None:
+        self._crew.start()
+        self._witness.start()
+        wait_until(
+            lambda: bool(self._crew.found("ready")),
+            within=READY_WITHIN,
+            what=f"ready: {self._crew.errors[-5:]}",
+        )
+        self._began = monotonic()
+        with self._load.running():
+            self._nemesis.rage(self._seconds)
+        healed = monotonic()
+        self._drained = wait_drained(self._site, self._crew)
+        self._drain_s = monotonic() - healed
+        if self._drained is Drained.NO:
+            self._audit.add("drained", "run", behind(self._site))
+            if self._options.keep is not None:
+                write_evidence(self._site, self._options.keep)
+            self._crew.dump()
+
+    def _stop_and_audit(self) -> None:
+        audit, journal = self._audit, self._load.journal
+        code = self._crew.stop()
+        whole = self._drained is not Drained.MARKERS_LOST
+        audit.add("graceful stop", "driver", [f"exit code {code}"] * (whole and code != 0))
+        source = read_all(self._site.source.client_config(), copies=False)
+        target = read_all(self._site.target.client_config(), copies=True)
+        audit_records(audit, source, target, journal=journal, whole=whole)
+        try:
+            self._witness.finish(target)
+        except TimeoutError as exc:
+            audit.add("reader", "end", [str(exc)])
+        audit.add("reader", "position", self._witness.complaints)
+        audit_witness(audit, self._records_seen(), source, target, journal=journal)
+        if self._drained is Drained.YES:
+            audit_offsets(audit, self._site, source, target, journal)
+            audit_leftovers(audit, self._site, self._survivors())
+
+    def _records_seen(self) -> dict[TopicPartition, list[Record]]:
+        return {one: [s.record for s in seen] for one, seen in self._witness.seen.items()}
+
+    def _survivors(self) -> list[int]:
+        try:
+            wait_until(
+                lambda: not self._crew.survivors(), within=GONE_WITHIN, what="all tasks to end"
+            )
+        except TimeoutError:
+            return self._crew.survivors()
+        return []
+
+    def _judge_events(self) -> None:
+        crew = self._crew
+        single = self._site.replication < SAFE_REPLICATION
+        self._audit.add("events", "log", check_events(crew.events, single_node=single))
+        self._audit.add("events", "exit", check_exits(crew.exits, crew.errors))
+        self._audit.add("events", "stderr", check_errors(crew.errors))
+        problems = [f"{s.kind}: {s.problem}" for s in self._nemesis.strikes if s.problem]
+        self._audit.add("nemesis", "fault", problems)
+
+    # ------------------------------------------------------------------ report
+
+    def _report(self) -> Report:
+        options, strikes = self._options, self._nemesis.strikes
+        arrivals = [
+            [seen.at for seen in self._witness.seen[remote(one)] if seen.at >= self._began]
+            for one in BUSY
+        ]
+        recovered = measures.recoveries(strikes, arrivals)
+        return Report(
+            title={
+                "seed": options.seed,
+                "runtime": options.runtime,
+                "minutes": options.minutes,
+                "replication": options.replication,
+                "version": __version__,
+                **({"broken": options.broken} if options.broken else {}),
+            },
+            faults=Counter(strike.kind for strike in strikes),
+            figures=self._figures(arrivals, recovered),
+            recovery_s=recovered,
+            complaints=self._audit.complaints,
+            caught_after_s=self._caught_after_s(),
+        )
+
+    def _figures(
+        self, arrivals: Sequence[measures.Times], recovered: Mapping[str, Sequence[float]]
+    ) -> dict[str, object]:
+        compared, crew = self._audit.compared.values(), self._crew
+        spent = [s for kind in recovered.values() for s in kind]
+        done = measures.counters(crew.events)
+        return {
+            "faults": len(self._nemesis.strikes),
+            "faults that met nothing": len(self._nemesis.missed),
+            "records on the target": sum(map(len, self._witness.seen.values())),
+            "records, committed by tasks": done["records"],
+            "transactions": done["transactions"],
+            "incarnations": len(crew.found("incarnation.started")),
+            "fences": len(crew.found("incarnation.fenced")),
+            "suspicious commits": len(crew.found("commit.suspicious")),
+            "re-acquires": len(crew.found("partitions.acquired")),
+            "task processes": len(crew.found("task.started")),
+            "driver processes": len(crew.exits),
+            "duplicates": sum(one.duplicates for one in compared),
+            "missing": sum(one.missing for one in compared),
+            "reordered": sum(one.reordered for one in compared),
+            "altered": sum(one.altered + one.foreign for one in compared),
+            "aborted in vain on the source": self._audit.aborted_in_vain,
+            "offsets translated": self._audit.translated,
+            "translation errors": self._audit.count("translation"),
+            "drained": self._drained.value,
+            "drained after, s": self._drain_s,
+            "recovery p50, s": measures.percentile(spent, 0.5),
+            "recovery p99, s": measures.percentile(spent, 0.99),
+            "recovery max, s": measures.percentile(spent, 1),
+            "reader stall p99, s": measures.stall_s(arrivals, 0.99),
+        }
+
+    def _caught_after_s(self) -> float | None:
+        seen = [[(s.at, number_of(s.record)) for s in one] for one in self._witness.seen.values()]
+        at = measures.first_repeated(seen)
+        return None if at is None else at - self._began
+
+    def _keep(self) -> None:
+        folder = self._options.keep
+        if folder is None:
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(self._site.config, folder / "mm2.properties")
+        events = [
+            json.dumps({"at": round(h.at - self._began, 3), "run": h.run, **h.fields})
+            for h in list(self._crew.events)
+        ]
+        (folder / "events.jsonl").write_text("\n".join(events))
+        strikes = [
+            f"{s.began - self._began:8.2f} {s.ended - self._began:8.2f} {s.kind} {s.problem}"
+            for s in self._nemesis.strikes
+        ]
+        (folder / "faults.txt").write_text("\n".join(strikes))
+        lines = [f"{run} {line}" for run, line in list(self._crew.errors)]
+        (folder / "stderr.txt").write_text("\n".join(lines))
+        for cluster in (self._site.source, self._site.target):
+            for node in cluster.spec.node_ids:
+                shutil.copy(cluster.log(node), folder / f"{cluster.spec.name}-{node}.log")
+
+
+def run(options: Options, folder: Path) -> Report:
+    """
+    Start everything, let the nemesis rage, judge.
+
+    Args:
+        folder: An empty one, for the configuration.
+    """
+    with open_site(folder, replication=options.replication, runtime=options.runtime) as site:
+        return Session(options, site).run()

@@ -1,0 +1,118 @@
+"""Where the nemesis plays: two clusters, a proxy on every way to the target, topics, a file."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.testing import FaultProxy, KafkaCluster, fault_proxies, start_clusters
+from tests.mirror.toolbox import FlowView, write_config
+
+FLOW = Flow("A", "B")
+PLAIN, LEDGER, COMPACTED, QUIET = "chaos-plain", "chaos-ledger", "chaos-compacted", "chaos-quiet"
+PARTITIONS: Mapping[str, int] = {PLAIN: 3, LEDGER: 2, COMPACTED: 2, QUIET: 1}
+SOURCES = tuple(TopicPartition(t, p) for t, count in PARTITIONS.items() for p in range(count))
+BUSY = tuple(one for one in SOURCES if one.topic != QUIET)
+"""Partitions that always have something to mirror."""
+
+POINTS = ("begun", "flushed", "committed")
+TASKS = 3
+SESSION_S = 6.0
+SAFE_REPLICATION = 3
+
+COMPACTION = {
+    "cleanup.policy": "compact",
+    "segment.ms": "3000",
+    "min.cleanable.dirty.ratio": "0.01",
+    "max.compaction.lag.ms": "3000",
+    "delete.retention.ms": "1000",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """
+    Two running clusters and what the mirror is told about them.
+
+    Attributes:
+        proxies: By broker of the target; the mirror reaches it no other way.
+        folder: For the configuration and the flags of named points.
+    """
+
+    source: KafkaCluster
+    target: KafkaCluster
+    proxies: Mapping[int, FaultProxy]
+    folder: Path
+    config: Path
+    replication: int
+
+    @property
+    def view(self) -> FlowView:
+        """The flow as seen from outside, past the proxies."""
+        return FlowView(FLOW, self.source, self.target)
+
+    def flag(self, point: str) -> Path:
+        """The file that makes a task stop itself at this point."""
+        return self.folder / f"stop-at-{point}"
+
+    @property
+    def pause_at(self) -> str:
+        """Value of EOS_MIRROR_PAUSE_AT."""
+        return ",".join(f"{point}@{self.flag(point)}" for point in POINTS)
+
+
+def remote(partition: TopicPartition) -> TopicPartition:
+    """The copy of a source partition."""
+    return TopicPartition(f"{FLOW.source}.{partition.topic}", partition.partition)
+
+
+@contextmanager
+def open_site(folder: Path, *, replication: int, runtime: str) -> Iterator[Site]:
+    """Start everything but the mirror; stop it at the end of the block."""
+    source = KafkaCluster(name="source", broker_config={"log.cleaner.backoff.ms": 1000})
+    target = KafkaCluster(
+        replication,
+        name="target",
+        controllers="separate" if replication > 1 else "combined",
+        proxied=True,
+    )
+    try:
+        start_clusters(source, target)
+        for topic, count in PARTITIONS.items():
+            source.create_topic(topic, count, config=COMPACTION if topic == COMPACTED else None)
+        with fault_proxies(target.proxy_ports) as proxies:
+            yield Site(
+                source=source,
+                target=target,
+                proxies=proxies,
+                folder=folder,
+                config=_write(folder, source, target, replication=replication, runtime=runtime),
+                replication=replication,
+            )
+    finally:
+        source.stop()
+        target.stop()
+
+
+def _write(
+    folder: Path, source: KafkaCluster, target: KafkaCluster, *, replication: int, runtime: str
+) -> Path:
+    config = write_config(
+        folder,
+        flow=FLOW,
+        source=source,
+        target=target,
+        topics="chaos-.*",
+        replication_factor=replication,
+        internal_topic_replication_factor=replication,
+        runtime=runtime,
+        spark_master=f"local[{TASKS}]",
+        tasks_max=TASKS,
+        session_timeout_ms=int(SESSION_S * 1000),
+        transaction_boundary_interval_ms=100,
+        summary_interval_seconds=1,
+    )
+    config.write_text(config.read_text().replace(target.bootstrap, target.proxied_bootstrap))
+    return config

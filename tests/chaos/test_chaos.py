@@ -1,0 +1,38 @@
+"""The nemesis in the suite: a short run that must hold, and one that must be caught."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.session import Options, run
+
+MINUTES = float(os.environ.get("EOS_MIRROR_CHAOS_MINUTES", "1"))
+"""How long the nemesis rages; 4 in CI."""
+CATCH_MINUTES = 1.0
+AROUND_S = 420
+"""For start, drain and checks on a busy machine."""
+
+pytestmark = [pytest.mark.brokers, pytest.mark.chaos, pytest.mark.usefixtures("own_brokers")]
+
+
+@pytest.mark.timeout(MINUTES * 60 + AROUND_S)
+def test_exactly_once_holds_under_the_nemesis(tmp_path: Path) -> None:
+    """Every checker, after every kind of fault that the seed brings."""
+    report = run(Options(seed=1, minutes=MINUTES), tmp_path)
+
+    assert report.holds, str(report)
+    assert report.faults.total() >= 5 * MINUTES, str(report)
+
+
+@pytest.mark.timeout(CATCH_MINUTES * 60 + AROUND_S)
+@pytest.mark.parametrize(("broken", "seed"), [("naive", 5), ("stable-only", 7)])
+def test_a_broken_engine_is_caught(tmp_path: Path, broken: str, seed: int) -> None:
+    """KIP-656 as drafted doubles what a sleeper had written; these seeds let it sleep long."""
+    options = Options(
+        seed=seed, minutes=CATCH_MINUTES, broken=broken, replication=1, kinds=("task.point",)
+    )
+    report = run(options, tmp_path)
+
+    assert report.complaints["sequence"], str(report)
+    assert report.caught_after_s is not None, str(report)

@@ -1,0 +1,275 @@
+"""Every checker of the nemesis is shown what it is there for, and complains."""
+
+from collections.abc import Callable
+
+import pytest
+
+from eos_mirror.core.map_segment import Run, Segment
+from eos_mirror.core.offset_map import MapTail, OffsetMap
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.ports import PartitionEnd
+from eos_mirror.telemetry import EVENTS
+from eos_mirror.testing import Record, compare_partition
+from tests.chaos import allowed, checks
+from tests.chaos.audit import transactions_of
+from tests.chaos.crew import Exit, Heard
+
+ONE = TopicPartition("orders", 0)
+
+
+def record(number: int, offset: int | None = None) -> Record:
+    """The n-th record."""
+    return Record(key=b"k", value=b"%d" % number, offset=number if offset is None else offset)
+
+
+WRITTEN = [record(n) for n in range(6)]
+
+
+def test_a_copy_of_a_compacted_partition_may_have_more_than_the_source_kept() -> None:
+    """The source forgets old values, before or after they were copied."""
+    copy = [record(0), record(1), record(4), record(5)]
+
+    assert checks.check_compacted(WRITTEN, [record(4), record(5)], copy) == []
+
+
+@pytest.mark.parametrize(
+    ("copy", "complaint"),
+    [
+        ([record(4)], "record 5 is missing"),
+        ([record(4), record(4), record(5)], "offset 4 is record 4, after record 4"),
+        ([record(5), record(4)], "offset 4 is record 4, after record 5"),
+        ([record(4), record(9), record(5)], "offset 9 was never written"),
+    ],
+    ids=["missing", "twice", "reordered", "foreign"],
+)
+def test_a_wrong_copy_of_a_compacted_partition_is_seen(copy: list[Record], complaint: str) -> None:
+    """Missing, twice, out of order, foreign."""
+    assert checks.check_compacted(WRITTEN, [record(4), record(5)], copy) == [complaint]
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [WRITTEN[:-1], [*WRITTEN, WRITTEN[0]], WRITTEN[::-1]],
+    ids=["missing", "twice", "reordered"],
+)
+def test_a_wrong_copy_is_seen(copy: list[Record]) -> None:
+    """The sequence, not the set, is compared."""
+    assert not compare_partition(WRITTEN, copy).exact
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        [*WRITTEN, record(6)],
+        WRITTEN[:-1],
+        [*WRITTEN[:3], record(9, 3), *WRITTEN[4:]],
+        [*WRITTEN[:3], record(3, 7), *WRITTEN[4:]],
+    ],
+    ids=["taken back", "not seen", "changed", "moved"],
+)
+def test_a_reader_who_saw_something_else_is_believed(seen: list[Record]) -> None:
+    """What was visible once must be there in the end, at its offset."""
+    assert checks.check_witness(WRITTEN, WRITTEN) == []
+    assert len(checks.check_witness(seen, WRITTEN)) == 1
+
+
+@pytest.mark.parametrize("shadow", [{}, {ONE: 6}, {ONE: 8}], ids=["none", "behind", "ahead"])
+def test_a_position_that_is_not_the_end_is_seen(shadow: dict[TopicPartition, int]) -> None:
+    """Neither behind nor ahead."""
+    assert checks.check_positions({ONE: 7}, {ONE: 7}) == []
+    assert len(checks.check_positions(shadow, {ONE: 7})) == 1
+
+
+def offset_map(*transactions: tuple[int, int, int], end: int) -> OffsetMap:
+    """A map with one run (upstream, downstream, length) for each transaction."""
+    tail = MapTail.empty(0, downstream=0)
+    for upstream, downstream, length in transactions:
+        tail.add([(upstream, length)], downstream)
+    tail.advance(end)
+    return OffsetMap([], tail)
+
+
+PAIRS = [(0, 0), (1, 1), (2, 2), (5, 4), (6, 5)]
+
+
+def test_a_right_map_translates_every_offset() -> None:
+    """Gaps on both sides, and control records at the end."""
+    right = offset_map((0, 0, 3), (5, 4, 2), end=9)
+
+    assert checks.check_translation(right, PAIRS, 9) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        offset_map((0, 0, 3), (5, 5, 2), end=9),
+        offset_map((0, 0, 3), (6, 5, 1), end=9),
+        offset_map((0, 0, 3), (5, 4, 2), end=8),
+    ],
+    ids=["shifted", "a record is unknown", "too short"],
+)
+def test_a_wrong_map_is_seen(wrong: OffsetMap) -> None:
+    """One offset is enough."""
+    assert checks.check_translation(wrong, PAIRS, 9)
+
+
+def segment(number: int, upstream: tuple[int, int], downstream_start: int, *runs: Run) -> Segment:
+    """A link of a chain."""
+    return Segment(
+        number=number,
+        commits=1,
+        upstream_start=upstream[0],
+        upstream_end=upstream[1],
+        downstream_start=downstream_start,
+        runs=runs,
+    )
+
+
+FIRST = segment(0, (0, 3), 0, Run(0, 0, 3))
+
+
+def test_a_whole_chain_is_accepted() -> None:
+    """A marker lies between two segments."""
+    assert checks.check_chain([FIRST, segment(1, (3, 6), 3, Run(4, 4, 2))]) == []
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        segment(2, (3, 6), 3),
+        segment(1, (4, 6), 3),
+        segment(1, (2, 6), 3, Run(2, 4, 4)),
+        segment(1, (3, 6), 4),
+        segment(1, (3, 6), 3, Run(3, 2, 3)),
+    ],
+    ids=["number", "gap", "overlap", "downstream", "overlapping runs"],
+)
+def test_a_broken_chain_is_seen(after: Segment) -> None:
+    """A segment that does not start where the one before ended."""
+    assert checks.check_chain([FIRST, after])
+
+
+def test_a_chain_without_its_beginning_is_seen() -> None:
+    """Nothing of the map is ever thrown away in a run."""
+    assert checks.check_chain([segment(1, (3, 6), 3)])
+
+
+DONE = PartitionEnd(stable=7, written=7)
+
+
+@pytest.mark.parametrize(
+    "complain",
+    [
+        lambda: checks.check_leftovers(["claim"], {}, {ONE: DONE}),
+        lambda: checks.check_leftovers([], {"eos-mirror.A.B.1": "Ongoing"}, {ONE: DONE}),
+        lambda: checks.check_leftovers([], {}, {ONE: PartitionEnd(stable=6, written=7)}),
+        lambda: checks.check_leftovers([], {}, {ONE: DONE}, processes=[7]),
+    ],
+    ids=["claim", "transaction", "LSO", "process"],
+)
+def test_what_a_stop_leaves_behind_is_seen(complain: Callable[[], list[str]]) -> None:
+    """Claims, transactions, undecided records, processes."""
+    assert checks.check_leftovers([], {"eos-mirror.A.B.1": "Empty"}, {ONE: DONE}) == []
+    assert len(complain()) == 1
+
+
+def test_the_list_of_transactions_is_read() -> None:
+    """Only ours; the state is the last column."""
+    listed = (
+        "TransactionalId       \tCoordinator\tProducerId\tTransactionState\n"
+        "eos-mirror.A.B.0a1b2c \t1          \t4004      \tCompleteCommit  \n"
+        "eos-mirror.A.B.ffffff \t1          \t4005      \tOngoing         \n"
+        "somebody-else         \t1          \t4006      \tOngoing         \n"
+    )
+
+    assert transactions_of(listed) == {
+        "eos-mirror.A.B.0a1b2c": "CompleteCommit",
+        "eos-mirror.A.B.ffffff": "Ongoing",
+    }
+
+
+def test_a_source_that_forgot_something_is_seen() -> None:
+    """Then the run says nothing about the mirror."""
+    assert checks.check_source([1, 2], [1, 2, 3]) == []
+    assert len(checks.check_source([1, 2], [1, 3])) == 1
+
+
+def test_a_visible_aborted_record_is_seen() -> None:
+    """By its number."""
+    assert checks.check_aborted([5], [1, 2]) == []
+    assert len(checks.check_aborted([5], [1, 5])) == 1
+
+
+def heard(event: str, **fields: object) -> Heard:
+    """An event of the first driver."""
+    return Heard(at=0.0, run=0, fields={"event": event, **fields})
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        heard("task.restarting", reason="killed by signal 9"),
+        heard("task.restarting", reason="ProducerFenced: commit: _FENCED"),
+        heard("task.restarting", reason="watchdog: commit took longer than 7 s"),
+        heard("commit.suspicious", reason="the commit took 0.9 s: it may have been sent twice"),
+        heard("ready"),
+    ],
+    ids=lambda event: f"{event.name} {event.fields.get('reason', '')}",
+)
+def test_an_explained_event_is_no_complaint(event: Heard) -> None:
+    """The nemesis did it."""
+    assert allowed.check_events([event], single_node=False) == []
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        heard("task.restarting", reason="ValueError: 7"),
+        heard("task.restarting", reason="its loop stood still for 30.2 s"),
+        heard("task.failed", reason="ForeignWriter: 7"),
+        heard("partition.stopped", cause="PositionLost", reason="gone"),
+        heard("partition.stopped", cause="MarkersLost", reason="gone"),
+        heard("something.new"),
+    ],
+    ids=lambda event: f"{event.name} {event.fields.get('cause') or event.fields.get('reason', '')}",
+)
+def test_an_unexplained_event_is_seen(event: Heard) -> None:
+    """A bug, a stop for good, or an event that nobody judged."""
+    assert len(allowed.check_events([event], single_node=False)) == 1
+
+
+def test_lost_markers_are_accepted_of_a_single_node_only() -> None:
+    """Kafka itself can lose them there."""
+    lost = heard("partition.stopped", cause="MarkersLost", reason="gone")
+
+    assert allowed.check_events([lost], single_node=True) == []
+
+
+def test_every_event_of_the_product_is_judged() -> None:
+    """A new one has to be put down to a fault, or not."""
+    assert {event.name for event in EVENTS} <= allowed.EVENTS.keys()
+
+
+@pytest.mark.parametrize(
+    ("code", "wanted", "said", "complaints"),
+    [
+        (-9, 9, "", 0),
+        (70, None, "", 0),
+        (2, None, "cluster B does not answer at B.bootstrap.servers", 0),
+        (2, None, "unknown key", 1),
+        (4, None, "refused", 1),
+        (1, None, "", 1),
+    ],
+)
+def test_an_unexplained_end_of_a_driver_is_seen(
+    code: int, wanted: int | None, said: str, complaints: int
+) -> None:
+    """It ends when told to, with its JVM, or without an answer at its start."""
+    ended = Exit(at=0.0, run=0, code=code, wanted=wanted)
+
+    assert len(allowed.check_exits([ended], [(0, said)])) == complaints
+
+
+def test_a_stack_trace_is_seen() -> None:
+    """Whoever printed it."""
+    assert len(allowed.check_errors([(0, "Traceback (most recent call last):"), (0, "x")])) == 1
