@@ -256,11 +256,12 @@ class Driver:
     # ------------------------------------------------------------------ chores
 
     def _start_chores(self, cleanup: ExitStack) -> None:
-        chores = Scheduler(
-            on_error=lambda name, exc: self._on_event(
-                "chore.failed", {"chore": name, "reason": f"{type(exc).__name__}: {exc}"}
-            )
-        )
+        def failed(name: str, exc: Exception) -> None:
+            reason = f"{type(exc).__name__}: {exc}"
+            self._on_event("chore.failed", {"chore": name, "reason": reason})
+
+        chores = Scheduler(on_error=failed)  # these ask clusters, and may wait for an answer
+        watch = Scheduler(on_error=failed)
         for runner in self.flows:
             if runner.settings.refresh_topics:
                 chores.add(
@@ -268,11 +269,12 @@ class Driver:
                     runner.settings.refresh_topics_interval,
                     runner.follow_topics,
                 )
-            chores.add(f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment)
-        chores.add("summary", self._settings.summary_interval, self._tell_summary)
+            watch.add(f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment)
+        watch.add("summary", self._settings.summary_interval, self._tell_summary)
         register_metrics(get_meter_provider(), self._summary.read)
-        chores.start()
-        cleanup.callback(chores.stop, timedelta(seconds=5))
+        for scheduler in (chores, watch):
+            scheduler.start()
+            cleanup.callback(scheduler.stop, timedelta(seconds=5))
 
     def _tell_summary(self) -> None:
         if self._ready_s is not None:

@@ -31,6 +31,7 @@ from eos_mirror.settings.model import FlowSettings
 
 ENTRY = "eos_mirror.control.task:mirror"
 PAUSE_AT = "pause_at"
+LOOP_IS_BUSY_S = 2.0
 SHORT_LOOKS = 3
 """So often partitions must be found without an owner before the tasks join anew."""
 
@@ -147,7 +148,10 @@ class FlowRunner:
         A static member that comes back within its session gets its old assignment without a
         rebalance, so partitions that were added meanwhile would stay with nobody.
         """
-        statuses = [status["status"] for status in self.statuses().values()]
+        tasks = list(self.statuses().values())
+        if any((task["loop_age_s"] or 0.0) > LOOP_IS_BUSY_S for task in tasks):
+            return  # a rebalance would wait for it, with everybody's partitions
+        statuses = [task["status"] for task in tasks]
         held = sum(int(s.get("owned", 0)) + int(s.get("pending", 0)) for s in statuses)
         if held + len(self._stopped) >= len(self.topics.partitions) or not all(statuses):
             self._looks_short = 0

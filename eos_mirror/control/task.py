@@ -20,6 +20,9 @@ from eos_mirror.replication.config import Fencing, TaskConfig
 from eos_mirror.replication.task import MirrorTask
 from eos_mirror.replication.world import World
 
+PATIENCE = timedelta(seconds=10)
+"""For questions of a running task; after that its process ends, and the next has new clients."""
+
 
 def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
     """
@@ -33,7 +36,7 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
     task_config = engine_config(config)
     clients = config["clients"]
     flow = task_config.flow
-    metadata = ClusterMetadata(clients["source_admin"], source=True)
+    metadata = ClusterMetadata(clients["source_admin"], source=True, patience=PATIENCE)
     metadata.connect()
     world = World(
         open_source=lambda listener: KafkaSource(
@@ -46,6 +49,7 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
             producer_config=clients["target_producer"],
             client_config=clients["target_admin"],
             require_stable=task_config.fencing is not Fencing.NAIVE,
+            patience=PATIENCE,
         ),
         claims=KafkaClaimsLog(
             clients["claims_producer"], clients["claims_consumer"], flow.claims_topic

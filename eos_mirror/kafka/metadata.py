@@ -26,32 +26,37 @@ MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_
 class ClusterMetadata:
     """Implements `ports.SourceMetadata`; the target uses it for its own topics, too."""
 
-    def __init__(self, config: Mapping[str, Any], *, source: bool) -> None:
+    def __init__(
+        self, config: Mapping[str, Any], *, source: bool, patience: timedelta = PATIENCE
+    ) -> None:
         """
         Args:
             config: Admin client configuration.
             source: Whose fault it is when the cluster does not answer.
+            patience: How long to ask again.
         """
         self.admin = AdminClient(dict(config))
+        self.patience = patience
+        self.answer_s = min(ANSWER, patience / 2).total_seconds()
         self._source = source
 
     def connect(self) -> None:
         """Begin to connect. Returns at once; a new client's first answer takes 50 ms longer."""
-        self.admin.describe_cluster(request_timeout=ANSWER.total_seconds())
+        self.admin.describe_cluster(request_timeout=self.answer_s)
 
     def topics(self, names: Sequence[str]) -> Mapping[str, SourceTopic]:
         """See `ports.SourceMetadata`."""
-        return retrying(lambda: self._topics(names), within=PATIENCE) if names else {}
+        return retrying(lambda: self._topics(names), within=self.patience) if names else {}
 
     def _topics(self, names: Sequence[str]) -> dict[str, SourceTopic]:
         found: dict[str, SourceTopic] = {}
         with translated("describe topics", source=self._source):
             answers = self.admin.describe_topics(
-                TopicCollection(list(names)), request_timeout=ANSWER.total_seconds()
+                TopicCollection(list(names)), request_timeout=self.answer_s
             )
             for name, answer in answers.items():
                 try:
-                    topic = answer.result(ANSWER.total_seconds() + 1)
+                    topic = answer.result(self.answer_s + 1)
                 except KafkaException as exc:
                     if exc.args[0].code() in MISSING:
                         continue
@@ -101,7 +106,7 @@ class ClusterMetadata:
         Raises:
             RestartTask: A partition has no such offset or does not answer.
         """
-        return retrying(lambda: self._offsets(partitions, spec, isolation), within=PATIENCE)
+        return retrying(lambda: self._offsets(partitions, spec, isolation), within=self.patience)
 
     def _offsets(
         self, partitions: Sequence[TopicPartition], spec: OffsetSpec, isolation: IsolationLevel
@@ -110,16 +115,16 @@ class ClusterMetadata:
             answers = self.admin.list_offsets(
                 {ClientPartition(*p): spec for p in partitions},
                 isolation_level=isolation,
-                request_timeout=ANSWER.total_seconds(),
+                request_timeout=self.answer_s,
             )
             return {
-                TopicPartition(p.topic, p.partition): _wait(answer).offset
+                TopicPartition(p.topic, p.partition): _wait(answer, self.answer_s).offset
                 for p, answer in answers.items()
             }
 
 
-def _wait(answer: "Future[Any]") -> Any:
+def _wait(answer: "Future[Any]", within_s: float) -> Any:
     try:
-        return answer.result(ANSWER.total_seconds() + 1)
+        return answer.result(within_s + 1)
     except TimeoutError as exc:
-        raise RestartTask(f"no answer in {ANSWER}") from exc
+        raise RestartTask(f"no answer in {within_s} s") from exc

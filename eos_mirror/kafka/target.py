@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any, cast
 
 from confluent_kafka import (
@@ -18,7 +19,7 @@ from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import NotAuthorized, RestartTask
 from eos_mirror.kafka.compacted import read_compacted
 from eos_mirror.kafka.errors import as_mirror_error, translated
-from eos_mirror.kafka.metadata import ANSWER, PATIENCE, ClusterMetadata
+from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
 from eos_mirror.kafka.producer import KafkaProducer
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import UNSTABLE, PartitionEnd, ShadowOffset, Unstable
@@ -40,18 +41,20 @@ class KafkaTarget:
         producer_config: Mapping[str, Any],
         client_config: Mapping[str, Any],
         require_stable: bool = True,
+        patience: timedelta = PATIENCE,
     ) -> None:
         """
         Args:
             producer_config: Transactional producer, but for the transactional id.
             client_config: Connection and security, for admin clients and readers.
             require_stable: False breaks exactly once; only tests of the checker do that.
+            patience: How long to ask again.
         """
         self._flow = flow
         self._producer_config = dict(producer_config)
         self._client_config = dict(client_config)
         self._require_stable = require_stable
-        self._metadata = ClusterMetadata(client_config, source=False)
+        self._metadata = ClusterMetadata(client_config, source=False, patience=patience)
         self._metadata.connect()
         self._group = shadow_group_metadata(flow, client_config)
 
@@ -90,7 +93,7 @@ class KafkaTarget:
             lambda: read_shadow_offsets(
                 self._metadata, self._flow, remotes, require_stable=self._require_stable
             ),
-            within=PATIENCE,
+            within=self._metadata.patience,
         )
 
     def partitions(self, topics: Sequence[str]) -> Mapping[str, int]:
@@ -146,10 +149,10 @@ def read_shadow_offsets(
     )
     with translated("read the shadow offsets"):
         answer = metadata.admin.list_consumer_group_offsets(
-            [wanted], require_stable=require_stable, request_timeout=ANSWER.total_seconds()
+            [wanted], require_stable=require_stable, request_timeout=metadata.answer_s
         )
         try:
-            found = answer[flow.shadow_group].result(ANSWER.total_seconds() + 1).topic_partitions
+            found = answer[flow.shadow_group].result(metadata.answer_s + 1).topic_partitions
         except KafkaException as exc:
             if exc.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
                 raise

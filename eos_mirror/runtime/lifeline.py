@@ -18,6 +18,7 @@ from datetime import timedelta
 LAST_GASP = timedelta(milliseconds=200)
 """For everything that is said before a process is ended by force."""
 
+STACK_DEPTH = 6
 _PR_SET_PDEATHSIG = 1
 _WAKE = 0
 
@@ -52,6 +53,17 @@ def last_words(text: str, say: Callable[[], object] | None = None) -> None:
     speaker = threading.Thread(target=speak, name="last-words", daemon=True)
     speaker.start()
     speaker.join(LAST_GASP.total_seconds())
+
+
+def main_thread_stack() -> str:
+    """Where the main thread is, innermost call first, in one line."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001 (the documented way)
+    calls: list[str] = []
+    while frame is not None and len(calls) < STACK_DEPTH:
+        code = frame.f_code
+        calls.append(f"{code.co_qualname} ({os.path.basename(code.co_filename)}:{frame.f_lineno})")
+        frame = frame.f_back
+    return " < ".join(calls)
 
 
 class Lifeline:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from eos_mirror.runtime.context import RunningContext
-from eos_mirror.runtime.lifeline import Lifeline, last_words
+from eos_mirror.runtime.lifeline import Lifeline, last_words, main_thread_stack
 from eos_mirror.runtime.link import Answer, Link, RejectedError
 from eos_mirror.runtime.outcome import Ending, ExitCode, Outcome
 
@@ -16,6 +16,9 @@ PERIOD = timedelta(milliseconds=250)
 
 ORPHAN_GRACE = timedelta(seconds=1)
 """For a task without a parent to finish its transaction; then the process ends."""
+
+LOOP_HALT = timedelta(seconds=15)
+"""A loop that has not turned for so long is told of, once."""
 
 FIRST_TTL = timedelta(seconds=10)
 """Until the driver has told the real one."""
@@ -50,6 +53,7 @@ class Pulse:
         self._ready = threading.Event()
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
+        self._halt_told = False
         self.rejected = False
 
     def start(self) -> None:
@@ -80,6 +84,7 @@ class Pulse:
                 self._end_now("its control thread failed and the task does not return")
 
     def _beat(self) -> None:
+        self._tell_of_a_halt()
         serial, events = self._context.outbox.pending()
         try:
             answer = self._link.heartbeat(
@@ -97,6 +102,18 @@ class Pulse:
             self._heard_s = time.monotonic()
             self._context.outbox.confirm(serial)
             self._obey(answer)
+
+    def _tell_of_a_halt(self) -> None:
+        """Say where the loop stands; the driver, who will kill it, cannot see that."""
+        age_s = self._context.loop_age_s
+        if age_s < LOOP_HALT.total_seconds():
+            self._halt_told = False
+        elif not self._halt_told:
+            self._halt_told = True
+            last_words(
+                f"task {self._context.slot}: its loop has stood still for {age_s:.0f} s, in "
+                f"{main_thread_stack()}"
+            )
 
     def _obey(self, answer: Answer) -> None:
         if answer.ttl_s is not None:

@@ -14,6 +14,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
+from eos_mirror.errors import MirrorError
 from eos_mirror.runtime.java import find_java_home
 from eos_mirror.runtime.launcher import Running
 from eos_mirror.runtime.lifeline import last_words
@@ -115,6 +116,7 @@ class SparkRuntime:
             on_jvm_death: Default: end the process with ORPHAN (70).
 
         Raises:
+            MirrorError: Spark did not start.
             ConfigError: No Java, a setting that endless tasks do not survive, or too few slots.
         """
         completed = spark_settings(settings, tasks_count=tasks_count)
@@ -123,7 +125,12 @@ class SparkRuntime:
 
         on_interrupt = signal.getsignal(signal.SIGINT)
         conf = SparkConf().setAppName(app).setAll(list(completed.items()))
-        context = SparkContext(conf=conf)
+        try:
+            context = SparkContext(conf=conf)
+        except Exception as exc:
+            # Py4J's and Spark's own classes, a dead JVM among them
+            first = next(iter(str(exc).strip().splitlines()), "")
+            raise MirrorError(f"Spark did not start: {type(exc).__name__}: {first}") from exc
         context.pythonExec = completed["spark.pyspark.python"]  # it looks at PYSPARK_PYTHON only
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, on_interrupt)  # Spark's would cancel every job

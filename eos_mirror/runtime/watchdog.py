@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
-from eos_mirror.runtime.lifeline import last_words
+from eos_mirror.runtime.lifeline import last_words, main_thread_stack
 from eos_mirror.runtime.outcome import Ending, ExitCode, Outcome
 
 TICK = timedelta(milliseconds=100)
@@ -105,7 +105,7 @@ class Watchdog:
     def _expire(self, watch: _Watch) -> None:
         reason = f"watchdog: {watch.what} took longer than {watch.budget_s:g} s"
         last_words(
-            f"{reason}; the process ends",
+            f"{reason}, in {main_thread_stack()}; the process ends",
             lambda: self._farewell(Ending(Outcome.RESTART, reason)),
         )
         self._end(ExitCode.WATCHDOG)

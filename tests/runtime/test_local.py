@@ -214,7 +214,7 @@ def test_a_blocked_call_is_ended_by_the_watchdog(
     view = stage.leases.view(0)
     assert view is not None
     assert view.ending == Ending(Outcome.RESTART, reason)
-    assert f"{reason}; the process ends\n" in capfd.readouterr().err
+    assert f"{reason}, in block (entries.py:" in capfd.readouterr().err
 
 
 def test_a_loop_that_stands_still_is_replaced(new_stage: Callable[..., Stage]) -> None:

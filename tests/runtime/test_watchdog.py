@@ -60,7 +60,10 @@ def test_a_block_over_its_budget_ends_the_process(
     reason = "watchdog: commit took longer than 1 s"
     assert kennel.codes == [ExitCode.WATCHDOG]
     assert kennel.farewells == [Ending(Outcome.RESTART, reason)]
-    assert capsys.readouterr().err == f"{reason}; the process ends\n"
+    told = capsys.readouterr().err
+    assert told.startswith(f"{reason}, in ")
+    assert "test_a_block_over_its_budget_ends_the_process (test_watchdog.py:" in told
+    assert told.endswith("; the process ends\n")
 
 
 def test_a_stopped_process_is_not_ended_for_the_pause(kennel: Kennel) -> None:
