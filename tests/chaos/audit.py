@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from eos_mirror.core.claims import MODE_KEY
 from eos_mirror.core.map_records import segments_of
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail
@@ -122,7 +123,10 @@ def audit_offsets(
 def audit_leftovers(audit: Audit, site: Site, processes: Sequence[int]) -> None:
     """Checker 6."""
     view = site.view
-    claims = read_compacted(site.target.client_config(), FLOW.claims_topic, group=FLOW.shadow_group)
+    records = read_compacted(
+        site.target.client_config(), FLOW.claims_topic, group=FLOW.shadow_group
+    )
+    claims = [key for key in records if key != MODE_KEY]
     written = [
         *(remote(one) for one in SOURCES),
         TopicPartition(FLOW.claims_topic, 0),
