@@ -61,7 +61,11 @@ def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
     switch = Switch(
         clusters=clusters,
         claims=KafkaClaimsLog(
-            claims_producer(settings), claims_consumer(settings), flow.claims_topic
+            claims_producer(settings),
+            claims_consumer(settings),
+            flow.claims_topic,
+            topic_id=ids[flow.claims_topic],
+            ids=clusters.target.topic_ids,
         ),
         pairs=_pairs(facts),
         config=engine_config(

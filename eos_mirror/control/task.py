@@ -38,21 +38,26 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
     flow = task_config.flow
     metadata = ClusterMetadata(clients["source_admin"], source=True, patience=PATIENCE)
     metadata.connect()
+    target = KafkaTarget(
+        flow,
+        producer_config=clients["target_producer"],
+        client_config=clients["target_admin"],
+        require_stable=task_config.fencing is not Fencing.NAIVE,
+        patience=PATIENCE,
+    )
     world = World(
         open_source=lambda listener: KafkaSource(
             {**clients["source_consumer"], "group.instance.id": flow.instance_id(context.slot)},
             listener,
         ),
         metadata=metadata,
-        target=KafkaTarget(
-            flow,
-            producer_config=clients["target_producer"],
-            client_config=clients["target_admin"],
-            require_stable=task_config.fencing is not Fencing.NAIVE,
-            patience=PATIENCE,
-        ),
+        target=target,
         claims=KafkaClaimsLog(
-            clients["claims_producer"], clients["claims_consumer"], flow.claims_topic
+            clients["claims_producer"],
+            clients["claims_consumer"],
+            flow.claims_topic,
+            topic_id=task_config.claims_topic_id,
+            ids=target.topic_ids,
         )
         if task_config.exactly_once
         else None,

@@ -1,6 +1,7 @@
 """The target's topics, kept in step with the source's: internal ones, new ones, grown ones."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from eos_mirror.core.filters import TopicFilter
 from eos_mirror.core.plan import FlowPlan, plan_flow
@@ -94,6 +95,7 @@ class TopicSync:
 
     def _follow(self, internal: Sequence[TopicSpec]) -> None:
         plan = self.plan(self._source.list(), self._target.list())
+        plan = self._without_vanished(plan)
         created = self._remote_specs(plan)
         grown = {small.remote_topic: small.needed for small in plan.too_small}
         self._target.create([*internal, *created])
@@ -110,6 +112,14 @@ class TopicSync:
         configs = self._target.configs(sorted(self.routes.values()))
         limits = [int(c["max.message.bytes"]) for c in configs.values()]
         self.smallest_limit = min(limits, default=None)
+
+    def _without_vanished(self, plan: FlowPlan) -> FlowPlan:
+        """A remote topic that was there before and is gone was deleted: nobody made it anew."""
+        gone = {route for route in plan.to_create if route.source_topic in self.routes}
+        for route in gone:
+            reason = f"{route.remote_topic} was deleted on the target while it was mirrored"
+            self._tell("topic.refused", reason=reason)
+        return replace(plan, to_create=tuple(r for r in plan.to_create if r not in gone))
 
     def _take(self, plan: FlowPlan) -> None:
         """A new topic may collide with one that is mirrored already: that one goes on."""

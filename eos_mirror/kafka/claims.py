@@ -1,7 +1,7 @@
 """The claims topic, read from its beginning once and tailed from then on."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +9,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Pro
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.claims import MODE_KEY, Claim, ClaimRecord, parse_claim
-from eos_mirror.errors import ForeignWriter, TargetUnavailable
+from eos_mirror.errors import FatalError, ForeignWriter, TargetUnavailable
 from eos_mirror.kafka.errors import as_mirror_error, translated
 
 DEADLINE = timedelta(seconds=20)
@@ -22,18 +22,29 @@ class KafkaClaimsLog:
     Invariants:
         A: `_live` is the effect of every record below `_next_offset`, in log order.
         B: What `append` returns is acknowledged by all in-sync replicas.
+        C: What `read_through` returns was read from the topic with the id that was given.
     """
 
     def __init__(
-        self, producer_config: Mapping[str, Any], consumer_config: Mapping[str, Any], topic: str
+        self,
+        producer_config: Mapping[str, Any],
+        consumer_config: Mapping[str, Any],
+        topic: str,
+        *,
+        topic_id: str,
+        ids: Callable[[Sequence[str]], Mapping[str, str]],
     ) -> None:
         """
         Args:
             producer_config: Idempotent, acks=all, not transactional: a claim counts at once.
             consumer_config: read_uncommitted.
             topic: One partition, compacted.
+            topic_id: Its identity as the flow knows it.
+            ids: Identities as of now, by name, of topics that exist.
         """
         self._topic = topic
+        self._topic_id = topic_id
+        self._ids = ids
         self._producer = Producer(dict(producer_config))
         self._consumer = Consumer(dict(consumer_config))
         self._is_assigned = False
@@ -42,7 +53,16 @@ class KafkaClaimsLog:
 
     def append(self, claims: Sequence[Claim]) -> Mapping[str, int]:
         """See `ports.ClaimsLog`."""
+        self._check_identity()  # a write to a topic that is gone would wait out its deadline
         return self._write({claim.key: claim.value for claim in claims})
+
+    def _check_identity(self) -> None:
+        """Who cannot see the earlier claims cannot fence them, and must not write."""
+        if self._ids([self._topic]).get(self._topic) != self._topic_id:
+            raise FatalError(
+                f"{self._topic} was deleted, or deleted and created again, while the flow ran: "
+                f"an older writer may be alive. docs/operations.md says how to start over."
+            )
 
     def bury(self, keys: Sequence[str]) -> None:
         """See `ports.ClaimsLog`."""
@@ -92,6 +112,7 @@ class KafkaClaimsLog:
                     )
                 for message in self._consumer.consume(1000, 0) or self._consumer.consume(1, 0.2):
                     self._take(message)
+        self._check_identity()  # ids never come back: what was read until now was the right log
         return self._live
 
     def _take(self, message: Message) -> None:

@@ -86,7 +86,7 @@ def as_mirror_error(error: KafkaError, what: str, *, source: bool) -> MirrorErro
     code = error.code()
     text = f"{what}: {error.name()} ({error.str()})"
     if code in DENIED:
-        return NotAuthorized(text)
+        return NotAuthorized(f"{text}. Grant {_right(code, source=source)} with kafka-acls.sh")
     if code in FENCED:
         return ProducerFenced(text)
     if code in REFUSED and (where := _REFUSED_WHERE.search(error.str())):
@@ -94,6 +94,16 @@ def as_mirror_error(error: KafkaError, what: str, *, source: bool) -> MirrorErro
     if code in UNREACHABLE:
         return SourceUnavailable(text) if source else TargetUnavailable(text)
     return RestartTask(text)
+
+
+def _right(code: int, *, source: bool) -> str:
+    if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        return "READ on the topic" if source else "READ and WRITE on the topic"
+    if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
+        return "READ on the group"
+    if code == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+        return "WRITE on the transactional ids of the flow"
+    return "what is missing"
 
 
 @contextmanager

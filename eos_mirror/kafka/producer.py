@@ -6,25 +6,28 @@ A transaction that failed ends with its process; the coordinator or the next cla
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import (
     CommitOutcomeUnknown,
+    MirrorError,
     RefusedByTarget,
     RestartTask,
     TargetUnavailable,
 )
-from eos_mirror.kafka.errors import REFUSED, translated
+from eos_mirror.kafka.errors import REFUSED, as_mirror_error, translated
 from eos_mirror.kafka.sending import send_one, send_stretch
 from eos_mirror.ports import Committed, Delivered, RecordRun, ShadowCommit
 
 INIT_TIMEOUT_S = 30.0
+LOOK_EVERY_S = 0.5
 
 
 class _Book:
@@ -135,7 +138,7 @@ class KafkaProducer:
         if book is None:
             book = self._books[remote] = _Book()
         last = len(run.offsets) - 1
-        with translated(f"produce to {remote}"):
+        with self._blaming(f"produce to {remote}"):
             if book.count == 0:
                 on_first = book.on_first if last else book.on_only
                 send_one(self._producer, remote, run=run, i=0, callback=on_first)
@@ -155,8 +158,12 @@ class KafkaProducer:
 
     def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Delivered]:
         """See `ports.TransactionalProducer`."""
-        with translated("flush"):
-            left = self._producer.flush(within.total_seconds())
+        left, deadline = 1, time.monotonic() + within.total_seconds()
+        while left and time.monotonic() < deadline:
+            with self._blaming("flush"):
+                left = self._producer.flush(min(LOOK_EVERY_S, within.total_seconds()))
+            if left:
+                self._raise_cause("flush")
         if left:
             raise TargetUnavailable(f"flush: {left} records not acknowledged in {within}")
         for remote, book in self._books.items():
@@ -184,17 +191,40 @@ class KafkaProducer:
         self._producer.poll(0)  # brings the log lines of the commit
         return Committed(took_s=took_s, was_cut=self._connection.was_cut)
 
+    @contextmanager
+    def _blaming(self, what: str) -> Iterator[None]:
+        """Like `translated`; of a spoilt transaction the cause counts, not its echo."""
+        try:
+            with translated(what):
+                yield
+        except RestartTask:
+            self._raise_cause(what)
+            raise
+
+    def _raise_cause(self, what: str) -> None:
+        """
+        Raise what spoilt the transaction, if anything did.
+
+        The client fails a request of its own in the background, and then neither sends the
+        records nor says so; only a call that the state of the transaction forbids tells why.
+        """
+        try:
+            self._producer.begin_transaction()
+        except KafkaException as exc:
+            if exc.args[0].code() != KafkaError._STATE:  # noqa: SLF001 (public name)
+                raise as_mirror_error(exc.args[0], what, source=False) from exc
+
     def close(self) -> None:
         """See `ports.TransactionalProducer`. Nothing may be in flight."""
         del self._producer
 
 
-def _lost(remote: TopicPartition, error: KafkaError) -> RestartTask:
+def _lost(remote: TopicPartition, error: KafkaError) -> MirrorError:
     """A record was not acknowledged, so the transaction is lost."""
-    text = f"produce to {remote}: {error.name()} ({error.str()})"
     if error.code() in REFUSED:
+        text = f"produce to {remote}: {error.name()} ({error.str()})"
         return RefusedByTarget(text, topic=remote.topic, partition=remote.partition)
-    return RestartTask(text)
+    return as_mirror_error(error, f"produce to {remote}", source=False)
 
 
 def _commit_of(remote: TopicPartition, commit: ShadowCommit) -> ClientPartition:

@@ -4,6 +4,7 @@ The source side of a task: a static member of the source group.
 Everything the client cannot carry unchanged is found here, before it can reach the producer.
 """
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import groupby
@@ -29,6 +30,8 @@ from eos_mirror.ports import (
 
 CHUNK_RECORDS = 500
 """Small chunks stay in the processor's cache: 500 costs 8-28 % less CPU than 5,000."""
+
+SEEK_WITHIN_S = 5.0
 
 TRANSIENT = frozenset(
     {
@@ -112,7 +115,28 @@ class KafkaSource:
         """See `ports.Source`."""
         with translated("assign", source=True):
             self._consumer.incremental_assign([_theirs(p, at) for p, at in positions.items()])
+            for p, at in positions.items():
+                if at.leader_epoch is not None:
+                    self._seek(_theirs(p, at))
         self._reading.update(positions)
+
+    def _seek(self, at: ClientPartition) -> None:
+        """
+        Have the client compare leader epochs: it does so for a seek, but not for an assignment.
+
+        Without, a log that lost its end and grew again would be read on in silence.
+        """
+        deadline = time.monotonic() + SEEK_WITHIN_S
+        while True:
+            try:
+                self._consumer.seek(at)
+            except KafkaException as exc:
+                started = exc.args[0].code() != KafkaError._STATE  # noqa: SLF001 (public name)
+                if started or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.001)  # the assignment has not begun yet
+            else:
+                return
 
     def unassign(self, partitions: Sequence[TopicPartition]) -> None:
         """See `ports.Source`."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import MarkersLost, PartitionStopped, RecordRefused
+from eos_mirror.errors import MarkersLost, PartitionStopped, PositionLost, RecordRefused
 from eos_mirror.ports import TaskContext, Unstable
 from eos_mirror.replication.config import MARKERS_LOST_AFTER, TaskConfig
 from eos_mirror.replication.positions import Claimed, Resolved
@@ -124,18 +124,30 @@ class Acquisition:
             if str(partition) in refused:
                 self._granted.discard(partition)
                 progress.stopped[partition] = RecordRefused(refused[str(partition)])
-        ready = self._ready(routes)
+        ready = self._ready(routes, progress)
         if not ready:
             return
         self._claims.claim([one.remote for one in ready])
         self._granted.difference_update(one.source for one in ready)
         self._claimed.update({one.source: one for one in ready})
 
-    def _ready(self, routes: Mapping[str, str]) -> list[Claimed]:
-        """Granted partitions that exist on both sides; the others wait for the topic sync."""
+    def _ready(self, routes: Mapping[str, str], progress: Progress) -> list[Claimed]:
+        """
+        Granted partitions that exist on both sides; new ones wait for the topic sync.
+
+        The driver names a route only when its remote topic is known everywhere, so one that does
+        not exist now was deleted.
+        """
         wanted = sorted(p for p in self._granted if p.topic in routes)
         sources = self._metadata.topics(sorted({p.topic for p in wanted}))
         remotes = self._target.partitions(sorted({routes[p.topic] for p in wanted}))
+        for p in wanted:
+            if routes[p.topic] not in remotes:
+                self._granted.discard(p)
+                progress.stopped[p] = PositionLost(
+                    f"{self._config.flow} {p}: {routes[p.topic]} was deleted on the target while "
+                    f"it was mirrored. docs/operations.md says how to start over."
+                )
         now = self._now()
         return [
             Claimed(

@@ -9,6 +9,7 @@ from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import (
     FatalError,
+    ForeignWriter,
     PartitionStopped,
     PositionLost,
     SourceDataLost,
@@ -86,7 +87,9 @@ class Positions:
                         one, entries[one.remote.topic], ends[one.remote].stable
                     )
                 else:
-                    answers[one.source] = Resolved(owned=self._resume(one, shadow))
+                    answers[one.source] = Resolved(
+                        owned=self._resume(one, shadow, ends[one.remote])
+                    )
             except PartitionStopped as exc:
                 answers[one.source] = exc
         return answers
@@ -100,7 +103,7 @@ class Positions:
         """
         return end.is_decided or self._config.fencing is not Fencing.CLAIMS
 
-    def _resume(self, one: Claimed, shadow: ShadowOffset) -> OwnedPartition:
+    def _resume(self, one: Claimed, shadow: ShadowOffset, end: PartitionEnd) -> OwnedPartition:
         next_offset = shadow.position.next_offset
         where = f"{self._config.flow} {one.source} next_offset={next_offset}"
         try:
@@ -123,6 +126,12 @@ class Positions:
             raise PositionLost(
                 f"{where}: the shadow offset was changed by hand: its map ends at "
                 f"{tail.upstream_end}. Set it back to {tail.upstream_end}."
+            )
+        if end.written < (tail.downstream_end or 0):
+            raise ForeignWriter(
+                f"{where}: {one.remote} ends at {end.written}, but everything below "
+                f"{tail.downstream_end} was committed before: the target lost its end. "
+                f"docs/operations.md says how to start over."
             )
         return OwnedPartition(
             source=one.source,

@@ -1,10 +1,10 @@
 """How a source partition shows that it is not what it was."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import PartitionStopped, SourceDataLost
+from eos_mirror.errors import PartitionStopped, RestartTask, SourceDataLost
 from eos_mirror.ports import RecordRun, SourceMetadata
 from eos_mirror.replication.partition import OwnedPartition
 
@@ -31,6 +31,29 @@ def explain(
         f"{flow} {owned.source} next_offset={owned.position.next_offset}: the source log starts "
         f"at {metadata.log_start(owned.source)}. {fault}"
     )
+
+
+def recreated(
+    flow: Flow, read: Sequence[OwnedPartition], *, metadata: SourceMetadata
+) -> RestartTask | None:
+    """
+    Whether records that were read may belong to a topic that was created again.
+
+    The client reads on in it without a sign. Ids never come back: a topic that has the old one
+    now had it when its records were read. A successor stops the partitions.
+
+    Args:
+        read: Partitions that were read further than is committed.
+    """
+    topics = metadata.topics(sorted({one.source.topic for one in read}))
+    for one in read:
+        topic = topics.get(one.source.topic)
+        if topic is not None and topic.topic_id != one.topic_id:
+            return RestartTask(
+                f"{flow} {one.source} next_offset={one.committed}: the source topic was created "
+                f"again; nothing that was read since is committed"
+            )
+    return None
 
 
 def replaced_topics(

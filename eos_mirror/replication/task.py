@@ -28,7 +28,7 @@ from eos_mirror.replication.exactly_once import ExactlyOnce
 from eos_mirror.replication.mode import Mode, Writer
 from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.replication.positions import Claimed, Resolved
-from eos_mirror.replication.source_faults import explain, replaced_topics, went_back
+from eos_mirror.replication.source_faults import explain, recreated, replaced_topics, went_back
 from eos_mirror.replication.world import World
 
 IDLE_WAIT = timedelta(milliseconds=200)
@@ -202,6 +202,7 @@ class MirrorTask:
         riders = [*self._behind.values(), *also]
         if not riders and not self._writer.is_open:
             return
+        self._check_identities()
         self._counters.records += self._writer.records
         try:
             self._writer.commit(riders, spill=spill)
@@ -214,6 +215,13 @@ class MirrorTask:
         self._counters.transactions += 1
         self._behind.clear()
         self._committed_at = self._now()
+
+    def _check_identities(self) -> None:
+        """After the last poll and before the commit, or it would prove nothing."""
+        moved = [owned for owned in self._owned.values() if owned.is_behind]
+        fault = recreated(self._config.flow, moved, metadata=self._metadata)
+        if fault is not None:
+            raise fault
 
     def _leave_out(self, remote: TopicPartition, refused: RefusedByTarget) -> None:
         """Report a partition as stopped, so that the driver keeps our successor from it."""

@@ -49,6 +49,7 @@ MEMBER = {
 WRITER = {
     "enable.idempotence": "true",
     "acks": "all",
+    "allow.auto.create.topics": "false",  # a deleted topic must not come back by itself
 }
 WITHIN_THE_TRANSACTION = frozenset({"message.timeout.ms", "socket.timeout.ms"})
 """librdkafka refuses a transactional producer that may wait longer than its transaction."""

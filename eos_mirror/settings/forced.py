@@ -56,6 +56,7 @@ WRITER_RULES = {
     "transactional.id": Forced(fix="is new for every incarnation; remove the line"),
     "enable.idempotence": Forced(meant=("true",)),
     "acks": Forced(meant=("all",)),
+    "allow.auto.create.topics": Forced(meant=("false",)),
     "delivery.report.only.error": Forced(meant=("false",)),
     "transaction.timeout.ms": Forced(
         fix="set transaction.timeout.ms of the flow, without client prefix"

@@ -105,7 +105,15 @@ class RealTargetBench:
             "group.id": self.flow.shadow_group,
             "isolation.level": "read_uncommitted",
         }
-        return KafkaClaimsLog({**self._config, **WRITER}, reader, self.flow.claims_topic)
+        target = KafkaTarget(self.flow, producer_config=self._config, client_config=self._config)
+        topic = self.flow.claims_topic
+        return KafkaClaimsLog(
+            {**self._config, **WRITER},
+            reader,
+            topic,
+            topic_id=target.topic_ids([topic])[topic],
+            ids=target.topic_ids,
+        )
 
     def new_topic(self, partitions: int) -> str:
         """See `TargetBench`."""

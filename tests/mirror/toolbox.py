@@ -17,7 +17,8 @@ from confluent_kafka.admin import AdminClient
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
+from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.target import read_shadow_offsets
 from eos_mirror.ports import ShadowOffset
 from eos_mirror.testing import wait_until
@@ -176,7 +177,10 @@ class FlowView:
     def positions(self, remote: str, partitions: int) -> dict[int, int]:
         """Stable shadow offsets; -1 where there is none yet."""
         wanted = [TopicPartition(remote, p) for p in range(partitions)]
-        found = read_shadow_offsets(self.target, self.flow, wanted, require_stable=True)
+        found = retrying(
+            lambda: read_shadow_offsets(self.target, self.flow, wanted, require_stable=True),
+            within=PATIENCE,
+        )
         return {
             p.partition: shadow.position.next_offset if isinstance(shadow, ShadowOffset) else -1
             for p, shadow in found.items()

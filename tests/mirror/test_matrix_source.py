@@ -1,0 +1,357 @@
+"""The failure matrix, source side: whatever the source does, nothing is skipped in silence."""
+
+import os
+import signal
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from eos_mirror.testing import KafkaCluster, read_topic, wait_until
+from eos_mirror.testing.external import Cluster
+from tests.mirror.conftest import Site, make_site
+from tests.mirror.surgery import (
+    corrupt,
+    delete_records,
+    delete_topic,
+    halted,
+    keep_copy,
+    produce_values,
+    put_back,
+    segment_of,
+)
+from tests.mirror.toolbox import Mirror, mirror
+
+pytestmark = pytest.mark.brokers
+
+SELDOM = {"refresh_topics_interval_seconds": 600}
+"""The driver does not look at topics meanwhile: only the task can find out."""
+
+
+def values_of(site: Site) -> list[list[bytes | None]]:
+    """What a read_committed reader of the remote topic sees, by partition."""
+    arrived = read_topic(site.target.client_config(), site.remote, partitions=site.partitions)
+    return [[record.value for record in partition] for partition in arrived]
+
+
+def wait_caught_up(site: Site) -> None:
+    """Until the shadow offsets are at the ends of the source."""
+    site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+
+
+@pytest.fixture(scope="module")
+def frail(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """A source of one node whose files tests may change; it compacts without delay."""
+    config = {"log.cleaner.backoff.ms": 100}
+    with KafkaCluster(name="frail", broker_config=config) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("count", [20, 2_000], ids=["shorter", "longer"])
+def test_s2_a_topic_created_again_while_it_is_read_stops_its_partitions(
+    site: Site, count: int
+) -> None:
+    """No record of the new topic is taken for one of the old, however long the new log is."""
+    site.produce(400)
+    with mirror(site.config(**SELDOM)) as running:
+        running.wait_for("ready")
+        wait_caught_up(site)
+        delete_topic(site.source, site.topic)
+        site.source.create_topic(site.topic, site.partitions)
+        for partition in range(site.partitions):
+            new = [b"new-%d" % i for i in range(count)]
+            produce_values(site.source, site.topic, new, partition=partition)
+        stopped = running.wait_for("partition.stopped", count=4, cause="SourceDataLost")
+        assert running.stop() == 1, running.errors
+
+    assert "next_offset=100" in stopped["reason"], stopped
+    for number, values in enumerate(values_of(site)):
+        assert values == [b"value-%07d" % i for i in range(number, 400, 4)]
+
+
+def test_s9_a_corrupt_batch_stops_its_partition_where_it_is(
+    tmp_path: Path, frail: KafkaCluster, target_cluster: Cluster
+) -> None:
+    """The batches before it arrive, it is not skipped, and the other partitions go on."""
+    site = make_site(tmp_path, frail, target_cluster, partitions=2)
+    batches = [[b"%d-%02d" % (batch, i) for i in range(50)] for batch in range(3)]
+    for batch in batches:
+        produce_values(frail, site.topic, batch)
+        produce_values(frail, site.topic, batch, partition=1)
+    with halted(frail):
+        corrupt(segment_of(frail, site.topic), b"1-25")
+    dump = frail.tool("DumpLogSegments", "--files", str(segment_of(frail, site.topic)))
+    assert dump.stdout.count("isvalid: false") == 1, dump.stdout
+
+    with mirror(site.config(), "--once") as running:
+        assert running.wait() == 1, running.errors
+
+    (stopped,) = running.found("partition.stopped")
+    assert stopped["partition"] == f"{site.topic}-0"
+    assert "next_offset=50" in stopped["reason"]
+    assert "corrupt" in stopped["reason"]
+    assert values_of(site) == [batches[0], [*batches[0], *batches[1], *batches[2]]]
+    assert site.view.positions(site.remote, 2) == {0: 50, 1: 150}
+
+
+def test_s1_a_topic_deleted_while_it_is_read_stops_its_partitions_only(site: Site) -> None:
+    """What had arrived stays, the reason is told, and another topic of the flow goes on."""
+    other = Site(**{**vars(site), "topic": f"{site.topic}-other"})
+    other.source.create_topic(other.topic, other.partitions)
+    site.produce(400)
+    other.produce(400)
+    with mirror(site.config(**SELDOM)) as running:
+        running.wait_for("ready")
+        wait_caught_up(site)
+        delete_topic(site.source, site.topic)
+        stopped = running.wait_for("partition.stopped", count=4, cause="SourceDataLost")
+        other.produce(400, start=400)
+        wait_caught_up(other)
+        assert running.stop() == 1, running.errors
+
+    assert "was deleted" in stopped["reason"]
+    assert "next_offset=100" in stopped["reason"]
+    assert not running.found("task.restarting")
+    assert [len(values) for values in values_of(site)] == [100] * 4
+    assert set(site.view.positions(site.remote, 4).values()) == {100}
+    compared = other.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 800
+
+
+def test_s1_a_flow_whose_last_topic_is_deleted_goes_on_with_the_next_one(site: Site) -> None:
+    """The driver notices before the task: the partitions are given back, their offsets stay."""
+    site.produce(400)
+    with mirror(site.config()) as running:
+        running.wait_for("ready")
+        wait_caught_up(site)
+        delete_topic(site.source, site.topic)
+        other = Site(**{**vars(site), "topic": f"{site.topic}-other"})
+        other.source.create_topic(other.topic, other.partitions)
+        other.produce(400)
+        running.wait_for("topic.created", topic=other.remote)
+        wait_caught_up(other)
+        running.stop()
+
+    assert not running.found("task.failed")
+    assert len(running.found("task.restarting")) <= 1, "a storm of restarts"
+    assert set(site.view.positions(site.remote, 4).values()) == {100}
+    assert other.compare().exact
+
+
+def hold(running: Mirror) -> int:
+    """Stop the task's process; its pid."""
+    pid = running.pid()
+    os.kill(pid, signal.SIGSTOP)
+    return pid
+
+
+def test_s3_retention_that_passes_a_running_task_stops_the_partition(site: Site) -> None:
+    """What it had fetched before still arrives; the hole is reported with both its ends."""
+    site.produce(400)
+    with mirror(site.config(**SELDOM)) as running:
+        running.wait_for("ready")
+        wait_caught_up(site)
+        task = hold(running)
+        site.produce(40, start=400)  # the answer to the fetch that is waiting at the broker
+        site.produce(400, start=440)
+        delete_records(site.source, site.topic, before=200)
+        os.kill(task, signal.SIGCONT)
+        stopped = running.wait_for("partition.stopped", within_s=30)
+        wait_until(
+            lambda: all(site.view.positions(site.remote, 4)[p] == 210 for p in (1, 2, 3)),
+            within=timedelta(seconds=30),
+            what="the other partitions",
+        )
+        assert running.stop() == 1, running.errors
+
+    position = site.view.positions(site.remote, 4)[0]
+    assert 100 <= position <= 110
+    assert stopped["cause"] == "SourceDataLost"
+    assert stopped["partition"] == f"{site.topic}-0"
+    assert f"next_offset={position}" in stopped["reason"]
+    assert "starts at 200" in stopped["reason"]
+    assert values_of(site)[0] == [b"value-%07d" % (4 * i) for i in range(position)]
+
+
+def transact(site: Site, values: list[bytes], *, commit: bool) -> None:
+    """One transaction of the source, into partition 0."""
+    producer = Producer({**site.source.client_config(), "transactional.id": uuid.uuid4().hex})
+    producer.init_transactions(10)
+    producer.begin_transaction()
+    for value in values:
+        producer.produce(site.topic, value, partition=0)
+    producer.flush(10)
+    if commit:
+        producer.commit_transaction(10)
+    else:
+        producer.abort_transaction(10)
+
+
+def test_s3_retention_up_to_the_end_is_no_loss(site: Site) -> None:
+    """What lies behind the last record is not data, and the position moves over it."""
+    produce_values(site.source, site.topic, [b"first"])
+    transact(site, [b"aborted"] * 9, commit=False)
+    end = 1 + 9 + 1  # the control record comes a little later
+    wait_until(
+        lambda: site.view.ends(site.topic, 1) == {0: end},
+        within=timedelta(seconds=10),
+        what="the control record at the end",
+    )
+    with mirror(site.config()) as running:
+        running.wait_for("ready")
+        wait_caught_up(site)
+        assert running.stop() == 0, running.errors
+    delete_records(site.source, site.topic, before=end)
+    produce_values(site.source, site.topic, [b"last"])
+
+    with mirror(site.config(), "--once") as again:
+        assert again.wait() == 0, again.errors
+
+    assert values_of(site)[0] == [b"first", b"last"]
+
+
+def lose_the_end(site: Site, frail: KafkaCluster, *, kept: Path, regrown: int) -> None:
+    """100 of 200 mirrored records are gone, and so many others stand in their place."""
+    put_back(frail, site.topic, kept=kept)
+    assert site.view.ends(site.topic, 1) == {0: 100}, "nothing was lost"
+    produce_values(frail, site.topic, [b"new-%d" % i for i in range(regrown)])
+
+
+def assert_stopped_at_the_loss(site: Site, running: Mirror) -> None:
+    """The partition stops where it was; what was mirrored stays, nothing is added."""
+    stopped = running.wait_for("partition.stopped", within_s=30)
+    assert running.stop() == 1, running.errors
+    assert stopped["cause"] == "SourceDataLost"
+    assert "next_offset=200" in stopped["reason"]
+    mirrored = [b"kept-%d" % i for i in range(100)] + [b"lost-%d" % i for i in range(100)]
+    assert values_of(site) == [mirrored]
+    assert site.view.positions(site.remote, 1) == {0: 200}
+
+
+def fill_and_keep_half(site: Site, frail: KafkaCluster, *, kept: Path) -> None:
+    """200 records, and a copy of the log with the first 100."""
+    produce_values(frail, site.topic, [b"kept-%d" % i for i in range(100)])
+    keep_copy(frail, site.topic, into=kept)
+    produce_values(frail, site.topic, [b"lost-%d" % i for i in range(100)])
+
+
+@pytest.mark.parametrize("regrown", [0, 500], ids=["shorter", "longer"])
+def test_s4_a_source_that_lost_its_end_while_nobody_looked_stops_the_partition(
+    tmp_path: Path, frail: KafkaCluster, target_cluster: Cluster, regrown: int
+) -> None:
+    """Also when new records have taken the offsets that were mirrored before."""
+    site = make_site(tmp_path, frail, target_cluster, partitions=1)
+    fill_and_keep_half(site, frail, kept=tmp_path)
+    with mirror(site.config(**SELDOM), "--once") as first:
+        assert first.wait() == 0, first.errors
+    lose_the_end(site, frail, kept=tmp_path, regrown=regrown)
+
+    with mirror(site.config(**SELDOM)) as second:
+        assert_stopped_at_the_loss(site, second)
+
+
+@pytest.mark.parametrize("regrown", [0, 500], ids=["shorter", "longer"])
+def test_s4_a_source_that_loses_its_end_under_a_running_task_stops_the_partition(
+    tmp_path: Path, frail: KafkaCluster, target_cluster: Cluster, regrown: int
+) -> None:
+    """Also when new records take the offsets before the task looks again."""
+    site = make_site(tmp_path, frail, target_cluster, partitions=1)
+    fill_and_keep_half(site, frail, kept=tmp_path)
+    with mirror(site.config(**SELDOM)) as running:
+        running.wait_for("ready")
+        wait_caught_up(site)
+        task = hold(running)
+        lose_the_end(site, frail, kept=tmp_path, regrown=regrown)
+        os.kill(task, signal.SIGCONT)
+        assert_stopped_at_the_loss(site, running)
+
+
+def test_s5_aborted_records_never_arrive_and_a_hanging_transaction_only_stalls(
+    site: Site,
+) -> None:
+    """Records behind an open transaction wait for its end; other partitions do not."""
+    transact(site, [b"aborted-%d" % i for i in range(20)], commit=False)
+    transact(site, [b"committed-%d" % i for i in range(20)], commit=True)
+    hanging = Producer({**site.source.client_config(), "transactional.id": uuid.uuid4().hex})
+    hanging.init_transactions(10)
+    hanging.begin_transaction()
+    hanging.produce(site.topic, b"hanging", partition=0)
+    hanging.flush(10)
+    site.produce(400)
+    with mirror(site.config()) as running:
+        running.wait_for("ready")
+        wait_until(
+            lambda: site.view.positions(site.remote, 4) == {0: 42, 1: 100, 2: 100, 3: 100},
+            within=timedelta(seconds=30),
+            what="everything before the open transaction",
+        )
+        assert values_of(site)[0] == [b"committed-%d" % i for i in range(20)]
+        hanging.commit_transaction(10)
+        wait_caught_up(site)
+        assert running.stop() == 0, running.errors
+
+    assert not running.found("task.restarting")
+    assert not running.found("partition.stopped")
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 20 + 1 + 400
+
+
+def test_s6_a_compacted_source_with_control_records_is_mirrored_over_its_gaps(
+    tmp_path: Path, frail: KafkaCluster, target_cluster: Cluster
+) -> None:
+    """Offsets that compaction took away are not waited for, and not reported as lost."""
+    site = make_site(tmp_path, frail, target_cluster, partitions=1)
+    compacted = Site(**{**vars(site), "topic": f"{site.topic}-compacted"})
+    quick = {
+        "cleanup.policy": "compact",
+        "segment.bytes": str(2**20),
+        "segment.ms": "100",
+        "min.cleanable.dirty.ratio": "0.01",
+        "delete.retention.ms": "0",
+    }
+    frail.create_topic(compacted.topic, 1, config=quick)
+    producer = Producer({**frail.client_config(), "transactional.id": uuid.uuid4().hex})
+    producer.init_transactions(10)
+    for turn in range(10):
+        producer.begin_transaction()
+        for key in range(50):
+            producer.produce(compacted.topic, b"%d-%d" % (turn, key), b"%d" % key, 0)
+        producer.commit_transaction(10)
+    written = compacted.view.ends(compacted.topic, 1)[0]
+    wait_until(
+        lambda: survivors(compacted) < 500,
+        within=timedelta(seconds=30),
+        what="the log cleaner",
+    )
+
+    with mirror(compacted.config(), "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    compared = compacted.compare()
+    assert compared.exact, str(compared)
+    assert 50 <= compared.matched < 500
+    assert compacted.view.positions(compacted.remote, 1) == {0: written}
+
+
+def survivors(site: Site) -> int:
+    """Records of partition 0 that are still on the source."""
+    (records,) = read_topic(site.source.client_config(), site.topic)
+    return len(records)
+
+
+def test_s7_a_source_transaction_larger_than_ours_arrives_whole(site: Site) -> None:
+    """Its borders are not kept, its records are."""
+    transact(site, [b"%06d" % i for i in range(30_000)], commit=True)
+    with mirror(site.config(transaction_boundary_records=1_000), "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    (flow,) = running.found("flow.summary")[-1:]
+    assert flow["transactions"] >= 20, flow
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 30_000

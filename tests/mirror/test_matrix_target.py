@@ -1,0 +1,244 @@
+"""The failure matrix, target side: a target that others change is reported, never built upon."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from eos_mirror.testing import KafkaCluster, compare_partition, read_topic, wait_until
+from eos_mirror.testing.external import Cluster
+from tests.mirror.conftest import Site, make_site
+from tests.mirror.surgery import delete_topic, keep_copy, produce_values, put_back
+from tests.mirror.toolbox import Mirror, mirror
+
+pytestmark = pytest.mark.brokers
+
+SELDOM = {"refresh_topics_interval_seconds": 600}
+"""The driver does not look at topics meanwhile."""
+
+
+def wait_caught_up(site: Site, *, within_s: float = 60) -> None:
+    """Until the shadow offsets are at the ends of the source."""
+    site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions, within_s=within_s)
+
+
+def failure_of(running: Mirror) -> str:
+    """Why the only task of a run ended for good; the run ends with it."""
+    failed = running.wait_for("task.failed", within_s=30)
+    assert running.wait() == 1, running.errors
+    return str(failed["reason"])
+
+
+@pytest.fixture(scope="module")
+def frail(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """A target of one node whose files tests may change, and that creates topics by itself."""
+    config = {"auto.create.topics.enable": True}
+    with KafkaCluster(name="frail", broker_config=config) as cluster:
+        yield cluster
+
+
+@contextmanager
+def foreign_writer(site: Site) -> Iterator[None]:
+    """Somebody else's records into remote partition 0, one after the other, during the block."""
+    stop = threading.Event()
+    producer = Producer({**site.target.client_config(), "linger.ms": 0})
+
+    def write() -> None:
+        while not stop.is_set():
+            producer.produce(site.remote, b"foreign", partition=0)
+            producer.flush(5)
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_t4_a_foreign_record_inside_a_transaction_of_ours_fails_the_task(site: Site) -> None:
+    """The transaction is not committed, and the message says where and by how much."""
+    with mirror(site.config(transaction_boundary_interval_ms=5_000)) as running:
+        running.wait_for("ready")
+        with foreign_writer(site):
+            site.produce(100_000)
+            reason = failure_of(running)
+
+    assert "ForeignWriter" in reason
+    assert f"{site.remote}-0" in reason
+    assert "someone else writes this partition" in reason
+    source = read_topic(site.source.client_config(), site.topic, partitions=4)
+    target = read_topic(site.target.client_config(), site.remote, partitions=4)
+    for number, position in site.view.positions(site.remote, 4).items():
+        ours = [record for record in target[number] if record.value != b"foreign"]
+        assert ours == source[number][: max(0, position)], "more or less than was committed"
+
+
+def test_t4_a_foreign_record_between_two_transactions_is_told(site: Site) -> None:
+    """Our records stay exact and in order; the event counts the offsets that are not ours."""
+    site.produce(400)
+    with mirror(site.config()) as running:
+        running.wait_for("ready")
+        wait_caught_up(site)
+        produce_values(site.target, site.remote, [b"foreign"] * 3, partition=1)
+        site.produce(400, start=400)
+        gap = running.wait_for("partition.gap")
+        wait_caught_up(site)
+        assert running.stop() == 0, running.errors
+
+    assert gap["partition"] == f"{site.remote}-1"
+    assert gap["offsets"] == 3
+    compared = site.compare()
+    assert compared.partitions[1].foreign == 3
+    assert compared.partitions[1].first_difference is not None
+    assert all(compared.partitions[p].exact for p in (0, 2, 3)), str(compared)
+    source = read_topic(site.source.client_config(), site.topic, partitions=4)[1]
+    target = read_topic(site.target.client_config(), site.remote, partitions=4)[1]
+    ours = [record for record in target if record.value != b"foreign"]
+    assert compare_partition(source, ours).exact
+
+
+def reasons_of(running: Mirror) -> list[str]:
+    """Why partitions stopped or the task failed, so far."""
+    ends = [*running.found("partition.stopped"), *running.found("task.failed")]
+    return [str(event["reason"]) for event in ends]
+
+
+@pytest.mark.parametrize("refresh", [1, 600], ids=["driver looks", "driver does not look"])
+def test_t1_a_remote_topic_deleted_while_it_is_written_is_not_started_anew(
+    tmp_path: Path, source_cluster: Cluster, frail: KafkaCluster, refresh: int
+) -> None:
+    """Its partitions stop or the task fails with the reason, also where brokers make topics."""
+    site = make_site(tmp_path, source_cluster, frail)
+    site.produce(400)
+    config = site.config(refresh_topics_interval_seconds=refresh)
+    with mirror(config) as running:
+        running.wait_for("ready")
+        wait_caught_up(site)
+        delete_topic(frail, site.remote)
+        site.produce(400, start=400)
+        wait_until(
+            lambda: bool(reasons_of(running)),
+            within=timedelta(seconds=50),  # the client holds on to the records for 30
+            what="a reason",
+        )
+        assert running.stop() == 1, running.errors
+
+    assert site.remote in reasons_of(running)[0]
+    assert site.remote not in frail.admin().list_topics(timeout=10).topics, "created again"
+
+    with mirror(config, "--once") as again:
+        assert again.wait() in {1, 4}, again.errors
+
+
+def test_t2_a_target_that_lost_its_end_while_nobody_looked_is_not_built_upon(
+    tmp_path: Path, source_cluster: Cluster, frail: KafkaCluster
+) -> None:
+    """However often it is started again, nothing more becomes visible behind the hole."""
+    site = make_site(tmp_path, source_cluster, frail, partitions=1)
+    config = site.config(**SELDOM)
+    mirror_half_and_lose_the_rest(site, config, frail, kept=tmp_path)
+    for _ in range(3):
+        with mirror(config, "--once") as again:
+            assert again.wait() == 1, again.events
+        assert any("lost its end" in reason for reason in reasons_of(again)), again.events
+
+    (arrived,) = read_topic(frail.client_config(), site.remote)
+    assert [record.value for record in arrived] == [b"value-%07d" % i for i in range(100)]
+
+
+def test_t2_a_target_that_loses_its_end_under_a_running_task_is_reported(
+    tmp_path: Path, source_cluster: Cluster, frail: KafkaCluster
+) -> None:
+    """The transaction that lands too early is not committed."""
+    site = make_site(tmp_path, source_cluster, frail, partitions=1)
+    site.produce(100)
+    with mirror(site.config(**SELDOM)) as running:
+        running.wait_for("ready")
+        wait_caught_up(site)
+        keep_copy(frail, site.remote, into=tmp_path)
+        site.produce(200, start=100)
+        wait_caught_up(site)
+        put_back(frail, site.remote, kept=tmp_path)
+        site.produce(10, start=300)
+        reason = failure_of(running)
+
+    assert "ForeignWriter" in reason
+    assert f"{site.remote}-0" in reason
+    assert "lost its end" in reason
+    (arrived,) = read_topic(frail.client_config(), site.remote)
+    assert [record.value for record in arrived] == [b"value-%07d" % i for i in range(100)]
+
+
+def mirror_half_and_lose_the_rest(
+    site: Site, config: Path, frail: KafkaCluster, *, kept: Path
+) -> None:
+    """110 records are mirrored, the last 10 are lost, and 100 more wait on the source."""
+    for start, count in ((0, 100), (100, 10)):
+        site.produce(count, start=start)
+        with mirror(config, "--once") as running:
+            assert running.wait() == 0, running.errors
+        if start == 0:
+            keep_copy(frail, site.remote, into=kept)
+    put_back(frail, site.remote, kept=kept)
+    site.produce(100, start=110)
+
+
+def test_t5_a_remote_topic_with_its_own_clock_and_codec_is_warned_of(site: Site) -> None:
+    """Everything but the timestamps arrives unchanged."""
+    site.target.create_topic(
+        site.remote,
+        site.partitions,
+        config={"message.timestamp.type": "LogAppendTime", "compression.type": "zstd"},
+    )
+    site.produce(4_000)
+    with mirror(site.config(), "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    (warning,) = running.found("flow.warning")
+    assert "LogAppendTime" in warning["reason"]
+    assert site.remote in warning["reason"]
+    source = read_topic(site.source.client_config(), site.topic, partitions=4)
+    target = read_topic(site.target.client_config(), site.remote, partitions=4)
+    assert [[(r.key, r.value, r.headers) for r in p] for p in source] == [
+        [(r.key, r.value, r.headers) for r in p] for p in target
+    ]
+
+
+@pytest.mark.parametrize("codec", ["gzip", "uncompressed"])
+def test_t5_another_codec_of_the_target_changes_nothing(site: Site, codec: str) -> None:
+    """The brokers compress anew, or not at all; the records are the same."""
+    site.target.create_topic(site.remote, site.partitions, config={"compression.type": codec})
+    site.produce(4_000)
+    config = site.config()
+    with config.open("a") as file:
+        file.write(f"{site.flow.target}.producer.compression.type = lz4\n")
+
+    with mirror(config, "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 4_000
+
+
+def test_t6_a_target_that_throttles_the_mirror_only_slows_it_down(site: Site) -> None:
+    """A quota is never met with an error, a restart or a duplicate."""
+    client = f"{site.flow.name}|target-producer"
+    site.target.tool(
+        "ConfigCommand", "--alter", "--entity-type", "clients", "--entity-name", client,
+        "--add-config", "producer_byte_rate=50000",
+    )  # fmt: skip
+    site.produce(40_000)
+    with mirror(site.config(), "--once") as running:
+        assert running.wait(within_s=120) == 0, running.errors
+
+    assert running.found("commit.suspicious"), "nothing was slow: the test proves nothing"
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 40_000
