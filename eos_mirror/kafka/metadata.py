@@ -117,10 +117,16 @@ class ClusterMetadata:
                 isolation_level=isolation,
                 request_timeout=self.answer_s,
             )
-            return {
-                TopicPartition(p.topic, p.partition): _wait(answer, self.answer_s).offset
-                for p, answer in answers.items()
-            }
+            try:
+                return {
+                    TopicPartition(p.topic, p.partition): _wait(answer, self.answer_s).offset
+                    for p, answer in answers.items()
+                }
+            except KafkaException:
+                # the client asks the leaders it remembers, also after FENCED_LEADER_EPOCH
+                for topic in sorted({p.topic for p in partitions}):
+                    self.admin.list_topics(topic, timeout=self.answer_s)
+                raise
 
 
 def _wait(answer: "Future[Any]", within_s: float) -> Any:
