@@ -49,7 +49,7 @@ def consume(cluster: KafkaCluster, topic: str, count: int) -> list[str]:
 
 def test_acknowledged_records_and_the_address_survive_a_kill(single: KafkaCluster, ns: str) -> None:
     """A power cut of the broker loses nothing, and clients find it where it was."""
-    single.create_topic(ns, partitions=2)
+    single.create_topic(ns)
     produce(single, ns, "before")
     address = single.bootstrap
 
