@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from confluent_kafka import (
@@ -16,9 +17,11 @@ from confluent_kafka.admin import AclOperation, AdminClient
 
 from eos_mirror.errors import NotAuthorized, RetriableError, TargetUnavailable
 from eos_mirror.kafka.errors import translated
+from eos_mirror.kafka.groups import TO_A_COORDINATOR_S, coordinator_waits_s
 from eos_mirror.kafka.metadata import ANSWER
 
-TRIES_S = tuple(0.03 * 2**n for n in range(11))
+TRIES_S = tuple(0.03 * 1.5**n for n in range(18))
+GROUP_TRIES = 4
 NO_SUCH_TOPIC = "eos-mirror.access-probe"
 MIRROR_FROM = (AclOperation.READ,)
 MIRROR_TO = (AclOperation.READ, AclOperation.WRITE)
@@ -61,15 +64,24 @@ def may_commit_in_group(admin: AdminClient, group: str) -> bool:
     Asked by committing an offset for a topic that does not exist: brokers check the group first
     and refuse the topic after, so nothing is written either way.
     """
+    for wait_s in islice(coordinator_waits_s(), GROUP_TRIES):
+        codes = _answers_to_a_commit(admin, group, wait_s=wait_s)
+        if codes is not None:
+            return KafkaError.GROUP_AUTHORIZATION_FAILED not in codes
+    return True
+
+
+def _answers_to_a_commit(admin: AdminClient, group: str, *, wait_s: float) -> set[int] | None:
+    """Error codes; None if there was no answer in time."""
     probe = ConsumerGroupTopicPartitions(group, [ClientPartition(NO_SUCH_TOPIC, 0, 0)])
-    answer = admin.alter_consumer_group_offsets([probe], request_timeout=ANSWER.total_seconds())
-    codes: set[int] = set()
+    answer = admin.alter_consumer_group_offsets([probe], request_timeout=TO_A_COORDINATOR_S)
     try:
-        result = answer[group].result(ANSWER.total_seconds() + 1)
-        codes = {p.error.code() for p in result.topic_partitions or [] if p.error is not None}
+        result = answer[group].result(wait_s)
+    except TimeoutError:
+        return None
     except KafkaException as exc:
-        codes = {exc.args[0].code()}
-    return KafkaError.GROUP_AUTHORIZATION_FAILED not in codes
+        return {exc.args[0].code()}
+    return {p.error.code() for p in result.topic_partitions or [] if p.error is not None}
 
 
 def may_write_transactional_id(producer_config: Mapping[str, Any], transactional_id: str) -> bool:
@@ -79,9 +91,9 @@ def may_write_transactional_id(producer_config: Mapping[str, Any], transactional
     There is no way to ask. Where it is allowed, the coordinator keeps the id for a week, so this
     is the last of all checks, and the id is never used again.
 
-    Each try has a client of its own and twice the time of the one before: a cluster on which this
-    is the first transaction ever makes __transaction_state now, and a client that was told to
-    wait asks again after 500 ms only, twice.
+    Each try has a client of its own and half as much time again as the one before: a cluster on
+    which this is the first transaction ever makes __transaction_state now, and a client that was
+    told to wait asks again after 500 ms only, twice.
     """
     config = {**producer_config, "transactional.id": transactional_id}
     *tries, last = TRIES_S

@@ -45,6 +45,8 @@ UNREACHABLE = frozenset(
         KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
         KafkaError._TIMED_OUT,  # noqa: SLF001
         KafkaError._RESOLVE,  # noqa: SLF001
+        KafkaError._DESTROY_BROKER,  # noqa: SLF001 (a broker left the metadata while it was asked)
+        KafkaError._NOENT,  # noqa: SLF001 (no leader is known)
         KafkaError.REQUEST_TIMED_OUT,
         KafkaError.COORDINATOR_NOT_AVAILABLE,
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
@@ -124,3 +126,6 @@ def translated(what: str, *, source: bool = False) -> Iterator[None]:
         raise as_mirror_error(exc.args[0], what, source=source) from exc
     except SystemError as exc:
         raise RestartTask(f"{what}: the client failed fatally ({exc})") from exc
+    except TimeoutError as exc:  # of a future that the client did not resolve in its own time
+        fault = SourceUnavailable if source else TargetUnavailable
+        raise fault(f"{what}: no answer") from exc

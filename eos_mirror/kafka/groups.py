@@ -1,10 +1,12 @@
 """Who is in a consumer group, and where it is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain, repeat
+from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 
@@ -13,6 +15,16 @@ from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.metadata import ANSWER, PATIENCE
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import GroupOffset
+
+COORDINATOR_ANSWERS_S = (1.0, 2.0, 4.0)
+"""How long to wait at first. While a cluster makes __consumer_offsets, the client may miss that the
+coordinator is there, and then tells so only when the request times out."""
+
+TO_A_COORDINATOR_S = 3600.0
+"""Request timeout of every admin request that goes to the coordinator of a group: none, as far as
+we are concerned, who wait on the future instead. When the client's own time is up before it has
+found the coordinator, finding it later frees the request twice and aborts the process (librdkafka
+issue 4605)."""
 
 NO_SUCH_GROUP = frozenset({KafkaError.GROUP_ID_NOT_FOUND})
 
@@ -37,14 +49,22 @@ def group_members(
     Raises:
         RestartTask: By class.
     """
-    return retrying(lambda: _members(admin, group, source=source), within=within)
+    waits_s = coordinator_waits_s()
+    return retrying(
+        lambda: _members(admin, group, source=source, wait_s=next(waits_s)), within=within
+    )
 
 
-def _members(admin: AdminClient, group: str, *, source: bool) -> list[GroupMember]:
-    answer = admin.describe_consumer_groups([group], request_timeout=ANSWER.total_seconds())
+def coordinator_waits_s() -> Iterator[float]:
+    """How long to wait for the coordinator of a group: the first time, the second, and so on."""
+    return chain(COORDINATOR_ANSWERS_S, repeat(ANSWER.total_seconds()))
+
+
+def _members(admin: AdminClient, group: str, *, source: bool, wait_s: float) -> list[GroupMember]:
+    answer = admin.describe_consumer_groups([group], request_timeout=TO_A_COORDINATOR_S)
     with translated(f"describe group {group}", source=source):
         try:
-            described = answer[group].result(ANSWER.total_seconds() + 1)
+            described = answer[group].result(wait_s)
         except KafkaException as exc:
             if exc.args[0].code() in NO_SUCH_GROUP | {KafkaError.GROUP_AUTHORIZATION_FAILED}:
                 return []
@@ -66,17 +86,26 @@ def group_offsets(
     """
     if not partitions:
         return {}
-    return retrying(lambda: _offsets(admin, group, partitions, source=source), within=PATIENCE)
+    waits_s = coordinator_waits_s()
+    return retrying(
+        lambda: _offsets(admin, group, partitions, source=source, wait_s=next(waits_s)),
+        within=PATIENCE,
+    )
 
 
 def _offsets(
-    admin: AdminClient, group: str, partitions: Sequence[TopicPartition], *, source: bool
+    admin: AdminClient,
+    group: str,
+    partitions: Sequence[TopicPartition],
+    *,
+    source: bool,
+    wait_s: float,
 ) -> dict[TopicPartition, GroupOffset]:
     wanted = ConsumerGroupTopicPartitions(group, [ClientPartition(*p) for p in partitions])
     with translated(f"read the offsets of group {group}", source=source):
-        answer = admin.list_consumer_group_offsets([wanted], request_timeout=ANSWER.total_seconds())
+        answer = admin.list_consumer_group_offsets([wanted], request_timeout=TO_A_COORDINATOR_S)
         try:
-            found = answer[group].result(ANSWER.total_seconds() + 1).topic_partitions or []
+            found = answer[group].result(wait_s).topic_partitions or []
         except KafkaException as exc:
             if exc.args[0].code() in NO_SUCH_GROUP:
                 return {}
@@ -91,6 +120,44 @@ def _offsets(
         for p in found
         if p.offset >= 0
     }
+
+
+class CommittedOffsets:
+    """
+    Committed offsets of one group, asked again and again by a process that must not end.
+
+    An admin client that asks while the group's coordinator moves can take its process along
+    (librdkafka 2.16 looks for a coordinator that only consumers have); a consumer cannot.
+    """
+
+    def __init__(self, config: Mapping[str, Any], group: str, *, source: bool) -> None:
+        """
+        Args:
+            config: Connection and security.
+            group: Never joined.
+            source: Whose fault it is when the cluster does not answer.
+        """
+        self._group = group
+        self._source = source
+        # the last committed offset also where a later one is undecided: that is not waited for
+        undecided = {"isolation.level": "read_uncommitted", "enable.auto.commit": False}
+        self._consumer = Consumer({**config, "group.id": group, **undecided})
+
+    def read(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """
+        Offsets by partition; partitions without one are left out.
+
+        Raises:
+            RestartTask: By class.
+        """
+        wanted = [ClientPartition(*partition) for partition in partitions]
+        what = f"read the offsets of group {self._group}"
+        with translated(what, source=self._source):
+            found = self._consumer.committed(wanted, timeout=ANSWER.total_seconds())
+        for one in found:
+            if one.error is not None:
+                raise as_mirror_error(one.error, what, source=self._source)
+        return {TopicPartition(p.topic, p.partition): p.offset for p in found if p.offset >= 0}
 
 
 def set_group_offsets(
@@ -108,9 +175,9 @@ def set_group_offsets(
     ]
     with translated(f"set the offsets of group {group}", source=source):
         answer = admin.alter_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, theirs)], request_timeout=ANSWER.total_seconds()
+            [ConsumerGroupTopicPartitions(group, theirs)], request_timeout=TO_A_COORDINATOR_S
         )
-        done = answer[group].result(ANSWER.total_seconds() + 1).topic_partitions or []
+        done = answer[group].result(ANSWER.total_seconds()).topic_partitions or []
     for one in done:
         if one.error is not None:
             raise as_mirror_error(one.error, f"set an offset of group {group}", source=source)

@@ -1,16 +1,21 @@
 """Questions about topics that do not go through a group, asked with one admin client."""
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from datetime import datetime, timedelta
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import (
+    OFFSET_INVALID,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+)
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import RestartTask
+from eos_mirror.errors import SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import SourceTopic
@@ -71,17 +76,26 @@ class ClusterMetadata:
         """See `ports.SourceMetadata`."""
         kind, _, when = start.partition(":")
         if kind == "timestamp":
-            at_ms = int(datetime.fromisoformat(when).timestamp() * 1000)
-            offset = self.offsets([partition], OffsetSpec.for_timestamp(at_ms))[partition]
-            if offset >= 0:
-                return offset
-            kind = "latest"  # nothing is that young yet
+            return self.since(datetime.fromisoformat(when), [partition])[partition]
         spec = OffsetSpec.earliest() if kind == "earliest" else OffsetSpec.latest()
         return self.offsets([partition], spec)[partition]
 
     def log_start(self, partition: TopicPartition) -> int:
         """See `ports.SourceMetadata`."""
         return self.offsets([partition], OffsetSpec.earliest())[partition]
+
+    def since(
+        self, at: datetime, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """First offset with this time or a later one; the end of the log, if there is none."""
+        spec = OffsetSpec.for_timestamp(int(at.timestamp() * 1000))
+        found = self.offsets(partitions, spec)
+        young = [partition for partition, offset in found.items() if offset < 0]
+        return {**found, **(self.ends(young) if young else {})}
+
+    def starts(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """First offset of each log: what was before has expired."""
+        return self.offsets(partitions, OffsetSpec.earliest())
 
     def ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Last stable offset of each partition: where a read_committed reader stops."""
@@ -118,19 +132,21 @@ class ClusterMetadata:
                 request_timeout=self.answer_s,
             )
             try:
-                return {
-                    TopicPartition(p.topic, p.partition): _wait(answer, self.answer_s).offset
+                found = {
+                    TopicPartition(p.topic, p.partition): answer.result(self.answer_s + 1).offset
                     for p, answer in answers.items()
                 }
             except KafkaException:
-                # the client asks the leaders it remembers, also after FENCED_LEADER_EPOCH
-                for topic in sorted({p.topic for p in partitions}):
-                    self.admin.list_topics(topic, timeout=self.answer_s)
+                self._look_for_leaders(partitions)
                 raise
+            unknown = [partition for partition, offset in found.items() if offset == OFFSET_INVALID]
+            if unknown:
+                self._look_for_leaders(partitions)
+                fault = SourceUnavailable if self._source else TargetUnavailable
+                raise fault(f"list offsets: {unknown[0]}: an answer without an offset")
+        return found
 
-
-def _wait(answer: "Future[Any]", within_s: float) -> Any:
-    try:
-        return answer.result(within_s + 1)
-    except TimeoutError as exc:
-        raise RestartTask(f"no answer in {within_s} s") from exc
+    def _look_for_leaders(self, partitions: Sequence[TopicPartition]) -> None:
+        """The client asks the leaders it remembers, also after FENCED_LEADER_EPOCH."""
+        for topic in sorted({p.topic for p in partitions}):
+            self.admin.list_topics(topic, timeout=self.answer_s)

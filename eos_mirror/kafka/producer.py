@@ -5,6 +5,7 @@ A transaction that failed ends with its process; the coordinator or the next cla
 """
 
 import logging
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -215,8 +216,17 @@ class KafkaProducer:
                 raise as_mirror_error(exc.args[0], what, source=False) from exc
 
     def close(self) -> None:
-        """See `ports.TransactionalProducer`. Nothing may be in flight."""
+        """
+        See `ports.TransactionalProducer`. Nothing may be in flight.
+
+        The client's destructor can wait for brokers, for seconds: another thread runs it.
+        """
+        threading.Thread(target=_let_go, args=(self._producer,), daemon=True).start()
         del self._producer
+
+
+def _let_go(_producer: Producer) -> None:
+    """The thread that runs this has the last reference."""
 
 
 def _lost(remote: TopicPartition, error: KafkaError) -> MirrorError:

@@ -21,6 +21,6 @@ def retrying(call: Callable[[], T], *, within: timedelta) -> T:
     return Retrying(
         retry=retry_if_exception_type((SourceUnavailable, TargetUnavailable, RetriableError)),
         stop=stop_after_delay(within),
-        wait=wait_exponential_jitter(multiplier=0.02, max=2, jitter=0.03),
+        wait=wait_exponential_jitter(multiplier=0.02, exp_base=1.5, max=2, jitter=0.02),
         reraise=True,
     )(call)

@@ -19,6 +19,7 @@ from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import NotAuthorized, RestartTask
 from eos_mirror.kafka.compacted import read_compacted
 from eos_mirror.kafka.errors import as_mirror_error, translated
+from eos_mirror.kafka.groups import TO_A_COORDINATOR_S
 from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
 from eos_mirror.kafka.producer import KafkaProducer
 from eos_mirror.kafka.retry import retrying
@@ -110,7 +111,10 @@ class KafkaTarget:
         return {r: PartitionEnd(stable=stable[r], written=written[r]) for r in remotes}
 
     def map_entries(self, topic: str) -> Mapping[str, bytes]:
-        """See `ports.Target`."""
+        """See `ports.Target`. At a first start nothing was written: that is asked for sooner."""
+        log = TopicPartition(self._flow.offset_map_topic, 0)
+        if not self.partitions([log.topic]) or self._metadata.high_watermarks([log])[log] == 0:
+            return {}
         prefix = f'["{topic}",'
         records = read_compacted(
             self._client_config, self._flow.offset_map_topic, group=self._flow.shadow_group
@@ -149,10 +153,10 @@ def read_shadow_offsets(
     )
     with translated("read the shadow offsets"):
         answer = metadata.admin.list_consumer_group_offsets(
-            [wanted], require_stable=require_stable, request_timeout=metadata.answer_s
+            [wanted], require_stable=require_stable, request_timeout=TO_A_COORDINATOR_S
         )
         try:
-            found = answer[flow.shadow_group].result(metadata.answer_s + 1).topic_partitions
+            found = answer[flow.shadow_group].result(metadata.answer_s).topic_partitions
         except KafkaException as exc:
             if exc.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
                 raise

@@ -1,0 +1,62 @@
+"""Questions to a coordinator that is found late."""
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from eos_mirror.testing import KafkaCluster
+from eos_mirror.testing.faults import Action, Api, Fault
+from eos_mirror.testing.proxy import fault_proxies
+
+pytestmark = pytest.mark.brokers
+
+LATE = timedelta(seconds=1.5)
+"""After the first patience of a question, and before the second is over."""
+
+
+@pytest.fixture(scope="module")
+def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """One broker behind a proxy, with a group that somebody is known to have left."""
+    with KafkaCluster(name="proxied", proxied=True) as cluster:
+        cluster.create_topic("orders", 1)
+        cluster.tool(
+            "ConsoleConsumer", "--topic", "orders", "--group", "readers", "--timeout-ms", "1000"
+        )
+        yield cluster
+
+
+ASKING = {
+    "members": "group_members(admin, 'readers', source=True)",
+    "offsets": "group_offsets(admin, 'readers', [TopicPartition('orders', 0)], source=True)",
+    "rights": "may_commit_in_group(admin, 'readers')",
+}
+
+
+@pytest.mark.parametrize("question", ASKING)
+def test_a_coordinator_that_is_found_late_does_not_end_the_process(
+    proxied: KafkaCluster, question: str
+) -> None:
+    """librdkafka 4605: what was given up before the coordinator was found must not be freed."""
+    asking = textwrap.dedent(
+        f"""
+        from confluent_kafka.admin import AdminClient
+        from eos_mirror.core.records import TopicPartition
+        from eos_mirror.kafka.access import may_commit_in_group
+        from eos_mirror.kafka.groups import group_members, group_offsets
+        admin = AdminClient({{"bootstrap.servers": "{proxied.proxied_bootstrap}"}})
+        admin.list_topics(timeout=10)  # or it asks a second time on a second connection
+        print("answered", {ASKING[question]}, flush=True)
+        """
+    )
+    with fault_proxies(proxied.proxy_ports) as proxies:
+        late = proxies[1].inject(Fault(Api.FIND_COORDINATOR, Action.DELAY_REQUEST, delay=LATE))
+        asked = subprocess.run(
+            [sys.executable, "-c", asking], capture_output=True, text=True, timeout=60, check=False
+        )
+    assert late.hits == 1
+    assert asked.returncode == 0, (asked.returncode, asked.stderr)
+    assert asked.stdout.startswith("answered"), asked.stderr

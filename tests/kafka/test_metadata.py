@@ -1,0 +1,73 @@
+"""Answers of the admin client that no broker gives on demand."""
+
+from concurrent.futures import Future
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import OFFSET_INVALID
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import SourceUnavailable, TargetUnavailable
+from eos_mirror.kafka.errors import translated
+from eos_mirror.kafka.metadata import ClusterMetadata
+
+ORDERS = TopicPartition("orders", 0)
+
+
+class Admin:
+    """Answers with these offsets, one after the other; the last one for ever. None: never."""
+
+    def __init__(self, *offsets: int | None) -> None:
+        self._offsets = list(offsets)
+        self.looks = 0
+
+    def list_offsets(self, wanted: dict[Any, Any], **_: object) -> dict[Any, "Future[Any]"]:
+        """The next one for every partition."""
+        offset = self._offsets.pop(0) if len(self._offsets) > 1 else self._offsets[0]
+        answer: Future[Any] = Future()
+        if offset is not None:
+            answer.set_result(SimpleNamespace(offset=offset))
+        return dict.fromkeys(wanted, answer)
+
+    def list_topics(self, _topic: str, **_: object) -> None:
+        """Looks for leaders."""
+        self.looks += 1
+
+
+def metadata_with(admin: Admin) -> ClusterMetadata:
+    """Of a target that answers so."""
+    metadata = ClusterMetadata({}, source=False, patience=timedelta(milliseconds=50))
+    metadata.answer_s = -0.99  # a second more is waited for the client
+    metadata.admin = admin  # type: ignore[assignment] # a fake
+    return metadata
+
+
+def test_an_answer_without_an_offset_is_asked_for_again() -> None:
+    """Seen while the leader of a partition was replaced; it is no end of a log."""
+    admin = Admin(OFFSET_INVALID, 5)
+
+    assert metadata_with(admin).ends([ORDERS]) == {ORDERS: 5}
+    assert admin.looks == 1, "the client goes on asking the leader that was"
+
+
+def test_a_question_without_an_answer_is_asked_again() -> None:
+    """As every other outage is."""
+    assert metadata_with(Admin(None, 5)).ends([ORDERS]) == {ORDERS: 5}
+
+
+def test_a_partition_that_never_says_its_offset_is_unavailable() -> None:
+    """Not empty, and not at an end of -1001."""
+    with pytest.raises(TargetUnavailable, match="orders-0"):
+        metadata_with(Admin(OFFSET_INVALID)).ends([ORDERS])
+
+
+def test_an_answer_that_never_comes_is_an_outage_with_a_name() -> None:
+    """The client promised one in time; a task that ended for it said only `TimeoutError`."""
+    never: Future[Any] = Future()
+    with (
+        pytest.raises(SourceUnavailable, match="describe topics: no answer"),
+        translated("describe topics", source=True),
+    ):
+        never.result(0.01)
