@@ -70,6 +70,11 @@ EVENTS: Final = (
         "A commit may have been sent twice: the task took a new one.",
     ),
     Event("chore.failed", Level.WARNING, "A periodic chore of the driver failed; it goes on."),
+    Event(
+        "ledger.failed",
+        Level.WARNING,
+        "An entry of the ledger cannot be written now; it is tried again.",
+    ),
     Event("stopping", Level.INFO, "A signal was received; tasks finish and release."),
     Event("stopped", Level.INFO, "Every task has ended."),
 )

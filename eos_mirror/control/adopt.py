@@ -5,14 +5,17 @@ from dataclasses import dataclass
 
 from eos_mirror.control.check import SESSION_MARGIN
 from eos_mirror.control.flow import open_clusters
+from eos_mirror.control.ledger import create_ledger
 from eos_mirror.control.task import engine_config
 from eos_mirror.control.task_config import claims_consumer, claims_producer, mode_of, task_config
 from eos_mirror.control.topics import TopicSync
 from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import ConfigError, RetriableError, UnsafeError
 from eos_mirror.kafka.claims import KafkaClaimsLog
 from eos_mirror.kafka.groups import group_members
+from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.operate.adopt import Switch
 from eos_mirror.operate.facts import FlowClusters, FlowFacts, gather
@@ -76,6 +79,10 @@ def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
     )
     exactly_once = wanted is DeliveryMode.EXACTLY_ONCE
     count = switch.to_exactly_once() if exactly_once else switch.to_at_least_once()
+    create_ledger(settings, clusters.target_topics)
+    KafkaLedger(claims_producer(settings), flow.ledger_topic).append(
+        Kind.MODE, {"mode": wanted.value, "partitions": count}
+    )
     clusters.mode.replace(wanted)
     return Adopted(mode=wanted, partitions=count)
 

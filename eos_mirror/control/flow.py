@@ -4,22 +4,22 @@ One flow in the driver: check, prepare, run its tasks, follow its topics.
 Nothing is written to a cluster before `check` has passed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from eos_mirror.control.check import check_flow, check_transactional_id
+from eos_mirror.control.ledger import LedgerKeeper
 from eos_mirror.control.task_config import claims_producer, mode_of, task_config
 from eos_mirror.control.topics import TopicSync
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import UnsafeError
+from eos_mirror.errors import SourceUnavailable, TargetUnavailable, UnsafeError
 from eos_mirror.kafka.flow_mode import FlowMode
-from eos_mirror.kafka.groups import group_offsets
+from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.operate.facts import FlowClusters
-from eos_mirror.ports import ShadowOffset
 from eos_mirror.runtime.control import ControlServer, EventSink
 from eos_mirror.runtime.herd import Herd
 from eos_mirror.runtime.launcher import Launcher
@@ -72,6 +72,9 @@ class FlowRunner:
         self._on_event = on_event
         self._hidden = dict(hidden or {})
         self._clusters = open_clusters(settings)
+        self._ledger = LedgerKeeper(
+            settings, self._clusters.target_topics, on_failure=self._ledger_failed
+        )
         self.topics = TopicSync(settings, self._clusters, on_event=self._tell)
         self._stopped: dict[str, str] = {}
         self._claims_topic_id = ""
@@ -80,6 +83,7 @@ class FlowRunner:
         self._looks_short = 0
         self._server: ControlServer | None = None
         self._herd: Herd | None = None
+        self._offsets: CommittedOffsets | None = None
         self.tasks_count = 0
 
     # ------------------------------------------------------------------ before the start
@@ -109,6 +113,8 @@ class FlowRunner:
             counts = self._clusters.mode.note(mode_of(self.settings))
             if counts is not mode_of(self.settings):
                 raise UnsafeError(f"{self.flow}: another run just started it {counts.value}.")
+        if not self.settings.exactly_once and not self.settings.abort_on_send_failure:
+            self._ledger.create()
         ids = self._clusters.target.topic_ids([self.flow.claims_topic])
         self._claims_topic_id = ids[self.flow.claims_topic]
 
@@ -118,6 +124,7 @@ class FlowRunner:
         """Start the tasks. Returns at once."""
         self._server = ControlServer(Leases(), on_event=self._hear, bind=bind, advertise=advertise)
         self._give_orders()
+        self._ledger.start()
         self._server.start()
         self._herd = Herd(
             self.tasks_count,
@@ -135,6 +142,7 @@ class FlowRunner:
             self._herd.stop_all()
         if self._server is not None:
             self._server.stop()
+        self._ledger.stop()
 
     def follow_topics(self) -> None:
         """Create and grow remote topics, then let the tasks subscribe."""
@@ -186,29 +194,34 @@ class FlowRunner:
         return self._clusters.source_metadata.ends(list(self.topics.partitions))
 
     def reached(self, ends: Mapping[TopicPartition, int]) -> bool:
-        """True if the position of every partition, but the stopped ones, is at its end."""
-        waiting = {
-            partition: end
-            for partition, end in ends.items()
-            if str(partition) not in self._stopped and partition in self.topics.partitions
-        }
-        positions = self._positions(list(waiting))
-        return all(positions.get(partition, -1) >= end for partition, end in waiting.items())
+        """
+        True if the position of every partition, but the stopped ones, is at its end.
 
-    def _positions(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Committed next_offset by source partition, wherever the mode keeps it."""
-        if not self.settings.exactly_once:
-            found = group_offsets(
-                self._clusters.source_topics.admin, self.flow.source_group, partitions, source=True
-            )
-            return {partition: one.position.next_offset for partition, one in found.items()}
-        sources = {self.topics.partitions[partition]: partition for partition in partitions}
-        shadows = self._clusters.target.shadow_offsets(list(sources)) if sources else {}
-        return {
-            sources[remote]: shadow.position.next_offset
-            for remote, shadow in shadows.items()
-            if isinstance(shadow, ShadowOffset)
+        False while the cluster with the positions does not answer: the tasks wait for it, too.
+        """
+        if self._offsets is None:
+            self._offsets = self._open_offsets()
+        remotes = self.topics.partitions
+        copies = {
+            (remotes[partition] if self.settings.exactly_once else partition): end
+            for partition, end in ends.items()
+            if str(partition) not in self._stopped and partition in remotes
         }
+        if not copies:
+            return True
+        try:
+            positions = self._offsets.read(list(copies))
+        except (SourceUnavailable, TargetUnavailable):
+            return False
+        return all(positions.get(partition, -1) >= end for partition, end in copies.items())
+
+    def _open_offsets(self) -> CommittedOffsets:
+        """The group that has the positions of this mode."""
+        if self.settings.exactly_once:
+            target = clients.target_admin(self.settings)
+            return CommittedOffsets(target, self.flow.shadow_group, source=False)
+        source = clients.source_admin(self.settings)
+        return CommittedOffsets(source, self.flow.source_group, source=True)
 
     def _spec(self, slot: int, submission: str) -> TaskSpec:
         if self._server is None:
@@ -248,6 +261,10 @@ class FlowRunner:
 
     def _tell(self, name: str, fields: Mapping[str, Any]) -> None:
         self._on_event(name, {"flow": str(self.flow), **fields})
+        self._ledger.hear(name, fields)
+
+    def _ledger_failed(self, reason: str) -> None:
+        self._tell("ledger.failed", {"reason": reason})
 
     def _give_orders(self) -> None:
         if self._server is not None:

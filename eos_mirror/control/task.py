@@ -11,6 +11,7 @@ from typing import Any
 from eos_mirror.core.boundary import Boundary
 from eos_mirror.core.flow import Flow
 from eos_mirror.kafka.claims import KafkaClaimsLog
+from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.plain import KafkaPlainProducer
 from eos_mirror.kafka.source import KafkaSource
@@ -22,6 +23,10 @@ from eos_mirror.replication.world import World
 
 PATIENCE = timedelta(seconds=10)
 """For questions of a running task; after that its process ends, and the next has new clients."""
+
+
+_kept: list[object] = []
+"""Clients of a task that ended: their destructors can block, and the process ends without them."""
 
 
 def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
@@ -62,10 +67,13 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
         if task_config.exactly_once
         else None,
         open_plain_producer=lambda: KafkaPlainProducer(clients["plain_producer"]),
+        note=KafkaLedger(clients["claims_producer"], flow.ledger_topic).append,
     )
-    MirrorTask(
+    task = MirrorTask(
         task_config, world, context, now=time.monotonic, reached=_pauser(config.get("pause_at"))
-    ).run()
+    )
+    _kept.append((world, task))
+    task.run()
 
 
 def engine_config(config: Mapping[str, Any]) -> TaskConfig:

@@ -41,6 +41,11 @@ class Flow:
         """Compacted, on the target: upstream to downstream offsets as runs."""
         return f"{self.name}.offset-map.internal"
 
+    @property
+    def ledger_topic(self) -> str:
+        """One partition, kept for ever, on the target: what happened that was not copying."""
+        return f"{self.name}.ledger.internal"
+
     def transactional_id(self, incarnation: str) -> str:
         """The id of one incarnation; it is never used twice."""
         return f"{self.name}.{incarnation}"

@@ -10,6 +10,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.claims import MODE_KEY, Claim, ClaimRecord, parse_claim
 from eos_mirror.errors import FatalError, ForeignWriter, TargetUnavailable
+from eos_mirror.kafka.appending import append_records
 from eos_mirror.kafka.errors import as_mirror_error, translated
 
 DEADLINE = timedelta(seconds=20)
@@ -70,25 +71,8 @@ class KafkaClaimsLog:
             self._write(dict.fromkeys(keys))
 
     def _write(self, records: Mapping[str, str | None]) -> dict[str, int]:
-        acknowledged: dict[str, int] = {}
-        failed: list[KafkaError] = []
-
-        def delivered(error: KafkaError | None, message: Message) -> None:
-            key, offset = message.key(), message.offset()
-            if error is not None:
-                failed.append(error)
-            elif isinstance(key, bytes) and offset is not None:
-                acknowledged[key.decode()] = offset
-
-        with translated(f"write to {self._topic}"):
-            for key, value in records.items():
-                self._producer.produce(self._topic, value, key, partition=0, on_delivery=delivered)
-            left = self._producer.flush(DEADLINE.total_seconds())
-        if failed:
-            raise as_mirror_error(failed[0], f"write to {self._topic}", source=False)
-        if left or any(acknowledged.get(key, -1) < 0 for key in records):
-            raise TargetUnavailable(f"{self._topic}: {left} claims not acknowledged")
-        return acknowledged
+        offsets = append_records(self._producer, self._topic, list(records.items()))
+        return dict(zip(records, offsets, strict=True))
 
     def read_through(self, offset: int | None) -> Mapping[str, ClaimRecord]:
         """See `ports.ClaimsLog`."""

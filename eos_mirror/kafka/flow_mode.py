@@ -6,18 +6,19 @@ tombstone. Two starts in different modes at the same moment both write, and one 
 """
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import Producer
 
 from eos_mirror.core.claims import MODE_KEY, DeliveryMode
 from eos_mirror.core.flow import Flow
-from eos_mirror.errors import ForeignWriter, TargetUnavailable
+from eos_mirror.errors import ForeignWriter
+from eos_mirror.kafka.appending import append_records
 from eos_mirror.kafka.compacted import read_log
-from eos_mirror.kafka.errors import as_mirror_error, translated
 
-WITHIN = timedelta(seconds=20)
+PLAINLY = {"enable.idempotence": "false", "max.in.flight.requests.per.connection": "1"}
+"""An idempotent client that is not connected yet looks again after 500 ms only, at each start. A
+note that is repeated says the same, and one request at a time keeps a tombstone before it."""
 
 
 class FlowMode:
@@ -28,11 +29,11 @@ class FlowMode:
     ) -> None:
         """
         Args:
-            producer_config: Idempotent, acks=all, not transactional.
+            producer_config: acks=all, not transactional.
             client_config: Connection and security of the target.
         """
         self._flow = flow
-        self._producer_config = dict(producer_config)
+        self._producer_config = {**producer_config, **PLAINLY}
         self._client_config = dict(client_config)
 
     def read(self) -> DeliveryMode | None:
@@ -77,24 +78,8 @@ class FlowMode:
         """Note a mode in the stead of whatever was noted. No task of the flow may run."""
         self._write([None, mode.value])
 
-    def _write(self, values: list[str | None]) -> int | None:
+    def _write(self, values: list[str | None]) -> int:
         """Offset of the last one."""
-        failed: list[KafkaError] = []
-        offsets: list[int | None] = []
-
-        def delivered(error: KafkaError | None, message: Message) -> None:
-            if error is not None:
-                failed.append(error)
-            offsets.append(message.offset())
-
-        topic = self._flow.claims_topic
         producer = Producer(self._producer_config)
-        with translated(f"write to {topic}"):
-            for value in values:
-                producer.produce(topic, value, MODE_KEY, partition=0, on_delivery=delivered)
-            left = producer.flush(WITHIN.total_seconds())
-        if failed:
-            raise as_mirror_error(failed[0], f"write to {topic}", source=False)
-        if left:
-            raise TargetUnavailable(f"{topic}: not acknowledged in {WITHIN}")
-        return offsets[-1]
+        records = [(MODE_KEY, value) for value in values]
+        return append_records(producer, self._flow.claims_topic, records)[-1]

@@ -99,35 +99,36 @@ def gather(
     """
     flow = clusters.flow
     source, target = clusters.source_topics, clusters.target_topics
-    with ThreadPoolExecutor() as pool:  # on a new cluster, asking for a group makes a topic
+    with ThreadPoolExecutor() as pool:
         lists = [pool.submit(topics.list, within=within) for topics in (source, target)]
+        # on a new cluster, asking for a group makes a topic: the rest is asked meanwhile
         readers = pool.submit(
             group_members, source.admin, flow.source_group, source=True, within=within
         )
         shadows = pool.submit(
             group_members, target.admin, flow.shadow_group, source=False, within=within
         )
-    on_source, on_target = (answer.result() for answer in lists)
-    plan = plan_of(on_source, on_target)
-    existing = [route for route in plan.routes if route.remote_topic in on_target]
-    source_configs = clusters.source_topics.configs([r.source_topic for r in plan.routes])
-    remote_configs = clusters.target_topics.configs([r.remote_topic for r in existing])
-    return FlowFacts(
-        plan=plan,
-        source_limits=_limits(source_configs),
-        remote_limits=_limits(remote_configs),
-        remote_timestamp_types={
-            name: config[TIMESTAMP_TYPE]
-            for name, config in remote_configs.items()
-            if TIMESTAMP_TYPE in config
-        },
-        partitions=_remote_partitions(clusters, plan, on_target, mode=mode),
-        has_claims_topic=flow.claims_topic in on_target,
-        noted_mode=clusters.mode.read() if flow.claims_topic in on_target else None,
-        shadow_members=shadows.result(),
-        source_members=readers.result(),
-        missing_rights=_missing_rights(clusters, plan, on_target),
-    )
+        on_source, on_target = (answer.result() for answer in lists)
+        plan = plan_of(on_source, on_target)
+        existing = [route for route in plan.routes if route.remote_topic in on_target]
+        source_configs = source.configs([route.source_topic for route in plan.routes])
+        remote_configs = target.configs([route.remote_topic for route in existing])
+        return FlowFacts(
+            plan=plan,
+            source_limits=_limits(source_configs),
+            remote_limits=_limits(remote_configs),
+            remote_timestamp_types={
+                name: config[TIMESTAMP_TYPE]
+                for name, config in remote_configs.items()
+                if TIMESTAMP_TYPE in config
+            },
+            partitions=_remote_partitions(clusters, plan, on_target, mode=mode),
+            has_claims_topic=flow.claims_topic in on_target,
+            noted_mode=clusters.mode.read() if flow.claims_topic in on_target else None,
+            missing_rights=_missing_rights(clusters, plan, on_target),
+            shadow_members=shadows.result(),
+            source_members=readers.result(),
+        )
 
 
 def _limits(configs: Mapping[str, Mapping[str, str]]) -> dict[str, int]:

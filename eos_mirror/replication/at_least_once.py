@@ -7,6 +7,7 @@ A crash between the last two repeats what was not committed; nothing is ever ski
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from eos_mirror.core.ledger import Kind
 from eos_mirror.core.map_records import StartRecord
 from eos_mirror.core.metadata import GroupMetadata, encode_group
 from eos_mirror.core.records import Position, TopicPartition
@@ -75,18 +76,35 @@ class AtLeastOnce:
             reached=self._reached,
         )
 
-    def _refused(self, remote: TopicPartition, failed: Failed) -> None:
+    def _refused(self, owned: OwnedPartition, failed: Failed) -> None:
+        remote = owned.remote
         if self._config.abort_on_send_failure:
             raise RefusedByTarget(
                 f"produce to {remote}: {failed.reason}",
                 topic=remote.topic,
                 partition=remote.partition,
             )
+        self._note(owned, failed)
         self.dropped += failed.count
         self._context.event(
             "records.dropped",
             {"partition": str(remote), "records": failed.count, "reason": failed.reason},
         )
+
+    def _note(self, owned: OwnedPartition, failed: Failed) -> None:
+        """Before the offsets are committed: nothing is left out without a record of it."""
+        with self._context.watch("ledger", FLUSH_BUDGET + WATCH_MARGIN):
+            self._world.note(
+                Kind.DROP,
+                {
+                    "task": self._context.slot,
+                    "partition": str(owned.source),
+                    "from": max(owned.committed, 0),
+                    "to": owned.position.next_offset,
+                    "records": failed.count,
+                    "reason": failed.reason,
+                },
+            )
 
     def renew(self) -> "Batch":
         """See `Mode`; a batch is never suspicious."""
@@ -118,7 +136,7 @@ class Batch:
         group: SourceGroup,
         context: TaskContext,
         *,
-        on_refusal: Callable[[TopicPartition, Failed], None],
+        on_refusal: Callable[[OwnedPartition, Failed], None],
         now: Callable[[], float],
         reached: Callable[[str], None],
     ) -> None:
@@ -168,7 +186,7 @@ class Batch:
         for remote, failure in failed.items():
             if not failure.is_refusal:
                 raise RestartTask(f"produce to {remote}: {failure.reason}")
-            self._on_refusal(remote, failure)
+            self._on_refusal(self._touched[remote], failure)
         with self._context.watch("commit", COMMIT_BUDGET + WATCH_MARGIN):
             self._group.commit(
                 {

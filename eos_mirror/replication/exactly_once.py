@@ -38,6 +38,7 @@ class ExactlyOnce:
         self._reached = reached
         if world.claims is None:
             raise ValueError("exactly once needs the claims log")
+        self._producer: TransactionalProducer | None = None
         self._ownership = Ownership(config, world.target, world.claims, context)
         self.acquisition = Acquisition(
             config,
@@ -59,13 +60,18 @@ class ExactlyOnce:
 
     def renew(self) -> Transaction:
         """See `Mode`: a new incarnation that claims again what we hold."""
-        return self._transaction(self._ownership.renew())
+        old = self._producer
+        transaction = self._transaction(self._ownership.renew())
+        if old is not None:
+            old.close()
+        return transaction
 
     def release(self, remotes: Iterable[TopicPartition]) -> None:
         """See `Mode`: tombstone the claims."""
         self._ownership.release(remotes)
 
     def _transaction(self, producer: TransactionalProducer) -> Transaction:
+        self._producer = producer
         self._context.event(
             "incarnation.started", {"transactional_id": self._ownership.transactional_id}
         )

@@ -37,6 +37,9 @@ NO_WAIT = timedelta(0)
 TEND_EVERY_S = 0.25
 CHECK_TOPICS_EVERY_S = 5.0
 ADVISE_EVERY_S = 5.0
+KEEP_ALIVE_SOON_S = 30.0
+"""After an acquire: when the last commit was is unknown, and restarts must not put it off."""
+
 ADVANCE_AFTER_S = 0.5
 """An idle partition's end, past control records, is committed after this pause."""
 
@@ -170,8 +173,10 @@ class MirrorTask:
             if owned is None or partition in faults:
                 continue  # the end lies behind the record that cannot be mirrored
             if end > owned.position.next_offset:
-                # between lie control records, aborted or compacted ones: nothing to mirror
-                owned.position = Position(end, owned.position.leader_epoch)
+                # between lie control records, aborted or compacted ones: nothing to mirror, and
+                # a later leader may have written them: with the epoch of our last record, this
+                # would look like an end that the log has lost
+                owned.position = Position(end)
                 self._behind[partition] = owned
         self._stop(faults)
 
@@ -272,8 +277,9 @@ class MirrorTask:
         if starts:
             self._writer.start(starts)
         self._commit([owned for owned in new if owned.is_behind])
+        put_off_s = max(0.0, self._config.keepalive.total_seconds() - KEEP_ALIVE_SOON_S)
         for owned in new:
-            owned.committed_at = self._now()
+            owned.committed_at = self._now() - put_off_s
         self._owned.update({owned.source: owned for owned in new})
         self._source.assign({owned.source: owned.position for owned in new})
         self._report()

@@ -1,8 +1,10 @@
 """Everything outside a mirror task."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from eos_mirror.core.ledger import Kind
 from eos_mirror.ports import (
     ClaimsLog,
     PlainProducer,
@@ -17,6 +19,10 @@ def _nobody() -> PlainProducer:
     raise RuntimeError("this world has no producer without transactions")
 
 
+def _nowhere(kind: Kind, details: Mapping[str, Any]) -> None:
+    raise RuntimeError(f"this world has no ledger for {kind}: {details}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """
@@ -25,6 +31,8 @@ class World:
     Attributes:
         claims: Exactly once only.
         open_plain_producer: At least once only.
+        note: Likewise. Writes an entry of the ledger, as of now, with details as `core/ledger.py`
+            has them; returns when all in-sync replicas have it, raises RestartTask by class.
     """
 
     open_source: Callable[[RebalanceListener], Source]
@@ -32,3 +40,4 @@ class World:
     target: Target
     claims: ClaimsLog | None = None
     open_plain_producer: Callable[[], PlainProducer] = _nobody
+    note: Callable[[Kind, Mapping[str, Any]], None] = _nowhere

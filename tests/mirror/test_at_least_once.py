@@ -10,16 +10,18 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from eos_mirror.core.ledger import Kind, LedgerEntry
 from eos_mirror.core.metadata import GroupMetadata, encode_group
 from eos_mirror.core.offset_map import Untranslatable
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.kafka.groups import group_offsets, set_group_offsets
+from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.operate.translate import MapReader
 from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import wait_until
 from tests.mirror.conftest import Site
-from tests.mirror.test_fencing import hold_a_writer, state_of
-from tests.mirror.toolbox import mirror
+from tests.mirror.test_fencing import hold_a_writer
+from tests.mirror.toolbox import mirror, state_of
 
 pytestmark = pytest.mark.brokers
 
@@ -37,6 +39,11 @@ def positions(site: Site) -> dict[int, int]:
     wanted = [TopicPartition(site.topic, p) for p in range(site.partitions)]
     found = group_offsets(site.source.admin(), site.flow.source_group, wanted, source=True)
     return {p.partition: offset.position.next_offset for p, offset in found.items()}
+
+
+def ledger_of(site: Site) -> list[LedgerEntry]:
+    """Every entry."""
+    return read_ledger(site.target.client_config(), site.flow)
 
 
 def adopt(config: Path, site: Site, *direction: str) -> "subprocess.CompletedProcess[str]":
@@ -73,6 +80,7 @@ def test_an_undisturbed_copy_is_exact_and_uses_no_transaction(site: Site) -> Non
     assert site.flow.shadow_group not in {group.group_id for group in groups}
 
 
+@pytest.mark.long
 def test_killed_tasks_lose_nothing_and_double_one_batch_each(site: Site) -> None:
     """SIGKILL under load: what was not committed is sent again, and no more than that."""
     config = site.config(**MODE, tasks_max=2, transaction_boundary_records=BATCH_RECORDS)
@@ -91,6 +99,7 @@ def test_killed_tasks_lose_nothing_and_double_one_batch_each(site: Site) -> None
     assert compared.duplicates <= KILLS * (BATCH_RECORDS + CHUNK_RECORDS), str(compared)
 
 
+@pytest.mark.long
 def test_a_crash_between_flush_and_commit_doubles_the_batch(site: Site) -> None:
     """The one window there is: acknowledged on the target, not yet committed on the source."""
     site.produce(100)
@@ -107,6 +116,7 @@ def test_a_crash_between_flush_and_commit_doubles_the_batch(site: Site) -> None:
     assert 0 < compared.duplicates <= 100, str(compared)
 
 
+@pytest.mark.long
 def test_a_task_that_wakes_up_late_commits_nothing(site: Site) -> None:
     """Its offsets are refused, so what others did since is not done again."""
     site.produce(20_000)
@@ -175,6 +185,14 @@ def test_a_refused_record_stops_its_partition_or_is_dropped_and_told(
             assert running.stop() == 0
             (summary,) = running.found("flow.summary")[-1:]
             assert summary["dropped"] == 1
+            (noted,) = ledger_of(site)
+            assert noted.kind is Kind.DROP
+            assert noted.details["partition"] == f"{site.topic}-0"
+            assert (noted.details["from"], noted.details["to"], noted.details["records"]) == (
+                2,
+                3,
+                1,
+            )
 
     compared = site.compare()
     assert compared.missing == (2 if abort == "true" else 1), str(compared)
@@ -240,8 +258,12 @@ def test_the_other_mode_is_refused_until_it_is_adopted(site: Site) -> None:
     compared = site.compare()
     assert compared.exact, str(compared)
     assert compared.matched == 4_000
+    switches = [(entry.kind, entry.details["mode"]) for entry in ledger_of(site)]
+    there, back = "exactly-once", "at-least-once"
+    assert switches == [(Kind.MODE, mode) for mode in (there, back, there)]
 
 
+@pytest.mark.long
 def test_translation_after_adoption_begins_where_exactly_once_began(site: Site) -> None:
     """Offsets from the adoption on are exact, those before it have no answer."""
     once = site.config(session_timeout_ms=6000)
@@ -261,6 +283,7 @@ def test_translation_after_adoption_begins_where_exactly_once_began(site: Site) 
     assert isinstance(offsets.translate(99), Untranslatable)
 
 
+@pytest.mark.long
 def test_a_flow_that_runs_is_not_adopted(site: Site) -> None:
     """Members of the source group are in the way, whichever mode they run in."""
     config = site.config(**MODE, session_timeout_ms=6000)

@@ -1,0 +1,89 @@
+"""`eos-mirror status FILE [A->B]`: where each flow stands, and what its ledger says."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from eos_mirror.cli.flows import flow_named
+from eos_mirror.control.status import FlowStatus, flow_status
+from eos_mirror.core.ledger import LedgerEntry
+from eos_mirror.kafka.ledger import read_ledger
+from eos_mirror.settings import clients
+from eos_mirror.settings.load import load_settings
+from eos_mirror.settings.model import FlowSettings
+
+
+def register(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = subparsers.add_parser("status", help="where the flows stand, and what happened")
+    parser.add_argument("file", metavar="FILE", help="an mm2.properties")
+    parser.add_argument("flow", metavar="A->B", nargs="?", help="one flow (default: all)")
+    parser.add_argument(
+        "--ledger", action="store_true", help="what happened that was not copying, oldest first"
+    )
+    parser.add_argument("--json", action="store_true", help="print an object per line")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code; errors are printed by `main`."""
+    settings = load_settings(args.file)
+    flows = [flow_named(settings, args.flow)] if args.flow else settings.flows
+    show = _ledger if args.ledger else _status
+    for flow in flows:
+        sys.stdout.writelines(f"{line}\n" for line in show(flow, as_json=args.json))
+    return 0
+
+
+def _status(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:
+    status = flow_status(settings)
+    return iter([_as_json(status)]) if as_json else _as_text(status)
+
+
+def _as_json(status: FlowStatus) -> str:
+    return json.dumps(
+        {
+            "flow": status.flow,
+            "mode": status.mode.value if status.mode else None,
+            "lag": status.lag,
+            "partitions": [
+                {
+                    "source": str(one.source),
+                    "remote": str(one.remote),
+                    "position": one.position,
+                    "end": one.end,
+                    "lag": one.lag,
+                }
+                for one in status.partitions
+            ],
+        }
+    )
+
+
+def _as_text(status: FlowStatus) -> Iterator[str]:
+    mode = status.mode.value if status.mode else "never ran"
+    yield f"{status.flow}: {mode}, {len(status.partitions)} partitions, lag {status.lag:,}"
+    for topic, group in groupby(status.partitions, key=lambda one: one.source.topic):
+        partitions = list(group)
+        lag = sum(one.lag or 0 for one in partitions)
+        without = sum(one.position is None for one in partitions)
+        note = f", {without} without a position" if without else ""
+        yield f"  {topic}: {len(partitions)} partitions, lag {lag:,}{note}"
+
+
+def _ledger(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:
+    entries = read_ledger(clients.target_admin(settings), settings.flow)
+    if as_json:
+        for entry in entries:
+            yield json.dumps({"flow": str(settings.flow), **json.loads(entry.encode())})
+        return
+    yield f"{settings.flow}: {_count(entries)}"
+    for entry in entries:
+        details = ", ".join(f"{name} {value}" for name, value in entry.details.items())
+        yield f"  {entry.at.isoformat(timespec='seconds')} {entry.kind.value:5} {details}"
+
+
+def _count(entries: Sequence[LedgerEntry]) -> str:
+    return f"{len(entries)} entries" if len(entries) != 1 else "1 entry"

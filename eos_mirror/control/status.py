@@ -1,0 +1,119 @@
+"""Where a flow stands, asked of its clusters; whether it runs does not matter."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eos_mirror.control.flow import open_clusters
+from eos_mirror.control.task_config import mode_of
+from eos_mirror.control.topics import TopicSync
+from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka.groups import group_offsets
+from eos_mirror.operate.facts import FlowClusters
+from eos_mirror.ports import ShadowOffset
+from eos_mirror.settings.model import FlowSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionStatus:
+    """
+    One partition that the flow mirrors, or will.
+
+    Attributes:
+        position: Upstream offset to go on from; None if nothing was committed yet, or if that is
+            undecided now.
+        end: Last stable offset of the source.
+    """
+
+    source: TopicPartition
+    remote: TopicPartition
+    position: int | None
+    end: int
+
+    @property
+    def lag(self) -> int | None:
+        """Offsets behind the end; None without a position."""
+        return None if self.position is None else max(0, self.end - self.position)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowStatus:
+    """
+    One flow.
+
+    Attributes:
+        mode: As it runs; None if it never did.
+        partitions: By topic and number.
+    """
+
+    flow: str
+    mode: DeliveryMode | None
+    partitions: Sequence[PartitionStatus]
+
+    @property
+    def lag(self) -> int:
+        """Of all partitions with a position."""
+        return sum(one.lag or 0 for one in self.partitions)
+
+
+def flow_status(settings: FlowSettings) -> FlowStatus:
+    """
+    Look at both clusters. Reads only.
+
+    Raises:
+        SourceUnavailable, TargetUnavailable: No answer in time.
+        NotAuthorized: Not even describing is allowed.
+    """
+    clusters = open_clusters(settings)
+    flow = settings.flow
+    within = settings.admin_timeout
+    on_source = clusters.source_topics.list(within=within)
+    on_target = clusters.target_topics.list(within=within)
+    plan = TopicSync(settings, clusters, on_event=_nobody).plan(on_source, on_target)
+    remotes = {
+        TopicPartition(route.source_topic, p): TopicPartition(route.remote_topic, p)
+        for route in sorted(plan.routes, key=lambda route: route.source_topic)
+        for p in range(route.partitions)
+    }
+    known = [remote for remote in remotes.values() if remote.partition < _count(on_target, remote)]
+    has_run = flow.claims_topic in on_target
+    mode = (clusters.mode.read() or mode_of(settings)) if has_run else None
+    positions = _positions(clusters, mode, remotes, known)
+    ends = clusters.source_metadata.ends(list(remotes)) if remotes else {}
+    return FlowStatus(
+        flow=str(flow),
+        mode=mode,
+        partitions=[
+            PartitionStatus(
+                source=source, remote=remote, position=positions.get(source), end=ends[source]
+            )
+            for source, remote in remotes.items()
+        ],
+    )
+
+
+def _count(topics: Mapping[str, int], remote: TopicPartition) -> int:
+    return topics.get(remote.topic, 0)
+
+
+def _positions(
+    clusters: FlowClusters,
+    mode: DeliveryMode | None,
+    remotes: Mapping[TopicPartition, TopicPartition],
+    known: Sequence[TopicPartition],
+) -> dict[TopicPartition, int]:
+    if mode is DeliveryMode.AT_LEAST_ONCE:
+        group = clusters.flow.source_group
+        offsets = group_offsets(clusters.source_topics.admin, group, list(remotes), source=True)
+        return {source: one.position.next_offset for source, one in offsets.items()}
+    shadows = clusters.target.shadow_offsets(known) if known and mode is not None else {}
+    return {
+        source: shadow.position.next_offset
+        for source, remote in remotes.items()
+        if isinstance(shadow := shadows.get(remote), ShadowOffset)
+    }
+
+
+def _nobody(name: str, fields: Mapping[str, Any]) -> None:
+    """Nothing happens here."""

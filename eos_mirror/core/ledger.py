@@ -1,0 +1,71 @@
+"""
+The ledger: what a flow did that was not copying, one record each, readable for ever.
+
+The key of a record is its kind, and its value is JSON, version 1 (docs/ledger.md). Whoever reads
+it must skip kinds and fields that it does not know.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any, Final
+
+VERSION: Final = 1
+
+
+class Kind(Enum):
+    """Of an entry."""
+
+    FENCE = "fence"
+    STOP = "stop"
+    GAP = "gap"
+    DROP = "drop"
+    STORM = "storm"
+    MODE = "mode"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEntry:
+    """
+    One thing that happened.
+
+    Attributes:
+        at: UTC.
+        by: Host and process id of whoever did it or saw it.
+        details: By name, as docs/ledger.md lists them for each kind.
+    """
+
+    kind: Kind
+    at: datetime
+    by: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def encode(self) -> str:
+        """The value of the record."""
+        head = {
+            "version": VERSION,
+            "kind": self.kind.value,
+            "at": self.at.astimezone(UTC).isoformat(timespec="milliseconds"),
+            "by": self.by,
+        }
+        return json.dumps({**head, **self.details}, separators=(",", ":"))
+
+
+def decode_entry(value: str) -> LedgerEntry | None:
+    """
+    Read an entry back; None if a later version wrote it and this one does not know what it is.
+
+    Raises:
+        ValueError: Not an entry.
+    """
+    try:
+        body = json.loads(value)
+        version, kind = body.pop("version"), body.pop("kind")
+        at, by = datetime.fromisoformat(body.pop("at")), str(body.pop("by"))
+    except (KeyError, TypeError, AttributeError, ValueError) as exc:
+        raise ValueError(f"not a ledger entry: {value[:80]!r}") from exc
+    if version != VERSION or kind not in {one.value for one in Kind}:
+        return None
+    return LedgerEntry(kind=Kind(kind), at=at, by=by, details=body)

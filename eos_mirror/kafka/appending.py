@@ -1,0 +1,48 @@
+"""Writing a few records that must be there before anything else happens."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from eos_mirror.errors import TargetUnavailable
+from eos_mirror.kafka.errors import as_mirror_error, translated
+
+WITHIN = timedelta(seconds=20)
+
+
+def append_records(
+    producer: Producer, topic: str, records: Sequence[tuple[str, str | None]]
+) -> list[int]:
+    """
+    Write keys and values to the first partition of a topic of the target, and wait for all.
+
+    Args:
+        producer: acks=all, not transactional.
+
+    Returns:
+        Their offsets.
+
+    Raises:
+        RestartTask: By class; what was written of them is unknown.
+    """
+    offsets: list[int | None] = [None] * len(records)
+    failed: list[KafkaError] = []
+
+    def delivered(index: int, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            failed.append(error)
+        else:
+            offsets[index] = message.offset()
+
+    with translated(f"write to {topic}"):
+        for index, (key, value) in enumerate(records):
+            producer.produce(topic, value, key, partition=0, on_delivery=partial(delivered, index))
+        left = producer.flush(WITHIN.total_seconds())
+    if failed:
+        raise as_mirror_error(failed[0], f"write to {topic}", source=False)
+    known = [offset for offset in offsets if offset is not None and offset >= 0]
+    if left or len(known) < len(records):
+        raise TargetUnavailable(f"{topic}: {left} records not acknowledged in {WITHIN}")
+    return known

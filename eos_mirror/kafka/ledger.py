@@ -1,0 +1,64 @@
+"""The ledger topic of a flow, on the target."""
+
+import os
+import socket
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from confluent_kafka import Producer
+
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.ledger import Kind, LedgerEntry, decode_entry
+from eos_mirror.errors import ForeignWriter
+from eos_mirror.kafka.appending import append_records
+from eos_mirror.kafka.compacted import read_log
+
+
+class KafkaLedger:
+    """Connects when there is something to write, which is seldom."""
+
+    def __init__(self, producer_config: Mapping[str, Any], topic: str) -> None:
+        """
+        Args:
+            producer_config: Idempotent, acks=all, not transactional.
+            topic: One partition; exists.
+        """
+        self._producer_config = dict(producer_config)
+        self._topic = topic
+        self._by = f"{socket.gethostname()}:{os.getpid()}"
+        self._producer: Producer | None = None
+
+    def append(self, kind: Kind, details: Mapping[str, Any]) -> None:
+        """
+        Note one thing, as of now. Returns when all in-sync replicas have it.
+
+        Args:
+            details: As `core/ledger.py` has them.
+
+        Raises:
+            RestartTask: By class.
+        """
+        if self._producer is None:
+            self._producer = Producer(self._producer_config)
+        entry = LedgerEntry(kind=kind, at=datetime.now(UTC), by=self._by, details=details)
+        append_records(self._producer, self._topic, [(kind.value, entry.encode())])
+
+
+def read_ledger(config: Mapping[str, Any], flow: Flow) -> list[LedgerEntry]:
+    """
+    Every entry of a flow that this version knows, oldest first; none if nothing ever happened.
+
+    Raises:
+        ForeignWriter: A record is not ours.
+        TargetUnavailable: Not read in time.
+    """
+    entries = []
+    for _, value in read_log(config, flow.ledger_topic, group=flow.shadow_group):
+        try:
+            entry = decode_entry((value or b"").decode(errors="replace"))
+        except ValueError as exc:
+            raise ForeignWriter(f"{flow.ledger_topic}: {exc}") from exc
+        if entry is not None:
+            entries.append(entry)
+    return entries

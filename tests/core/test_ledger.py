@@ -1,0 +1,46 @@
+"""Entries of the ledger: stable text, and readable by versions that know less."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from eos_mirror.core.ledger import Kind, LedgerEntry, decode_entry
+
+STOP = LedgerEntry(
+    kind=Kind.STOP,
+    at=datetime(2026, 3, 1, 9, 30, 0, 125_000, tzinfo=UTC),
+    by="host-7:4711",
+    details={"task": 0, "partition": "orders-3"},
+)
+TEXT = (
+    '{"version":1,"kind":"stop","at":"2026-03-01T09:30:00.125+00:00","by":"host-7:4711",'
+    '"task":0,"partition":"orders-3"}'
+)
+
+
+def test_an_entry_is_the_text_that_the_documentation_shows() -> None:
+    """Others read it."""
+    assert STOP.encode() == TEXT
+    assert decode_entry(TEXT) == STOP
+
+
+def test_times_are_written_in_utc() -> None:
+    """Whatever the clock of the writer is set to."""
+    there = STOP.at.astimezone(timezone(timedelta(hours=5)))
+
+    entry = LedgerEntry(kind=STOP.kind, at=there, by=STOP.by, details=STOP.details)
+
+    assert entry.encode() == TEXT
+
+
+@pytest.mark.parametrize("change", [("1", "2"), ('"stop"', '"sale"')])
+def test_what_a_later_version_wrote_is_skipped(change: tuple[str, str]) -> None:
+    """An old reader of a new ledger shows what it knows."""
+    assert decode_entry(TEXT.replace(*change, 1)) is None
+
+
+@pytest.mark.parametrize("text", ["", "x", "[]", "{}", TEXT.replace('"at"', '"when"')])
+def test_what_is_not_an_entry_is_refused(text: str) -> None:
+    """A foreign record is not a missing one."""
+    with pytest.raises(ValueError, match="not a ledger entry"):
+        decode_entry(text)
