@@ -16,6 +16,7 @@ MirrorError
 |  +- RecordRefused         too large, unmappable, refused by the target or by policy
 |  +- PositionLost          the shadow offset is gone and the map cannot rebuild it
 |  +- MarkersLost           the target lost transaction markers; only an operator can decide
++- RangeUnreadable          this part of a log cannot be compared; an audit says so and goes on
 +- FatalError               stop the task and say so in status
    +- NotAuthorized
    +- ForeignWriter         someone else writes our partitions: exactly once cannot hold
@@ -125,6 +126,10 @@ class PositionLost(PartitionStopped):
 
 class MarkersLost(PartitionStopped):
     """A transaction on the target was decided, but its markers were never written."""
+
+
+class RangeUnreadable(MirrorError):
+    """A part of a log that an audit wanted to read is gone, corrupt, or not for its client."""
 
 
 class FatalError(MirrorError):

@@ -85,6 +85,37 @@ def segments_of(entries: Mapping[str, bytes], remote: TopicPartition) -> list[Se
     return sorted(found, key=lambda segment: segment.number)
 
 
+def starts_in(entries: Mapping[str, bytes]) -> dict[TopicPartition, StartRecord]:
+    """
+    Every remote partition that was ever begun, with its start record.
+
+    Raises:
+        ValueError: A record cannot be read.
+    """
+    found = {}
+    for key, value in entries.items():
+        topic, partition, kind = json.loads(key)
+        if kind == "start":
+            found[TopicPartition(topic, partition)] = StartRecord.decode(value)
+    return found
+
+
+def segments_in(entries: Mapping[str, bytes]) -> dict[TopicPartition, list[Segment]]:
+    """
+    The spilled segments of every remote partition that has any, in no order.
+
+    Raises:
+        ValueError: A record cannot be read.
+    """
+    found: dict[TopicPartition, list[Segment]] = {}
+    for key, value in entries.items():
+        topic, partition, number = json.loads(key)
+        if isinstance(number, int):
+            segments = found.setdefault(TopicPartition(topic, partition), [])
+            segments.append(decode_segment(value))
+    return found
+
+
 def start_of(entries: Mapping[str, bytes], remote: TopicPartition) -> StartRecord | None:
     """The start record of one partition, None if it was never mirrored."""
     value = entries.get(start_key(remote))

@@ -294,6 +294,19 @@ class OffsetMap:
         run = self._runs[index]
         return run.upstream + max(0, downstream - run.downstream)
 
+    def copy_of(self, upstream: int) -> int:
+        """Where the copy of a mirrored record is, or of the next one: `translate`, clamped."""
+        answer = self.translate(min(max(upstream, self.upstream_start), self.upstream_end))
+        return 0 if isinstance(answer, Untranslatable) else answer
+
+    def original_of(self, downstream: int) -> int | None:
+        """The upstream offset of the record that is there; None if no mirrored record is."""
+        index = bisect_right(self._runs, downstream, key=attrgetter("downstream_end"))
+        if index == len(self._runs) or downstream < self._runs[index].downstream:
+            return None
+        run = self._runs[index]
+        return run.upstream + downstream - run.downstream
+
 
 def stretches(offsets: Sequence[int]) -> list[tuple[int, int]]:
     """Strictly increasing offsets as (first, length) of what follows without a gap."""

@@ -11,6 +11,7 @@ from eos_mirror.settings.model import (
     CLUSTERS,
     ENABLED,
     SPARK,
+    VERIFY_SPARK,
     ClusterSettings,
     FlowSettings,
     Key,
@@ -69,8 +70,17 @@ FLOW_ROWS = _rows(FlowSettings, Scope.FLOW)
 CLUSTERS_ROW = _row(CLUSTERS, Scope.TOP, "")
 ENABLED_ROW = _row(ENABLED, Scope.FLOW_ONLY, "")
 SPARK_ROW = _row(SPARK, Scope.TOP, "")
+VERIFY_SPARK_ROW = _row(VERIFY_SPARK, Scope.TOP, "")
 
-TABLE = (CLUSTERS_ROW, *TOP_ROWS, SPARK_ROW, *CLUSTER_ROWS, ENABLED_ROW, *FLOW_ROWS)
+TABLE = (
+    CLUSTERS_ROW,
+    *TOP_ROWS,
+    SPARK_ROW,
+    VERIFY_SPARK_ROW,
+    *CLUSTER_ROWS,
+    ENABLED_ROW,
+    *FLOW_ROWS,
+)
 """Every key this version uses, in the order of the reference page."""
 
 ROWS = {row.name: row for row in TABLE}

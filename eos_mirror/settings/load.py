@@ -18,7 +18,7 @@ from eos_mirror.settings.mask import Masked
 from eos_mirror.settings.model import ClusterSettings, FlowSettings, Settings
 from eos_mirror.settings.properties import Property, read_properties
 from eos_mirror.settings.resolve import Report, Resolver
-from eos_mirror.settings.sections import nearest, sort_lines
+from eos_mirror.settings.sections import AUDITS, nearest, sort_lines
 from eos_mirror.settings.values import PolicyClass
 
 USUAL_MIN_ISR = 2
@@ -56,7 +56,7 @@ def load_settings(
     resolver = Resolver(environ=environ, report=report, lines=sections.settings)
 
     top = resolver.values(TOP_ROWS, ("",))
-    spark = _spark(sections.spark, resolver)
+    mirrors, audits = _spark(sections.spark, resolver)
     known = {alias: _cluster(alias, path, resolver) for alias in aliases}
     enabled = _enabled(aliases, sections.flows, resolver)
     _note_unheard(enabled, sections.clients, report)
@@ -72,7 +72,8 @@ def load_settings(
         path=path,
         clusters=tuple(cluster for cluster in known.values() if cluster is not None),
         flows=tuple(flow for flow in flows if flow is not None),
-        spark=spark,
+        spark=mirrors,
+        verify_spark=Masked({**mirrors, **audits}),
         notes=tuple(report.notes),
         origins=report.origins,
         **top,
@@ -102,9 +103,14 @@ def _aliases(path: Path, properties: Sequence[Property], resolver: Resolver) -> 
     return aliases
 
 
-def _spark(lines: Mapping[str, Property], resolver: Resolver) -> Masked:
+def _spark(lines: Mapping[str, Property], resolver: Resolver) -> tuple[Masked, Masked]:
+    """`spark.*` and `verify.spark.*`, by Spark's names."""
     resolver.report.origins.update({name: line.place for name, line in lines.items()})
-    return Masked({name: resolver.text(line) or "" for name, line in lines.items()})
+    mirrors, audits = Masked(), Masked()
+    for name, line in lines.items():
+        key = name.removeprefix(AUDITS)
+        (mirrors if key == name else audits)[key] = resolver.text(line) or ""
+    return mirrors, audits
 
 
 def _cluster(alias: str, path: Path, resolver: Resolver) -> ClusterSettings | None:

@@ -260,6 +260,7 @@ class Settings:
         clusters: Every cluster, in the order of `clusters`.
         flows: The enabled flows that were asked for, in the order of `clusters`.
         spark: `spark.*` as written, for the Spark session.
+        verify_spark: The same for audits: with what `verify.spark.*` says otherwise.
         notes: One line each, for people: lines of the file that do nothing.
         origins: Full key, such as `A->B.tasks.max`, to `file:line` or `default`.
     """
@@ -268,6 +269,7 @@ class Settings:
     clusters: tuple[ClusterSettings, ...]
     flows: tuple[FlowSettings, ...]
     spark: Masked
+    verify_spark: Masked
     notes: tuple[str, ...]
     origins: Mapping[str, str]
 
@@ -298,5 +300,15 @@ SPARK = Annotated[
         None,
         "Passed on to the Spark session.",
         shown_default="without `spark.master`: this machine, with a slot for every task",
+    ),
+]
+VERIFY_SPARK = Annotated[
+    str,
+    Kind("string"),
+    Key(
+        "verify.spark.*",
+        None,
+        "Passed on to the Spark session of `verify`.",
+        shown_default="what `spark.*` says",
     ),
 ]

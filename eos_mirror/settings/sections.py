@@ -37,6 +37,8 @@ FLOW_CLIENT_PREFIXES = (
     "producer.override.",
 )
 CLUSTER_OVERRIDES = ("source.cluster.", "target.cluster.")
+AUDITS = "verify."
+SPARK_PREFIXES = ("spark.", f"{AUDITS}spark.")
 OFFSET_SYNC_PRODUCERS = ("producer.", "source.producer.", "target.producer.")
 COMMON_CLIENT_NAMES = frozenset(
     {
@@ -66,7 +68,7 @@ class Sections:
     Attributes:
         settings: Keys of the table.
         clients: Client settings.
-        spark: `spark.*`.
+        spark: `spark.*` and `verify.spark.*`.
         flows: Every `A->B` that is mentioned and possible.
         notes: Lines that do nothing.
         faults: Lines that cannot be.
@@ -196,7 +198,7 @@ def _place_family(line: _Line, sections: Sections) -> bool:
             f"{line.intro}: no effect: write {line.owner}.source.consumer.{line.name} "
             f"or {line.owner}.producer.override.{line.name}"
         )
-    elif line.scope is Scope.TOP and line.name.startswith("spark."):
+    elif line.scope is Scope.TOP and line.name.startswith(SPARK_PREFIXES):
         sections.spark[line.name] = line.prop
     else:
         return False

@@ -58,7 +58,7 @@ class PolicyClass(Enum):
 
 
 MM2_PACKAGE = "org.apache.kafka.connect.mirror."
-RESERVED_ALIASES = frozenset({"admin", "consumer", "producer", "sasl", "spark", "ssl"})
+RESERVED_ALIASES = frozenset({"admin", "consumer", "producer", "sasl", "spark", "ssl", "verify"})
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _HOST_PORT = re.compile(r"(?:[A-Za-z]+://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):\d{1,5}")
 _TOPIC_CHARACTERS = re.compile(r"[A-Za-z0-9._-]+")

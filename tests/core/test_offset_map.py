@@ -161,6 +161,19 @@ def test_reverse_is_exact_for_every_offset(
         assert offset_map.reverse(downstream) == expected, downstream
 
 
+@given(HISTORY)
+def test_only_a_mirrored_record_has_an_original(history: list[Step]) -> None:
+    """At a marker, and behind the end, there is none."""
+    mirror = Mirror.started(10, 0).play(history)
+    offset_map = OffsetMap(mirror.segments(), mirror.tail)
+
+    originals = {downstream: upstream for upstream, downstream in mirror.mapped.items()}
+    for downstream in range(mirror.target_end + 3):
+        assert offset_map.original_of(downstream) == originals.get(downstream), downstream
+    for upstream, downstream in mirror.mapped.items():
+        assert offset_map.copy_of(upstream) == downstream
+
+
 @settings(deadline=None)
 @given(HISTORY, st.integers(0, 5))
 def test_expired_segments_answer_before_start(history: list[Step], expired: int) -> None:

@@ -51,8 +51,9 @@ def block(_config: Mapping[str, Any], context: TaskContext) -> None:
         here.recv(1)
 
 
-def stand_still(_config: Mapping[str, Any], _context: TaskContext) -> None:
+def stand_still(_config: Mapping[str, Any], context: TaskContext) -> None:
     """Hang unwatched: the heartbeat goes on, the loop does not."""
+    context.event("toy.standing", {})
     here, _there = socket.socketpair()
     here.recv(1)
 

@@ -134,6 +134,7 @@ def test_a_task_that_does_not_stop_is_killed(stage: Stage) -> None:
     """The shutdown has an end even if a task is deaf."""
     herd = stage.herd("stand_still", patience=Patience(shutdown=timedelta(seconds=1)))
     pid = started_pid(herd)
+    eventually(lambda: stage.heard("toy.standing"))
 
     herd.stop_all()
 
@@ -293,10 +294,11 @@ def test_waiting_children_end_with_the_launcher() -> None:
     """A start that is refused leaves nobody waiting for a spec."""
     launcher = LocalLauncher()
     launcher.warm_up(2, "tests.runtime.entries:idle")
-    waiting = children_of(os.getpid(), b"eos_mirror.runtime.child")
-    assert len(waiting) == 2
-
-    launcher.close()
+    try:
+        eventually(lambda: len(children_of(os.getpid(), b"eos_mirror.runtime.child")) == 2)
+        waiting = children_of(os.getpid(), b"eos_mirror.runtime.child")
+    finally:
+        launcher.close()
 
     assert not any(map(alive, waiting))
 

@@ -35,7 +35,8 @@ def test_every_key_has_one_row() -> None:
 
 def test_every_field_has_its_row() -> None:
     """A setting without a key would be a constant in disguise."""
-    composed = {"flow", "clients", "path", "clusters", "flows", "spark", "notes", "origins"}
+    composed = {"flow", "clients", "path", "clusters", "flows", "notes", "origins"}
+    composed |= {"spark", "verify_spark"}
     fields = {*FlowSettings.__dataclass_fields__, *Settings.__dataclass_fields__}
 
     assert {row.attribute for row in (*FLOW_ROWS, *TOP_ROWS)} == fields - composed

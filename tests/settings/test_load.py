@@ -291,6 +291,14 @@ def test_a_line_without_effect_is_noted(load: Load, line: str, note: str) -> Non
     assert load(f"{line}\n").notes == (note,)
 
 
+def test_audits_have_the_spark_of_the_mirror_but_for_what_is_said_of_them(load: Load) -> None:
+    """Whatever the order of the lines."""
+    settings = load("verify.spark.master = local[2]\nspark.master = spark://a:1\nspark.x = 1\n")
+
+    assert settings.spark == {"spark.master": "spark://a:1", "spark.x": "1"}
+    assert settings.verify_spark == {"spark.master": "local[2]", "spark.x": "1"}
+
+
 def test_spark_settings_are_passed_on(load: Load) -> None:
     """As written, with tokens resolved."""
     settings = load(

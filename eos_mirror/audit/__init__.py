@@ -1,0 +1,1 @@
+"""What two logs are compared by."""

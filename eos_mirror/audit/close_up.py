@@ -1,0 +1,89 @@
+"""The two records of a difference, side by side: which field is not the same."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from eos_mirror.audit.differences import Difference, Kind
+from eos_mirror.audit.examine import Reader, as_copied
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import RangeUnreadable
+from eos_mirror.ports import Headers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """
+    Everything that a reader sees.
+
+    Attributes:
+        timestamp: Type (Kafka's number) and milliseconds; of the source: as the mirror copies it.
+    """
+
+    timestamp: tuple[int, int]
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseUp:
+    """
+    Attributes:
+        source: None where there is none, or none any more; `target` likewise.
+        fields: What differs, where a record should be the other one.
+    """
+
+    source: Record | None
+    target: Record | None
+    fields: Sequence[str]
+
+
+def look_at(difference: Difference, source: Reader, target: Reader) -> CloseUp:
+    """
+    Read both records.
+
+    Raises:
+        RestartTask: A cluster does not answer.
+    """
+    original = copy = None
+    if difference.kind is not Kind.FOREIGN:
+        original = _record_at(difference.source, difference.upstream_offset, source, is_source=True)
+    if difference.kind is not Kind.MISSING:
+        copy = _record_at(difference.target, difference.downstream_offset, target, is_source=False)
+    fields: Sequence[str] = ()
+    if difference.kind is Kind.ALTERED and original is not None and copy is not None:
+        fields = list(differing_fields(original, copy))
+    return CloseUp(source=original, target=copy, fields=fields)
+
+
+def differing_fields(original: Record, copy: Record) -> Iterator[str]:
+    """Names of the fields in which a copy is not its original."""
+    if original.key != copy.key:
+        yield "key"
+    if original.value != copy.value:
+        yield "value"
+    if original.headers != copy.headers:
+        is_order = Counter(original.headers) == Counter(copy.headers)
+        yield "header order" if is_order else "headers"
+    if original.timestamp[1] != copy.timestamp[1]:
+        yield "timestamp"
+    elif original.timestamp != copy.timestamp:
+        yield "timestamp type"
+
+
+def _record_at(
+    partition: TopicPartition, offset: int, reader: Reader, *, is_source: bool
+) -> Record | None:
+    try:
+        for chunk in reader.read(partition, offset, offset + 1):
+            (stamp,) = as_copied(chunk.timestamps) if is_source else chunk.timestamps
+            return Record(
+                timestamp=stamp,
+                key=chunk.keys[0],
+                value=chunk.values[0],
+                headers=chunk.headers[0] or [],
+            )
+    except RangeUnreadable:
+        return None  # expired since
+    return None

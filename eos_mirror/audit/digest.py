@@ -1,0 +1,122 @@
+"""
+The digest of a record, and of a sequence of records: what a proof compares two logs by.
+
+A contract, version 1, described bit by bit with test vectors in docs/digest.md, so that others
+can check what we say, and others can say what we check.
+"""
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from itertools import repeat
+from operator import itemgetter, methodcaller, mul
+from struct import Struct
+from typing import Final
+
+from eos_mirror.ports import Headers
+
+VERSION: Final = 1
+PRIME: Final = 2**127 - 1
+"""Modulus of the fold, a Mersenne prime."""
+
+_NULL: Final = -1
+
+_prologue = Struct(">BBqiii").pack
+_header = Struct(">ii").pack
+_hash = partial(sha256, usedforsecurity=False)
+_digest_of = methodcaller("digest")
+_number = partial(int.from_bytes, byteorder="big")
+
+
+def encode_records(
+    timestamps: Sequence[tuple[int, int]],
+    keys: Sequence[bytes | None],
+    values: Sequence[bytes | None],
+    headers: Sequence[Headers | None],
+) -> Iterator[bytes]:
+    """
+    One byte string for each record; two of them are equal only if the records are.
+
+    Args:
+        timestamps: Type (0 none, 1 create time, 2 log append time) and milliseconds since the
+            epoch (-1 is none), as a message has them.
+        headers: In their order; None is the same as no headers, as it is on the wire.
+    """
+    heads = map(
+        _prologue,
+        repeat(VERSION),
+        map(itemgetter(0), timestamps),
+        map(itemgetter(1), timestamps),
+        [_NULL if key is None else len(key) for key in keys],
+        [_NULL if value is None else len(value) for value in values],
+        [len(of_one) if of_one else 0 for of_one in headers],
+    )
+    bodies = [
+        [key or b"", value or b"", *_encode_headers(of_one)]
+        if of_one
+        else (key or b"", value or b"")
+        for key, value, of_one in zip(keys, values, headers, strict=True)
+    ]
+    return (b"".join((head, *body)) for head, body in zip(heads, bodies, strict=True))
+
+
+def _encode_headers(headers: Headers) -> Iterator[bytes]:
+    for name, value in headers:
+        encoded = name.encode()
+        yield _header(len(encoded), _NULL if value is None else len(value))
+        yield encoded
+        yield value or b""
+
+
+def digest_records(encoded: Iterable[bytes]) -> list[bytes]:
+    """SHA-256 of each: processors compute it faster than what was made to be fast."""
+    return list(map(_digest_of, map(_hash, encoded)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """
+    What a sequence of records comes to, in a few bytes.
+
+    Two sequences of the same fold, under a base that nobody knew when they were written, are the
+    same but for a chance of n / 2^127.
+
+    Attributes:
+        count: Records.
+        value: Below 2^127 - 1.
+    """
+
+    count: int = 0
+    value: int = 0
+
+
+def random_base() -> int:
+    """For one proof: who could guess it could make two different logs agree."""
+    return 2 + secrets.randbelow(PRIME - 3)
+
+
+class Folder:
+    """
+    Folds digests under one base, and joins folds: fold(a + b) = join(fold(a), fold(b)).
+
+    The fold of h1 ... hn is the sum of h_i * base^(n - i), modulo 2^127 - 1.
+    """
+
+    def __init__(self, base: int) -> None:
+        self._base = base
+        self._powers = [1]
+
+    def fold(self, digests: Sequence[bytes]) -> Fold:
+        """Of a short sequence; join many of them."""
+        count = len(digests)
+        while len(self._powers) < count:
+            self._powers.append(self._powers[-1] * self._base % PRIME)
+        products = map(mul, map(_number, reversed(digests)), self._powers)
+        return Fold(count=count, value=sum(products) % PRIME)
+
+    def join(self, first: Fold, then: Fold) -> Fold:
+        """Of the one sequence followed by the other."""
+        shifted = first.value * pow(self._base, then.count, PRIME)
+        return Fold(count=first.count + then.count, value=(shifted + then.value) % PRIME)

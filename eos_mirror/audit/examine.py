@@ -1,0 +1,140 @@
+"""
+The two ways to look at a range: folded, which tells only whether it is equal, and one by one.
+
+Both read the source first and then the target. Memory: a fold takes one chunk; a comparison takes
+the offsets and digests of the range, some 150 bytes a record.
+"""
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from eos_mirror.audit.compacted import Keyed
+from eos_mirror.audit.differences import Comparison, Log
+from eos_mirror.audit.digest import Fold, Folder, digest_records, encode_records
+from eos_mirror.audit.pairing import compare_range
+from eos_mirror.audit.ranges import Range
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka.ranges import Columns
+
+Stamps = Sequence[tuple[int, int]]
+Digests = tuple[Sequence[int], Sequence[bytes]]
+"""Offsets and digests of neighbouring records."""
+
+CREATE_TIME, LOG_APPEND_TIME = 1, 2
+UNSTAMPED: Final = (0, -1)
+
+
+class Reader(Protocol):
+    """Reads ranges of one cluster."""
+
+    def read(self, partition: TopicPartition, start: int, end: int) -> Iterator[Columns]:
+        """See `kafka.ranges.RangeReader`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """A range in a few numbers: what a task says of it."""
+
+    source: Fold
+    target: Fold
+
+    @property
+    def equal(self) -> bool:
+        """Whether the copy is the source, but for a chance of n / 2^127."""
+        return self.source == self.target
+
+
+def fold_range(where: Range, source: Reader, target: Reader, folder: Folder) -> Folded:
+    """
+    Fold a range and its copy.
+
+    Raises:
+        RangeUnreadable: On either side.
+    """
+    return Folded(
+        source=_fold(_originals(where, source), folder),
+        target=_fold(_copies(where, target), folder),
+    )
+
+
+def _fold(chunks: Iterator[Digests], folder: Folder) -> Fold:
+    whole = Fold()
+    for _, digests in chunks:
+        whole = folder.join(whole, folder.fold(digests))
+    return whole
+
+
+def examine_range(where: Range, source: Reader, target: Reader) -> Comparison:
+    """
+    Compare a range with its copy, record by record.
+
+    Raises:
+        RangeUnreadable: On either side.
+    """
+    return compare_range(
+        _log(where.source, _originals(where, source), where.end),
+        _log(where.target, _copies(where, target), where.target_end),
+    )
+
+
+def _log(partition: TopicPartition, chunks: Iterator[Digests], end: int) -> Log:
+    offsets: list[int] = []
+    digests: list[bytes] = []
+    for some_offsets, some_digests in chunks:
+        offsets += some_offsets
+        digests += some_digests
+    return Log(partition, offsets, digests, end)
+
+
+def _originals(where: Range, reader: Reader) -> Iterator[Digests]:
+    for chunk in reader.read(where.source, where.start, where.end):
+        yield _digests(chunk, as_copied(chunk.timestamps), where)
+
+
+def _copies(where: Range, reader: Reader) -> Iterator[Digests]:
+    for chunk in reader.read(where.target, where.target_start, where.target_end):
+        yield _digests(chunk, chunk.timestamps, where)
+
+
+def find_originals(where: Range, reader: Reader, wanted: Set[bytes]) -> Iterator[tuple[bytes, int]]:
+    """Digests and offsets of the records of a range that are wanted."""
+    for offsets, digests in _originals(where, reader):
+        yield from (
+            (digest, offset)
+            for digest, offset in zip(digests, offsets, strict=True)
+            if digest in wanted
+        )
+
+
+def keyed_originals(where: Range, reader: Reader, log_end: int) -> Iterator[Keyed]:
+    """Records of a compacted log from the start of a range to the end of the log."""
+    for chunk in reader.read(where.source, where.start, max(where.end, log_end)):
+        yield from _keyed(chunk, as_copied(chunk.timestamps), where)
+
+
+def keyed_copies(where: Range, reader: Reader, log_end: int) -> Iterator[Keyed]:
+    """The same of its copy."""
+    for chunk in reader.read(where.target, where.target_start, max(where.target_end, log_end)):
+        yield from _keyed(chunk, chunk.timestamps, where)
+
+
+def _keyed(chunk: Columns, stamps: Stamps, where: Range) -> Iterator[Keyed]:
+    offsets, digests = _digests(chunk, stamps, where)
+    keys = digest_records(key or b"" for key in chunk.keys)
+    tombstones = [value is None for value in chunk.values]
+    return map(Keyed, offsets, keys, digests, tombstones)
+
+
+def as_copied(stamps: Stamps) -> Stamps:
+    """The mirror writes the time of a record as its time of creation, whoever set it."""
+    if all(kind != LOG_APPEND_TIME for kind, _ in stamps):
+        return stamps
+    return [(CREATE_TIME if kind == LOG_APPEND_TIME else kind, at) for kind, at in stamps]
+
+
+def _digests(chunk: Columns, stamps: Stamps, where: Range) -> Digests:
+    if not where.timestamps:
+        stamps = [UNSTAMPED] * len(stamps)
+    encoded = encode_records(stamps, chunk.keys, chunk.values, chunk.headers)
+    return chunk.offsets, digest_records(encoded)

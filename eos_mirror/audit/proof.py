@@ -1,0 +1,199 @@
+"""
+The proof of a flow: every range folded, and those that are not equal looked at record by record.
+
+Decides only what to do next; the work is done wherever the pool does it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol, TypeVar
+
+from eos_mirror.audit.compacted import Why
+from eos_mirror.audit.differences import Comparison, Difference, Odd, name_strangers, settle
+from eos_mirror.audit.examine import Folded
+from eos_mirror.audit.extent import (
+    Cause,
+    Standing,
+    Unproven,
+    cut_to,
+    plan_extent,
+    unreadable,
+)
+from eos_mirror.audit.ranges import Range, sample_ranges, split_range
+from eos_mirror.audit.worker import Found, Unreadable
+from eos_mirror.core.records import TopicPartition
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MAX_STRANGERS = 100_000
+"""So many are looked for; the others are called foreign."""
+
+ATTEMPTS = 3
+"""At a range that retention is eating."""
+
+
+class Pool(Protocol):
+    """Somewhere to work."""
+
+    def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R]]:
+        """Each task with its result, as they come."""
+
+
+class Examiner(Protocol):
+    """What can be done with a range."""
+
+    def fold(self, where: Range) -> Folded | Unreadable:
+        """See `worker.Work`."""
+
+    def examine(self, where: Range) -> Comparison | Unreadable:
+        """See `worker.Work`."""
+
+    def find(self, where: Range, wanted: Set[bytes]) -> Found | Unreadable:
+        """See `worker.Work`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionProof:
+    """
+    One partition.
+
+    Attributes:
+        compared: From the first to the last record that could be.
+        matched: Records that are where they should be, unchanged.
+        unproven: In the order of their offsets.
+        explained: Records that one side has no longer, by reason.
+    """
+
+    compared: Range
+    matched: int
+    differences: Sequence[Difference]
+    unproven: Sequence[Unproven]
+    explained: Mapping[Why, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prover:
+    """
+    Compares partitions of one topic with their copies.
+
+    Attributes:
+        look_again: The same partition with the log starts of now.
+        on_done: Called for each range that was folded.
+        sample: Part of the ranges of each partition that is compared.
+    """
+
+    pool: Pool
+    examiner: Examiner
+    look_again: Callable[[Standing], Standing]
+    on_done: Callable[[], None] = lambda: None
+    sample: float = 1.0
+
+    def prove(self, standings: Sequence[Standing], *, max_offsets: int) -> list[PartitionProof]:
+        """
+        All of them, in their order.
+
+        Args:
+            max_offsets: Of one range.
+
+        Raises:
+            RestartTask: A cluster does not answer.
+        """
+        case = _Case(standings, max_offsets=max_offsets, sample=self.sample)
+        unequal = []
+        for part, folded in self._work(self.examiner.fold, case.ranges, case):
+            self.on_done()
+            if folded.equal:
+                case.matched[part.source] += folded.source.count
+            else:
+                unequal.append(part)
+        comparisons = []
+        for part, one in self._work(self.examiner.examine, unequal, case):
+            case.matched[part.source] += one.matched
+            comparisons.append(one)
+        differences, strangers = settle(comparisons)
+        for one in comparisons:
+            differences += one.differences
+        differences += name_strangers(strangers, self._originals_of(strangers, case))
+        return case.proofs(differences)
+
+    def _originals_of(
+        self, strangers: Sequence[Odd], case: "_Case"
+    ) -> dict[bytes, tuple[TopicPartition, int]]:
+        """Where the source has them, in whichever range; the source is read once more for it."""
+        wanted = frozenset(odd.digest for odd in strangers[:MAX_STRANGERS])
+        found: dict[bytes, tuple[TopicPartition, int]] = {}
+        if wanted:
+            find = partial(self.examiner.find, wanted=wanted)
+            for part, answer in self.pool.map(find, case.ranges):
+                if not isinstance(answer, Unreadable):
+                    for digest, offset in answer.items():
+                        place = (part.source, offset)
+                        found[digest] = min(place, found.get(digest, place))
+        return found
+
+    def _work(
+        self,
+        work: Callable[[Range], R | Unreadable],
+        ranges: Sequence[Range],
+        case: "_Case",
+    ) -> Iterator[tuple[Range, R]]:
+        """What could be read; the rest goes to the unproven, with its cause."""
+        for attempt in range(1, ATTEMPTS + 1):
+            left = []
+            for part, result in self.pool.map(work, ranges):
+                if not isinstance(result, Unreadable):
+                    yield part, result
+                elif attempt == ATTEMPTS:
+                    case.unproven.append(unreadable(part, result.reason))
+                else:
+                    now = plan_extent(self.look_again(case.standings[part.source]))
+                    rest, gone = cut_to(part, now)
+                    case.unproven += gone
+                    left += [rest] if rest is not None else []
+            ranges = left
+
+
+def _gaps(whole: Range, chosen: Sequence[Range]) -> Iterator[Unproven]:
+    """What of a partition lies between the chosen ranges."""
+    borders = [whole.start, *(at for one in chosen for at in (one.start, one.end)), whole.end]
+    for start, end in zip(borders[::2], borders[1::2], strict=True):
+        if start < end:
+            yield Unproven(partition=whole.source, start=start, end=end, cause=Cause.NOT_SAMPLED)
+
+
+class _Case:
+    """What is known of the partitions of one topic, while it becomes more."""
+
+    def __init__(self, standings: Sequence[Standing], *, max_offsets: int, sample: float) -> None:
+        self.standings = {one.source: one for one in standings}
+        self.extents = {one.source: plan_extent(one) for one in standings}
+        self.matched: Counter[TopicPartition] = Counter()
+        self.unproven = [gap for extent in self.extents.values() for gap in extent.unproven]
+        self.ranges: list[Range] = []
+        for one in standings:
+            whole = self.extents[one.source].whole
+            parts = list(split_range(whole, one.offsets.translate, max_offsets=max_offsets))
+            chosen = sample_ranges(parts, sample)
+            self.ranges += chosen
+            self.unproven += _gaps(whole, chosen)
+
+    def proofs(self, differences: Sequence[Difference]) -> list[PartitionProof]:
+        """In the order of the partitions; in each, by offset."""
+        return [
+            PartitionProof(
+                compared=extent.whole,
+                matched=self.matched[source],
+                differences=sorted(
+                    (one for one in differences if one.source == source),
+                    key=lambda one: (one.upstream_offset, one.downstream_offset),
+                ),
+                unproven=sorted(
+                    (one for one in self.unproven if one.partition == source),
+                    key=lambda one: one.start,
+                ),
+            )
+            for source, extent in self.extents.items()
+        ]

@@ -1,0 +1,124 @@
+"""
+The proof of a compacted topic: key by key, a part of the keys at a time.
+
+Compaction goes on meanwhile, because of records that were written after the ends were frozen. So
+a partition with differences is looked at again, up to the ends of then, before it is blamed.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from eos_mirror.audit.compacted import CompactedComparison, Why
+from eos_mirror.audit.differences import Difference
+from eos_mirror.audit.extent import Cause, Extent, Standing, plan_extent, unreadable
+from eos_mirror.audit.proof import ATTEMPTS, PartitionProof, Pool
+from eos_mirror.audit.worker import Keys, Unreadable
+
+MAX_PARTS = 256
+
+
+class KeyExaminer(Protocol):
+    """What can be done with a part of the keys."""
+
+    def compare_keys(self, keys: Keys) -> CompactedComparison | Unreadable:
+        """See `worker.Work`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactedProver:
+    """
+    Compares partitions of one compacted topic with their copies.
+
+    Attributes:
+        look_again: The same partition with the log starts and ends of now.
+        on_done: Called for each part of the keys, at the first look.
+    """
+
+    pool: Pool
+    examiner: KeyExaminer
+    look_again: Callable[[Standing], Standing]
+    on_done: Callable[[], None] = lambda: None
+
+    def prove(self, standings: Sequence[Standing], *, max_offsets: int) -> list[PartitionProof]:
+        """
+        All of them, in their order.
+
+        Args:
+            max_offsets: A partition that is longer is read in parts, all of it for each.
+
+        Raises:
+            RestartTask: A cluster does not answer.
+        """
+        proofs: dict[int, PartitionProof] = {}
+        left = dict(enumerate(standings))
+        for attempt in range(ATTEMPTS):
+            on_done = (lambda: None) if attempt else self.on_done
+            proofs.update(self._once(left, max_offsets, on_done))
+            left = {
+                number: self.look_again(one)
+                for number, one in left.items()
+                if proofs[number].differences or _was_unreadable(proofs[number])
+            }
+            if not left:
+                break
+        return [proof for _, proof in sorted(proofs.items())]
+
+    def _once(
+        self, standings: dict[int, Standing], max_offsets: int, on_done: Callable[[], None]
+    ) -> Iterator[tuple[int, PartitionProof]]:
+        extents = {number: plan_extent(one) for number, one in standings.items()}
+        tasks = {
+            keys: number
+            for number, one in standings.items()
+            for keys in _parts(one, extents[number], max_offsets)
+        }
+        found: dict[int, list[CompactedComparison | Unreadable]] = {n: [] for n in standings}
+        for keys, result in self.pool.map(self.examiner.compare_keys, list(tasks)):
+            found[tasks[keys]].append(result)
+            on_done()
+        for number, results in found.items():
+            yield number, _proof(extents[number], results)
+
+
+def _parts(one: Standing, extent: Extent, max_offsets: int) -> Iterator[Keys]:
+    if one.compaction is None:
+        raise ValueError(f"{one.source} is not compacted")
+    length = extent.whole.end - extent.whole.start
+    parts = min(MAX_PARTS, max(1, -(-length // max_offsets)))
+    for part in range(parts):
+        yield Keys(
+            where=extent.whole,
+            offsets=one.offsets,
+            compaction=one.compaction,
+            source_log_end=one.source_log_end,
+            target_log_end=one.target_log_end,
+            part=part,
+            parts=parts,
+        )
+
+
+def _proof(extent: Extent, results: Sequence[CompactedComparison | Unreadable]) -> PartitionProof:
+    differences: list[Difference] = []
+    explained: Counter[Why] = Counter()
+    unproven = list(extent.unproven)
+    matched = 0
+    for one in results:
+        if isinstance(one, Unreadable):
+            unproven.append(unreadable(extent.whole, one.reason))
+            continue
+        matched += one.matched
+        differences += one.differences
+        explained.update(one.explained)
+    return PartitionProof(
+        compared=extent.whole,
+        matched=matched,
+        differences=sorted(differences, key=lambda d: (d.upstream_offset, d.downstream_offset)),
+        unproven=unproven,
+        explained=explained,
+    )
+
+
+def _was_unreadable(proof: PartitionProof) -> bool:
+    return any(one.cause is Cause.UNREADABLE for one in proof.unproven)

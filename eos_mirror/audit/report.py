@@ -1,0 +1,209 @@
+"""What a proof found, for people and for programs."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from eos_mirror.audit.close_up import CloseUp, Record
+from eos_mirror.audit.compacted import Why
+from eos_mirror.audit.differences import Difference
+from eos_mirror.audit.digest import VERSION as DIGEST_VERSION
+from eos_mirror.audit.extent import Cause, Unproven
+from eos_mirror.audit.proof import PartitionProof
+
+VERSION = 1
+SHOWN = 10
+SHOWN_CHARACTERS = 200
+TIMESTAMP_TYPES = ("none", "create", "append")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicReport:
+    """
+    One topic.
+
+    Attributes:
+        partitions: What was compared.
+        incomparable: By source partition, why nothing of it could be.
+        close_ups: Of some of the differences.
+    """
+
+    source: str
+    target: str
+    partitions: Sequence[PartitionProof]
+    incomparable: Mapping[str, str]
+    close_ups: Mapping[Difference, CloseUp] = field(default_factory=dict)
+
+    @property
+    def matched(self) -> int:
+        """Records that are where they should be, unchanged."""
+        return sum(one.matched for one in self.partitions)
+
+    @property
+    def differences(self) -> list[Difference]:
+        """All of them, by partition and offset."""
+        return [difference for one in self.partitions for difference in one.differences]
+
+    @property
+    def explained(self) -> Counter[Why]:
+        """Records that one side has no longer, by reason."""
+        return sum((Counter(one.explained) for one in self.partitions), Counter())
+
+    @property
+    def unproven(self) -> list[Unproven]:
+        """All of them, by partition and offset."""
+        return [gap for one in self.partitions for gap in one.unproven]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """
+    A whole flow.
+
+    Attributes:
+        explain: Show what is in records, too.
+    """
+
+    flow: str
+    topics: Sequence[TopicReport]
+    explain: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """No difference was found, and nothing but retention stood in the way of looking."""
+        return not any(
+            topic.differences
+            or topic.incomparable
+            or any(not gap.cause.is_harmless for gap in topic.unproven)
+            for topic in self.topics
+        )
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        for topic in self.topics:
+            yield from _topic_lines(topic, explain=self.explain)
+        matched = sum(topic.matched for topic in self.topics)
+        differences = sum(len(topic.differences) for topic in self.topics)
+        verdict = "no difference" if not differences else f"{differences} differences"
+        yield f"{self.flow}: {matched} records match, {verdict}"
+
+    def document(self) -> dict[str, Any]:
+        """For programs, as docs/verify.md describes it."""
+        return {
+            "version": VERSION,
+            "digest": DIGEST_VERSION,
+            "flow": self.flow,
+            "holds": self.holds,
+            "topics": [_topic_document(topic, explain=self.explain) for topic in self.topics],
+        }
+
+
+def _topic_lines(topic: TopicReport, *, explain: bool) -> Iterator[str]:
+    counts = Counter(difference.kind.value for difference in topic.differences)
+    found = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or "equal"
+    yield f"{topic.source} -> {topic.target}: {topic.matched} records match, {found}"
+    for one in topic.differences[:SHOWN]:
+        close_up = topic.close_ups.get(one)
+        fields = f" ({', '.join(close_up.fields)})" if close_up and close_up.fields else ""
+        yield (
+            f"  {one.kind.value}{fields}: {one.source} offset {one.upstream_offset}, "
+            f"{one.target} offset {one.downstream_offset}"
+        )
+        if close_up and explain:
+            yield f"    source: {_record_document(close_up.source)}"
+            yield f"    target: {_record_document(close_up.target)}"
+    if len(topic.differences) > SHOWN:
+        yield f"  and {len(topic.differences) - SHOWN} more"
+    for why, count in sorted(topic.explained.items()):
+        yield f"  explained: {count} {why.value}"
+    yield from _gap_lines(topic.unproven)
+    for partition, reason in topic.incomparable.items():
+        yield f"  not compared: {partition}: {reason}"
+
+
+def _gap_lines(gaps: Sequence[Unproven]) -> Iterator[str]:
+    """What a sample leaves out is many ranges, and no news."""
+    left_out = sum(gap.end - gap.start for gap in gaps if gap.cause is Cause.NOT_SAMPLED)
+    if left_out:
+        yield f"  not in the sample: {left_out} offsets"
+    for gap in gaps:
+        if gap.cause is Cause.NOT_SAMPLED:
+            continue
+        cause = f"{gap.cause.value}{': ' if gap.reason else ''}{gap.reason}"
+        yield f"  not compared: {gap.partition} [{gap.start}, {gap.end}): {cause}"
+
+
+def _topic_document(topic: TopicReport, *, explain: bool) -> dict[str, Any]:
+    return {
+        "source": topic.source,
+        "target": topic.target,
+        "matched": topic.matched,
+        "partitions": [
+            _partition_document(one, topic.close_ups, explain=explain) for one in topic.partitions
+        ],
+        "incomparable": dict(topic.incomparable),
+    }
+
+
+def _partition_document(
+    one: PartitionProof, close_ups: Mapping[Difference, CloseUp], *, explain: bool
+) -> dict[str, Any]:
+    where = one.compared
+    return {
+        "partition": where.source.partition,
+        "upstream": [where.start, where.end],
+        "downstream": [where.target_start, where.target_end],
+        "matched": one.matched,
+        "differences": [
+            _difference_document(difference, close_ups.get(difference), explain=explain)
+            for difference in one.differences
+        ],
+        "explained": {why.value: count for why, count in sorted(one.explained.items())},
+        "unproven": [
+            {"start": gap.start, "end": gap.end, "cause": gap.cause.value, "reason": gap.reason}
+            for gap in one.unproven
+        ],
+    }
+
+
+def _difference_document(
+    one: Difference, close_up: CloseUp | None, *, explain: bool
+) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "kind": one.kind.value,
+        "upstream_offset": one.upstream_offset,
+        "target_partition": one.target.partition,
+        "downstream_offset": one.downstream_offset,
+    }
+    if close_up is not None:
+        document["fields"] = list(close_up.fields)
+        if explain:
+            document["source_record"] = _record_document(close_up.source)
+            document["target_record"] = _record_document(close_up.target)
+    return document
+
+
+def _record_document(record: Record | None) -> dict[str, Any] | None:
+    if record is None:
+        return None
+    kind, at_ms = record.timestamp
+    return {
+        "timestamp": at_ms,
+        "timestamp_type": TIMESTAMP_TYPES[kind],
+        "key": _shown(record.key),
+        "value": _shown(record.value),
+        "headers": [[name, _shown(value)] for name, value in record.headers],
+    }
+
+
+def _shown(data: bytes | None) -> str | None:
+    """As Python writes bytes, cut."""
+    if data is None:
+        return None
+    text = repr(data)[2:-1]
+    return (
+        text
+        if len(text) <= SHOWN_CHARACTERS
+        else f"{text[:SHOWN_CHARACTERS]}... ({len(data)} bytes)"
+    )

@@ -1,0 +1,93 @@
+"""
+Spark for audits: many short tasks that end, in an application of their own.
+
+Unlike the mirror's: workers are used again, and a cluster repeats failed tasks. An audit inside the
+mirror's application would wait for ever for a slot, because the mirror's tasks never end.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import TYPE_CHECKING, TypeVar
+
+from eos_mirror.errors import MirrorError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+SLOT_WITHIN_S = 60.0
+JOBS_PER_SLOT = 2
+"""So that a slot that gets free has its next task already."""
+
+
+class SparkPool:
+    """A running Spark application that maps functions over tasks."""
+
+    def __init__(
+        self, context: "SparkContext", *, describe_failure: Callable[[Exception], str]
+    ) -> None:
+        """
+        Args:
+            context: Of an application that is not shared; closed with the pool.
+            describe_failure: One line of what Spark tells in a hundred.
+        """
+        self._context = context
+        self._describe_failure = describe_failure
+        # py4j tells the root logger, with its stack, of every call that Ctrl-C interrupts
+        logging.getLogger().addHandler(logging.NullHandler())
+
+    def wait_for_a_slot(self, master: str) -> None:
+        """
+        Spark itself would wait for ever, and say so in its log only.
+
+        Raises:
+            MirrorError: There is none.
+        """
+        with ThreadPoolExecutor(1) as thread:
+            first = thread.submit(self._run, bool, None)
+            try:
+                first.result(SLOT_WITHIN_S)
+            except TimeoutError as exc:
+                raise MirrorError(
+                    f"Spark gave no slot within {SLOT_WITHIN_S:.0f} s: {master} has no free cores. "
+                    f"Stop something there, or set verify.spark.master = local[*]"
+                ) from exc
+            finally:
+                self._context.cancelAllJobs()  # or the thread would wait on
+
+    @property
+    def slots(self) -> int:
+        """Tasks that run at once, as far as Spark knows."""
+        return int(self._context.defaultParallelism)
+
+    def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R]]:
+        """
+        Each task with its result, as they come.
+
+        Raises:
+            MirrorError: A task failed as often as Spark repeats it.
+        """
+        with ThreadPoolExecutor(max(1, self.slots * JOBS_PER_SLOT)) as threads:
+            try:
+                running = {threads.submit(self._run, work, task): task for task in tasks}
+                for done in as_completed(running):
+                    yield running[done], done.result()
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                self._context.stop()  # also ends a job that one of the threads begins just now
+                raise
+
+    def _run(self, work: Callable[[T], R], task: T) -> R:
+        self._context.setJobDescription(str(task))
+        try:
+            (result,) = self._context.parallelize([task], 1).map(work).collect()
+        except Exception as exc:
+            raise MirrorError(self._describe_failure(exc)) from exc
+        return result
+
+    def close(self) -> None:
+        """Stop the application."""
+        self._context.stop()

@@ -1,0 +1,159 @@
+"""`eos-mirror verify FILE [A->B]`: whether the copy is the source, record by record."""
+
+import argparse
+import json
+import re
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from eos_mirror import __version__
+from eos_mirror.audit.page import page_of
+from eos_mirror.audit.plan import TopicPlan, minutes_of
+from eos_mirror.cli.flows import flow_named
+from eos_mirror.control.survey import Period
+from eos_mirror.control.verify import Wanted, verify
+from eos_mirror.errors import ConfigError
+from eos_mirror.settings.load import load_settings
+
+DIFFERENT = 3
+SHOWN_EVERY_S, SAID_EVERY_S = 0.2, 10.0
+"""On a terminal, and elsewhere."""
+
+NO_TIME = "expected ISO-8601 with a zone, such as 2026-01-31T12:00:00Z"
+INTERRUPTED = 130
+"""As shells say it."""
+
+
+def register(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = subparsers.add_parser(
+        "verify", help="compare everything that was mirrored with its source"
+    )
+    parser.add_argument("file", metavar="FILE", help="an mm2.properties")
+    parser.add_argument(
+        "flow", metavar="A->B", nargs="?", help="all flows of the file, if left out"
+    )
+    parser.add_argument(
+        "--topics", metavar="REGEX", action="append", help="only these source topics; repeatable"
+    )
+    parser.add_argument(
+        "--from", dest="start", metavar="TIME", help="only records of this time and later (ISO)"
+    )
+    parser.add_argument(
+        "--to", dest="end", metavar="TIME", help="only records before the first one of this time"
+    )
+    parser.add_argument(
+        "--sample", metavar="PERCENT", help="only so much of each partition, such as 5%%"
+    )
+    parser.add_argument(
+        "--explain", action="store_true", help="show what is in the first records that differ"
+    )
+    parser.add_argument("--json", metavar="F", type=Path, help="write the whole report here, too")
+    parser.add_argument("--html", metavar="F", type=Path, help="and here, as a page for people")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 0 if no difference was found, 3 if one was, 130 after Ctrl-C."""
+    try:
+        return _verify(args)
+    except KeyboardInterrupt:
+        sys.stderr.write("eos-mirror: interrupted: nothing is proven, and nothing was written\n")
+        return INTERRUPTED
+
+
+def _verify(args: argparse.Namespace) -> int:
+    for path in (args.json, args.html):
+        if path is not None and not path.parent.is_dir():
+            raise ConfigError(f"{path}: there is no folder {path.parent}; make it first")
+    settings = load_settings(args.file)
+    flows = settings.flows if args.flow is None else [flow_named(settings, args.flow)]
+    patterns = _patterns(args.topics)
+    wanted = Wanted(
+        is_topic=lambda name: any(one.fullmatch(name) for one in patterns),
+        period=Period(start=_time("--from", args.start), end=_time("--to", args.end)),
+        sample=_sample(args.sample),
+        explain=args.explain,
+    )
+    reports = []
+    for flow in flows:
+        report = verify(flow, settings.verify_spark, wanted, ProgressLines(str(flow.flow)))
+        for line in report.lines():
+            sys.stdout.write(f"{line}\n")
+        reports.append(report)
+    if args.json is not None:
+        documents = [report.document() for report in reports]
+        args.json.write_text(json.dumps(documents, indent=1) + "\n")
+    if args.html is not None:
+        made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+        page = page_of([report.document() for report in reports], made=made, version=__version__)
+        args.html.write_text(page)
+    return 0 if all(report.holds for report in reports) else DIFFERENT
+
+
+class ProgressLines:
+    """Tells on stderr what is planned, and how far it is: one line that changes, or a few."""
+
+    def __init__(self, flow: str) -> None:
+        self._flow = flow
+        self._tasks_count = 0
+        self._done_count = 0
+        self._began = self._said_at = time.monotonic()
+
+    def planned(self, plans: Sequence[TopicPlan], *, slots: int) -> None:
+        """See `control.verify.Watcher`."""
+        self._tasks_count = sum(one.tasks_count for one in plans)
+        offsets = sum(one.offsets_count for one in plans)
+        gigabytes = sum(one.size_bytes for one in plans) / 1e9
+        minutes = minutes_of(plans, slots=slots)
+        sys.stderr.write(
+            f"{self._flow}: {len(plans)} topics, {offsets} offsets, about {gigabytes:.2g} GB on "
+            f"both sides together: {self._tasks_count} tasks on {slots} slots, "
+            f"perhaps {max(1, round(minutes))} min\n"
+        )
+        self._began = time.monotonic()
+
+    def done(self) -> None:
+        """See `control.verify.Watcher`."""
+        self._done_count += 1
+        now, is_last = time.monotonic(), self._done_count == self._tasks_count
+        on_terminal = sys.stderr.isatty()
+        if not is_last and now - self._said_at < (SHOWN_EVERY_S if on_terminal else SAID_EVERY_S):
+            return
+        self._said_at = now
+        left_s = (now - self._began) / self._done_count * (self._tasks_count - self._done_count)
+        line = f"{self._flow}: {self._done_count} of {self._tasks_count} tasks, {left_s:.0f} s left"
+        end = "\n" if is_last or not on_terminal else ""
+        sys.stderr.write(f"\r{line}\033[K{end}" if on_terminal else f"{line}{end}")
+        sys.stderr.flush()
+
+
+def _sample(text: str | None) -> float:
+    if text is None:
+        return 1.0
+    number = re.fullmatch(r"(\d+(?:\.\d+)?)%", text)
+    if number is None or not 0 < float(number[1]) <= 100:  # noqa: PLR2004 (percent)
+        raise ConfigError(f"--sample {text!r}: expected a part of 100%, such as 5%")
+    return float(number[1]) / 100
+
+
+def _time(flag: str, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as exc:
+        raise ConfigError(f"{flag} {text!r}: {NO_TIME}") from exc
+    if at.tzinfo is None:
+        raise ConfigError(f"{flag} {text!r}: {NO_TIME}")
+    return at
+
+
+def _patterns(texts: list[str] | None) -> list[re.Pattern[str]]:
+    try:
+        return [re.compile(text) for text in texts or [".*"]]
+    except re.error as exc:
+        raise ConfigError(f"--topics {exc.pattern!r}: not a regular expression: {exc}") from exc

@@ -1,0 +1,200 @@
+"""From the settings of a flow to the proof of it."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from eos_mirror.audit.close_up import CloseUp, look_at
+from eos_mirror.audit.differences import Difference
+from eos_mirror.audit.digest import random_base
+from eos_mirror.audit.extent import Standing, plan_extent
+from eos_mirror.audit.plan import TopicPlan, plan_topic
+from eos_mirror.audit.proof import PartitionProof, Prover
+from eos_mirror.audit.proof_compacted import CompactedProver
+from eos_mirror.audit.report import Report, TopicReport
+from eos_mirror.audit.spark import SparkPool
+from eos_mirror.audit.worker import Work
+from eos_mirror.control.survey import Incomparable, Period, Survey, Surveyor
+from eos_mirror.errors import ConfigError, RangeUnreadable
+from eos_mirror.kafka.ranges import Columns, RangeReader
+from eos_mirror.runtime.spark import describe_failure, start_context
+from eos_mirror.runtime.spark_settings import spark_settings
+from eos_mirror.settings import clients
+from eos_mirror.settings.model import FlowSettings
+
+CLOSE_UPS = 10
+"""Of each partition."""
+
+UNKNOWN_RECORD_BYTES = 1_000.0
+
+
+class Watcher(Protocol):
+    """Whoever waits for a proof."""
+
+    def planned(self, plans: Sequence[TopicPlan], *, slots: int) -> None:
+        """Before anything is compared."""
+
+    def done(self) -> None:
+        """One task of the plan is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """
+    What to verify, and what to say of it.
+
+    Attributes:
+        is_topic: By the name of a source topic.
+        period: Of the records.
+        sample: Part of the ranges of each partition, above 0 and at most 1.
+        explain: Show what is in the records of the first differences.
+    """
+
+    is_topic: Callable[[str], bool]
+    period: Period = field(default_factory=Period)
+    sample: float = 1.0
+    explain: bool = False
+
+
+def verify(
+    settings: FlowSettings, spark: Mapping[str, str], wanted: Wanted, watcher: Watcher
+) -> Report:
+    """
+    Compare everything that a flow has mirrored with its source.
+
+    Args:
+        spark: `spark.*` as written.
+
+    Raises:
+        ConfigError: Nothing to compare, or no Java.
+        MirrorError: Spark did not start, or a cluster does not answer.
+    """
+    _require_map(settings)
+    surveyor = Surveyor(settings)
+    survey = surveyor.survey(wanted.is_topic, wanted.period)
+    work = Work(
+        source=clients.source_admin(settings),
+        target=clients.target_admin(settings),
+        base=random_base(),
+    )
+    spark = spark_for_audits(spark)
+    context = start_context(spark, app=f"eos-mirror verify {settings.flow}")
+    with (
+        closing(SparkPool(context, describe_failure=describe_failure)) as pool,
+        closing(RangeReader(work.source, source=True)) as source,
+        closing(RangeReader(work.target, source=False)) as target,
+    ):
+        pool.wait_for_a_slot(spark["spark.master"])
+        plans = _plans(survey, source, wanted.sample)
+        watcher.planned(list(plans.values()), slots=pool.slots)
+        verification = Verification(
+            plain=Prover(
+                pool=pool,
+                examiner=work,
+                look_again=surveyor.look_again,
+                on_done=watcher.done,
+                sample=wanted.sample,
+            ),
+            compacted=CompactedProver(
+                pool=pool, examiner=work, look_again=surveyor.look_again, on_done=watcher.done
+            ),
+            source=source,
+            target=target,
+        )
+        topics = list(verification.of(survey, plans))
+    return Report(flow=str(settings.flow), topics=topics, explain=wanted.explain)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """
+    What a proof of several topics needs.
+
+    Attributes:
+        source: For records that are shown; `target` likewise.
+    """
+
+    plain: Prover
+    compacted: CompactedProver
+    source: RangeReader
+    target: RangeReader
+
+    def of(self, survey: Survey, plans: Mapping[str, TopicPlan]) -> Iterator[TopicReport]:
+        """Topic by topic."""
+        broken: defaultdict[str, list[Incomparable]] = defaultdict(list)
+        for one in survey.incomparable:
+            broken[one.source.topic].append(one)
+        for topic in sorted(plans.keys() | broken.keys()):
+            partitions = self._partitions(plans.get(topic))
+            remotes = [
+                *(one.compared.target.topic for one in partitions),
+                *(one.target.topic for one in broken[topic]),
+            ]
+            yield TopicReport(
+                source=topic,
+                target=remotes[0],
+                partitions=partitions,
+                incomparable={str(one.source): one.reason for one in broken[topic]},
+                close_ups=self._close_ups(partitions),
+            )
+
+    def _partitions(self, plan: TopicPlan | None) -> list[PartitionProof]:
+        if plan is None:
+            return []
+        prover = self.compacted if plan.is_compacted else self.plain
+        return prover.prove(plan.standings, max_offsets=plan.max_offsets)
+
+    def _close_ups(self, partitions: Sequence[PartitionProof]) -> dict[Difference, CloseUp]:
+        """Of the first differences of each partition."""
+        return {
+            one: look_at(one, self.source, self.target)
+            for partition in partitions
+            for one in partition.differences[:CLOSE_UPS]
+        }
+
+
+def _require_map(settings: FlowSettings) -> None:
+    if not settings.exactly_once:
+        raise ConfigError(
+            f"{settings.flow}: at least once keeps no exact offset map "
+            f"(transaction.producer = false)"
+        )
+
+
+def _plans(survey: Survey, source: RangeReader, sample: float) -> dict[str, TopicPlan]:
+    """By source topic."""
+    return {
+        topic: plan_topic(standings, record_bytes=_record_bytes(standings, source), sample=sample)
+        for topic, standings in survey.topics.items()
+    }
+
+
+def _record_bytes(standings: Sequence[Standing], reader: RangeReader) -> float:
+    """On the average, of some records in the middle of the longest partition."""
+    longest = max(
+        (plan_extent(one).whole for one in standings), key=lambda whole: whole.end - whole.start
+    )
+    middle = (longest.start + longest.end) // 2
+    try:
+        for chunk in reader.read(longest.source, middle, longest.end):
+            return _size_bytes(chunk) / len(chunk.offsets)
+    except RangeUnreadable:
+        pass  # expired just now; it is said when it is compared
+    return UNKNOWN_RECORD_BYTES
+
+
+def _size_bytes(chunk: Columns) -> int:
+    fields = [*chunk.keys, *chunk.values]
+    fields += [value for headers in chunk.headers for _, value in headers or ()]
+    return sum(len(field) for field in fields if field is not None)
+
+
+def spark_for_audits(user: Mapping[str, str]) -> dict[str, str]:
+    """The `spark.*` of a file, completed: unlike the mirror's tasks, an audit's end."""
+    return {
+        **spark_settings(user, tasks_count=1),
+        "spark.python.worker.reuse": "true",
+        "spark.task.maxFailures": "4",
+    }

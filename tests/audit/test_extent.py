@@ -1,0 +1,184 @@
+"""What is compared of a partition whose ends move: all that can be, and nothing that cannot."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eos_mirror.audit.extent import Cause, Extent, Standing, Unproven, Window, plan_extent
+from eos_mirror.core.offset_map import MapTail, OffsetMap
+from eos_mirror.core.records import TopicPartition
+
+SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
+START, RECORDS = 100, 10
+ALL = Window()
+COPIES = [(100 + i, i) for i in range(4)] + [(106 + i, 5 + i) for i in range(6)]
+"""Two transactions: upstream 104 and 105 are no records, downstream 4 and 11 are markers."""
+
+
+def offset_map() -> OffsetMap:
+    """Of these copies."""
+    tail = MapTail.empty(START, downstream=0)
+    tail.add([(100, 4)], 0)
+    tail.add([(106, 6)], 5)
+    return OffsetMap([], tail)
+
+
+def extent(
+    *,
+    source_start: int = 0,
+    target_start: int = 0,
+    target_end: int = 12,
+    source_log_end: int = 200,
+    target_log_end: int = 12,
+    window: Window = ALL,
+) -> Extent:
+    """Of a partition that stands so."""
+    return plan_extent(
+        Standing(
+            source=SOURCE,
+            source_start=source_start,
+            target=TARGET,
+            target_start=target_start,
+            target_end=target_end,
+            source_log_end=source_log_end,
+            target_log_end=max(target_end, target_log_end),
+            offsets=offset_map(),
+            window=window,
+        )
+    )
+
+
+def unproven(start: int, end: int, cause: Cause) -> Unproven:
+    """Of the source partition."""
+    return Unproven(partition=SOURCE, start=start, end=end, cause=cause)
+
+
+def test_all_that_was_mirrored_is_compared() -> None:
+    """From the start of the map to its end; what lay before the start is nobody's promise."""
+    found = extent()
+    assert (found.whole.start, found.whole.end) == (100, 112)
+    assert (found.whole.target_start, found.whole.target_end) == (0, 12)
+    assert found.unproven == []
+
+
+def test_what_expired_on_the_source_is_named() -> None:
+    """Its copies are not held against the target."""
+    found = extent(source_start=103)
+    assert (found.whole.start, found.whole.target_start) == (103, 3)
+    assert found.unproven == [unproven(100, 103, Cause.EXPIRED_ON_SOURCE)]
+
+
+def test_what_expired_on_the_target_is_named() -> None:
+    """Its originals are not called missing."""
+    found = extent(target_start=6)
+    assert (found.whole.start, found.whole.target_start) == (107, 6)
+    assert found.unproven == [unproven(100, 107, Cause.EXPIRED_ON_TARGET)]
+
+
+def test_both_may_have_expired() -> None:
+    """Each upstream offset has one cause."""
+    found = extent(source_start=102, target_start=6)
+    assert (found.whole.start, found.whole.target_start) == (107, 6)
+    assert found.unproven == [
+        unproven(100, 102, Cause.EXPIRED_ON_SOURCE),
+        unproven(102, 107, Cause.EXPIRED_ON_TARGET),
+    ]
+
+
+def test_everything_may_have_expired() -> None:
+    """Then there is nothing to compare, and no record is missing."""
+    found = extent(source_start=500)
+    assert found.whole.start == found.whole.end == 112
+    assert found.unproven == [unproven(100, 112, Cause.EXPIRED_ON_SOURCE)]
+
+
+@pytest.mark.parametrize(
+    ("window", "upstream", "downstream"),
+    [
+        (Window(start=0, end=1_000), (100, 112), (0, 13)),
+        (Window(start=102, end=108), (102, 108), (2, 7)),
+        (Window(start=104, end=105), (104, 105), (5, 5)),
+        (Window(start=106), (106, 112), (5, 13)),
+        (Window(end=100), (100, 100), (0, 0)),
+        (Window(start=112), (112, 112), (13, 13)),
+        (Window(start=500, end=600), (112, 112), (13, 13)),
+        (Window(start=108, end=102), (108, 108), (7, 7)),
+    ],
+)
+def test_only_what_is_wanted_is_compared(
+    window: Window, upstream: tuple[int, int], downstream: tuple[int, int]
+) -> None:
+    """Between exact copies of its borders; what is foreign at the end belongs to the last part."""
+    found = extent(target_end=13, window=window)
+    assert (found.whole.start, found.whole.end) == upstream
+    assert (found.whole.target_start, found.whole.target_end) == downstream
+
+
+def test_what_nobody_wants_is_not_missed() -> None:
+    """Neither compared nor named, as far as it lies outside."""
+    found = extent(source_start=103, window=Window(start=101, end=108))
+    assert (found.whole.start, found.whole.end) == (103, 108)
+    assert found.unproven == [unproven(101, 103, Cause.EXPIRED_ON_SOURCE)]
+
+
+def test_what_is_committed_while_we_ask_is_left_out() -> None:
+    """The target ended after its first transaction: the second one is not missing."""
+    found = extent(target_end=5)
+    assert (found.whole.end, found.whole.target_end) == (106, 5)
+
+
+def test_what_lies_behind_our_last_record_is_looked_at() -> None:
+    """A foreign record at the end is inside the range of the target."""
+    assert extent(target_end=13).whole.target_end == 13
+
+
+def test_what_the_target_has_lost_of_its_end_is_looked_for() -> None:
+    """It ended there also after the map was read: what the map knows behind it is missing."""
+    found = extent(target_end=5, target_log_end=5)
+    assert (found.whole.end, found.whole.target_end) == (112, 5)
+    assert found.unproven == []
+
+
+def test_what_the_source_has_lost_of_its_end_is_named() -> None:
+    """Its copies cannot be compared with anything."""
+    found = extent(source_log_end=108)
+    assert (found.whole.end, found.whole.target_end) == (108, 7)
+    assert found.unproven == [unproven(108, 112, Cause.LOST_ON_SOURCE)]
+
+
+def test_a_copy_that_holds_nothing_of_ours_yet_is_looked_at() -> None:
+    """A position was committed, and no record: anything on the target is foreign."""
+    empty = OffsetMap([], MapTail.empty(START, downstream=None))
+    found = plan_extent(
+        Standing(
+            source=SOURCE,
+            source_start=0,
+            target=TARGET,
+            target_start=0,
+            target_end=3,
+            source_log_end=200,
+            target_log_end=3,
+            offsets=empty,
+        )
+    )
+    assert (found.whole.start, found.whole.end) == (100, 100)
+    assert (found.whole.target_start, found.whole.target_end) == (0, 3)
+
+
+@given(st.integers(90, 120), st.integers(0, 14), st.sampled_from([0, 5, 12, 14]))
+def test_a_record_is_compared_with_its_copy_or_not_at_all(
+    source_start: int, target_start: int, target_end: int
+) -> None:
+    """No range holds the one without the other, as far as both are still there."""
+    found = extent(
+        source_start=source_start, target_start=min(target_start, target_end), target_end=target_end
+    )
+    whole = found.whole
+    for upstream, downstream in COPIES:
+        is_there = upstream >= source_start and target_start <= downstream < target_end
+        compared = whole.start <= upstream < whole.end
+        assert compared == (whole.target_start <= downstream < whole.target_end)
+        assert compared or not is_there
+        assert not compared or is_there
+        named = [one for one in found.unproven if one.start <= upstream < one.end]
+        assert len(named) + compared == (downstream < target_end)

@@ -1,0 +1,169 @@
+"""The page of a proof shows what the report says, for people, and nothing runs in it."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eos_mirror.audit.page import page_of
+
+RECORD = {
+    "timestamp": 1_700_000_000_777,
+    "timestamp_type": "create",
+    "key": "k777",
+    "value": "<script>alert(1)</script>",
+    "headers": [["trace", "abc"]],
+}
+
+
+def partition(number: int, **fields: Any) -> dict[str, Any]:
+    """A partition in which nothing is wrong, but for these fields."""
+    return {
+        "partition": number,
+        "upstream": [0, 5_000],
+        "downstream": [0, 5_050],
+        "matched": 5_000,
+        "differences": [],
+        "explained": {},
+        "unproven": [],
+        **fields,
+    }
+
+
+def report(*topics: dict[str, Any], holds: bool) -> dict[str, Any]:
+    """Of one flow."""
+    return {"version": 1, "digest": 1, "flow": "A->B", "holds": holds, "topics": list(topics)}
+
+
+def topic(name: str, *partitions: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """One topic."""
+    return {
+        "source": name,
+        "target": f"A.{name}",
+        "matched": sum(one["matched"] for one in partitions),
+        "partitions": list(partitions),
+        "incomparable": {},
+        **fields,
+    }
+
+
+ALTERED = {
+    "kind": "altered",
+    "upstream_offset": 777,
+    "target_partition": 1,
+    "downstream_offset": 790,
+    "fields": ["value"],
+    "source_record": RECORD,
+    "target_record": {**RECORD, "value": "other"},
+}
+EXPIRED = {"start": 0, "end": 800, "cause": "expired on the source", "reason": ""}
+BROKEN = topic(
+    "orders",
+    partition(0),
+    partition(1, differences=[ALTERED], matched=4_999),
+    partition(2, upstream=[800, 5_000], matched=4_200, unproven=[EXPIRED]),
+)
+
+
+class Reader(HTMLParser):
+    """What a browser would show, run and load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text = ""
+        self.tags: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note it."""
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attrs if name in {"src", "href"}]
+
+    def handle_data(self, data: str) -> None:
+        """Note it."""
+        self.text += data
+
+
+def read(*reports: dict[str, Any]) -> Reader:
+    """The page of these reports."""
+    reader = Reader()
+    reader.feed(page_of(reports, made="2026-01-02 03:04 UTC", version="1.2.3"))
+    return reader
+
+
+def test_a_copy_without_differences_is_shown_as_one() -> None:
+    """With its count."""
+    shown = read(report(topic("orders", partition(0), partition(1)), holds=True))
+    assert "No difference: 10,000 records match" in shown.text
+    assert "eos_mirror 1.2.3, 2026-01-02 03:04 UTC" in shown.text
+
+
+def test_a_difference_is_shown_with_both_records() -> None:
+    """Side by side, with both offsets; what is in a record is text and nothing else."""
+    shown = read(report(topic("fine", partition(0)), BROKEN, holds=False))
+    assert "1 difference: 19,199 records match" in shown.text
+    assert "upstream offset 777, downstream offset 790 of partition 1" in shown.text
+    assert "<script>alert(1)</script>" in shown.text
+    assert "other" in shown.text
+    assert shown.text.index("orders") < shown.text.index("fine"), "what is wrong comes first"
+    assert "expired on the source" in shown.text
+
+
+@pytest.mark.parametrize("count", [1, 48, 49, 500])
+def test_every_partition_has_its_place_in_the_picture(count: int) -> None:
+    """However many there are."""
+    shown = read(report(topic("orders", *map(partition, range(count))), holds=True))
+    assert shown.tags.count("svg") == 1
+    assert shown.tags.count("title") == count + 1
+
+
+def test_a_topic_that_is_gone_is_shown() -> None:
+    """With the reason, although it has no partition to picture."""
+    gone = topic("orders", incomparable={"orders-0": "A.orders is gone from B"})
+    shown = read(report(gone, holds=False))
+    assert "1 partition could not be compared" in shown.text
+    assert "A.orders is gone from B" in shown.text
+
+
+def test_the_page_needs_nothing_else() -> None:
+    """No script, no style sheet, no picture from anywhere."""
+    shown = read(report(BROKEN, holds=False))
+    assert not shown.links
+    assert not {"script", "link", "img", "iframe"} & set(shown.tags)
+
+
+def test_pages_can_be_looked_at(tmp_path: Path) -> None:
+    """The three that a person should see, written where test artefacts are kept."""
+    pages = {
+        "green": report(topic("orders", *map(partition, range(8))), holds=True),
+        "broken": report(topic("fine", *map(partition, range(4))), BROKEN, holds=False),
+        "large": report(topic("events", *map(partition, range(500))), holds=True),
+    }
+    for name, one in pages.items():
+        path = tmp_path / f"{name}.html"
+        path.write_text(page_of([one], made="2026-01-02 03:04 UTC", version="1.2.3"))
+        assert path.stat().st_size < 200_000
+
+
+def test_a_range_that_cannot_be_read_is_a_verdict() -> None:
+    """Without a difference, and without a green page."""
+    gap = {"start": 0, "end": 800, "cause": "unreadable", "reason": "a corrupt batch"}
+    page = page_of(
+        [report(topic("orders", partition(0, unproven=[gap])), holds=False)], made="", version=""
+    )
+
+    assert "Not all of it could be compared: 5,000 records match" in page
+    assert "unreadable: a corrupt batch" in page
+
+
+def test_records_are_shown_as_people_read_them() -> None:
+    """Headers by line, null apart from empty, and times as times."""
+    record = {**RECORD, "headers": [["trace", None], ["span", ""]]}
+    odd = {**ALTERED, "source_record": record, "target_record": RECORD}
+    page = page_of(
+        [report(topic("orders", partition(0, differences=[odd])), holds=False)], made="", version=""
+    )
+
+    assert "<code>trace: null</code><br><code>span: </code>" in page
+    assert "2023-11-14 22:13:20.777+00:00" in page

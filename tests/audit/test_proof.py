@@ -1,0 +1,271 @@
+"""A proof says of every record that it matches, differs, or cannot be compared any more."""
+
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import replace
+from typing import TypeVar
+
+from eos_mirror.audit.compacted import CompactedComparison, Compaction, Why
+from eos_mirror.audit.differences import Comparison, Difference, Kind
+from eos_mirror.audit.digest import Folder
+from eos_mirror.audit.examine import Folded, examine_range, find_originals, fold_range
+from eos_mirror.audit.extent import Cause, Standing, Unproven
+from eos_mirror.audit.proof import PartitionProof, Prover
+from eos_mirror.audit.proof_compacted import CompactedProver
+from eos_mirror.audit.ranges import Range
+from eos_mirror.audit.worker import Found, Keys, Unreadable
+from eos_mirror.core.offset_map import MapTail, OffsetMap
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import RangeUnreadable
+from tests.audit.shelf import Shelf
+
+SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
+RECORDS, MOST = 100, 10
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class AtOnce:
+    """A pool that works where it is asked."""
+
+    def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R]]:
+        """See `proof.Pool`."""
+        return ((task, work(task)) for task in tasks)
+
+
+class Clerk:
+    """Looks at ranges of two shelves, and counts how often."""
+
+    def __init__(self, source: Shelf, target: Shelf) -> None:
+        self.source, self.target = source, target
+        self.folded = self.examined = 0
+
+    def fold(self, where: Range) -> Folded | Unreadable:
+        """See `worker.Work`."""
+        self.folded += 1
+        try:
+            return fold_range(where, self.source, self.target, Folder(12345))
+        except RangeUnreadable as exc:
+            return Unreadable(reason=str(exc))
+
+    def examine(self, where: Range) -> Comparison | Unreadable:
+        """See `worker.Work`."""
+        self.examined += 1
+        try:
+            return examine_range(where, self.source, self.target)
+        except RangeUnreadable as exc:
+            return Unreadable(reason=str(exc))
+
+    def find(self, where: Range, wanted: Set[bytes]) -> Found:
+        """See `worker.Work`."""
+        return dict(find_originals(where, self.source, wanted))
+
+
+def shelves() -> tuple[dict[int, bytes], dict[int, bytes]]:
+    """Of the source, and of its copy, a thousand offsets further on."""
+    return (
+        {i: b"%d" % i for i in range(RECORDS)},
+        {1_000 + i: b"%d" % i for i in range(RECORDS)},
+    )
+
+
+def standing(clerk: Clerk) -> Standing:
+    """Of the only partition."""
+    tail = MapTail.empty(0, downstream=1_000)
+    tail.add([(0, RECORDS)], 1_000)
+    return Standing(
+        source=SOURCE,
+        source_start=clerk.source.start,
+        target=TARGET,
+        target_start=clerk.target.start,
+        target_end=1_000 + RECORDS,
+        source_log_end=RECORDS,
+        target_log_end=1_000 + RECORDS,
+        offsets=OffsetMap([], tail),
+    )
+
+
+def prove(clerk: Clerk, *, frozen: Standing | None = None, sample: float = 1.0) -> PartitionProof:
+    """With the log starts that the shelves have when they are asked again."""
+
+    def look_again(one: Standing) -> Standing:
+        return replace(one, source_start=clerk.source.start, target_start=clerk.target.start)
+
+    prover = Prover(pool=AtOnce(), examiner=clerk, look_again=look_again, sample=sample)
+    (proof,) = prover.prove([frozen or standing(clerk)], max_offsets=MOST)
+    return proof
+
+
+def difference(kind: Kind, upstream: int, downstream: int) -> Difference:
+    """Of the only partition."""
+    return Difference(
+        kind=kind,
+        source=SOURCE,
+        upstream_offset=upstream,
+        target=TARGET,
+        downstream_offset=downstream,
+    )
+
+
+def test_an_exact_copy_is_folded_and_no_more() -> None:
+    """Nothing is read twice."""
+    source, target = shelves()
+    clerk = Clerk(Shelf(source), Shelf(target))
+    proof = prove(clerk)
+    assert proof.matched == RECORDS
+    assert not proof.differences
+    assert not proof.unproven
+    assert (clerk.folded, clerk.examined) == (RECORDS // MOST, 0)
+
+
+def test_what_a_sample_leaves_out_is_said() -> None:
+    """Every offset is compared or named, and a record that is gone outside is not missed."""
+    source, target = shelves()
+    clerk = Clerk(Shelf(source), Shelf(target))
+    proof = prove(clerk, sample=0.3)
+    assert (clerk.folded, proof.matched) == (3, 30)
+    assert {gap.cause for gap in proof.unproven} == {Cause.NOT_SAMPLED}
+    assert sum(gap.end - gap.start for gap in proof.unproven) == RECORDS - 30
+
+
+def test_only_what_is_not_equal_is_looked_at_closely() -> None:
+    """Two ranges of ten, and the record that went from one to the other is found."""
+    source, target = shelves()
+    target[1_012], target[1_077] = target[1_077], target[1_012]
+    del target[1_050]
+    clerk = Clerk(Shelf(source), Shelf(target))
+    proof = prove(clerk)
+    assert clerk.examined == 3
+    assert proof.differences == [
+        difference(Kind.REORDERED, 12, 1_077),
+        difference(Kind.MISSING, 50, 1_051),
+        difference(Kind.REORDERED, 77, 1_012),
+    ]
+    assert proof.matched == RECORDS - 3
+
+
+def test_a_copy_too_many_is_found_however_far_from_its_original() -> None:
+    """Eighty records and eight ranges later; what the source never had is foreign."""
+    source, target = shelves()
+    shifted = {offset + (offset >= 1_095): value for offset, value in target.items()}
+    shifted[1_095] = target[1_015]
+    shifted[1_101] = b"never"
+    clerk = Clerk(Shelf(source), Shelf(shifted))
+    frozen = replace(standing(clerk), target_end=1_102, target_log_end=1_102)
+    proof = prove(clerk, frozen=frozen)
+    assert proof.differences == [
+        difference(Kind.DUPLICATED, 15, 1_095),
+        difference(Kind.FOREIGN, 100, 1_101),
+    ]
+    assert proof.matched == RECORDS
+
+
+def test_retention_that_passes_during_the_proof_is_no_loss() -> None:
+    """The ranges it met are cut, and what is gone is named."""
+    source, target = shelves()
+    clerk = Clerk(Shelf(source), Shelf(target))
+    frozen = standing(clerk)
+    clerk.source.start = 25
+    proof = prove(clerk, frozen=frozen)
+    assert proof.matched == RECORDS - 25
+    assert not proof.differences
+    causes = [(one.start, one.end, one.cause) for one in proof.unproven]
+    assert causes == [
+        (0, 10, Cause.EXPIRED_ON_SOURCE),
+        (10, 20, Cause.EXPIRED_ON_SOURCE),
+        (20, 25, Cause.EXPIRED_ON_SOURCE),
+    ]
+
+
+def test_retention_of_the_target_that_passes_during_the_proof_is_no_loss() -> None:
+    """The same on the other side."""
+    source, target = shelves()
+    clerk = Clerk(Shelf(source), Shelf(target))
+    frozen = standing(clerk)
+    clerk.target.start = 1_013
+    proof = prove(clerk, frozen=frozen)
+    assert proof.matched == RECORDS - 13
+    assert not proof.differences
+    assert {one.cause for one in proof.unproven} == {Cause.EXPIRED_ON_TARGET}
+
+
+class KeyClerk:
+    """Compares keys of a compacted partition; says what it was told to say."""
+
+    def __init__(self, *answers: CompactedComparison | Unreadable) -> None:
+        self.answers = list(answers)
+        self.asked: list[Keys] = []
+
+    def compare_keys(self, keys: Keys) -> CompactedComparison | Unreadable:
+        """See `worker.Work`."""
+        self.asked.append(keys)
+        return self.answers.pop(0)
+
+
+def compared(matched: int, *differences: Difference) -> CompactedComparison:
+    """A part of a compacted partition, in which a record was explained."""
+    return CompactedComparison(
+        matched=matched, differences=differences, explained={Why.COMPACTED_ON_SOURCE: 1}
+    )
+
+
+def prove_compacted(clerk: KeyClerk, *, max_offsets: int = RECORDS) -> PartitionProof:
+    """Both logs grow by one record while it is looked at."""
+
+    def look_again(one: Standing) -> Standing:
+        return replace(one, source_log_end=one.source_log_end + 1)
+
+    frozen = replace(
+        standing(Clerk(Shelf({}), Shelf({}))),
+        compaction=Compaction(source=True, target=False),
+        source_log_end=RECORDS,
+    )
+    prover = CompactedProver(pool=AtOnce(), examiner=clerk, look_again=look_again)
+    (proof,) = prover.prove([frozen], max_offsets=max_offsets)
+    return proof
+
+
+def test_a_compacted_partition_is_blamed_only_after_another_look() -> None:
+    """Up to the end of then: a newer record may have taken the one that is missed."""
+    lost = difference(Kind.FOREIGN, 5, 1_005)
+    clerk = KeyClerk(compared(98, lost), compared(99))
+    proof = prove_compacted(clerk)
+    assert [keys.source_log_end for keys in clerk.asked] == [RECORDS, RECORDS + 1]
+    assert not proof.differences
+    assert (proof.matched, proof.explained) == (99, {Why.COMPACTED_ON_SOURCE: 1})
+
+    proof = prove_compacted(KeyClerk(*[compared(98, lost)] * 3))
+    assert proof.differences == [lost]
+
+
+def test_a_long_compacted_partition_is_read_in_parts_of_its_keys() -> None:
+    """Each key is in one of them, and the parts add up."""
+    clerk = KeyClerk(*[compared(33)] * 3)
+    proof = prove_compacted(clerk, max_offsets=40)
+    assert proof.matched == 99
+    assert proof.explained == {Why.COMPACTED_ON_SOURCE: 3}
+    for digest in (bytes([i]) for i in range(256)):
+        assert sum(keys.has(digest) for keys in clerk.asked) == 1
+
+
+def test_what_cannot_be_read_is_not_called_equal() -> None:
+    """Nor lost: it says why."""
+    source, target = shelves()
+    clerk = Clerk(Shelf(source), Shelf(target))
+
+    def refuse(where: Range) -> Folded | Unreadable:
+        if where.start == 30:
+            return Unreadable(reason="a corrupt batch")
+        return fold_range(where, clerk.source, clerk.target, Folder(12345))
+
+    clerk.fold = refuse  # type: ignore[method-assign] # what a broken disk does
+    proof = prove(clerk)
+    assert proof.matched == RECORDS - MOST
+    assert proof.unproven == [
+        Unproven(
+            partition=SOURCE,
+            start=30,
+            end=40,
+            cause=Cause.UNREADABLE,
+            reason="a corrupt batch",
+        )
+    ]

@@ -1,0 +1,101 @@
+"""What audits read of a real log: every visible record of a range, and nothing else."""
+
+import uuid
+from collections.abc import Iterator
+from itertools import chain
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as ClientPartition
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import RangeUnreadable
+from eos_mirror.kafka.ranges import RangeReader
+from eos_mirror.testing.external import Cluster
+
+pytestmark = pytest.mark.brokers
+
+
+@pytest.fixture
+def reader(source_cluster: Cluster) -> Iterator[RangeReader]:
+    """Of the source."""
+    reader = RangeReader(source_cluster.client_config(), source=True)
+    yield reader
+    reader.close()
+
+
+@pytest.fixture
+def log(source_cluster: Cluster, ns: str) -> TopicPartition:
+    """Offsets 0-4 and their marker, 6-8 aborted and theirs, 10-1209 and theirs: ends at 1211."""
+    topic = f"{ns}.log"
+    source_cluster.create_topic(topic, 1)
+    transact(source_cluster, topic, 5, commit=True)
+    transact(source_cluster, topic, 3, commit=False)
+    transact(source_cluster, topic, 1_200, commit=True)
+    return TopicPartition(topic, 0)
+
+
+def transact(cluster: Cluster, topic: str, count: int, *, commit: bool) -> None:
+    """One transaction with so many records."""
+    producer = Producer({**cluster.client_config(), "transactional.id": uuid.uuid4().hex})
+    producer.init_transactions(10)
+    producer.begin_transaction()
+    for i in range(count):
+        producer.produce(topic, b"%d" % i, b"k", 0, timestamp=1_000 + i, headers=[("h", b"1")])
+    producer.flush(10)
+    if commit:
+        producer.commit_transaction(10)
+    else:
+        producer.abort_transaction(10)
+
+
+def offsets(reader: RangeReader, log: TopicPartition, start: int, end: int) -> list[int]:
+    """Of what is read."""
+    return list(chain.from_iterable(chunk.offsets for chunk in reader.read(log, start, end)))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        (0, 1_211, [*range(5), *range(10, 1_210)]),
+        (0, 5, [*range(5)]),
+        (0, 10, [*range(5)]),
+        (2, 12, [2, 3, 4, 10, 11]),
+        (5, 10, []),
+        (600, 601, [600]),
+        (7, 7, []),
+        (1_210, 1_211, []),
+    ],
+)
+def test_a_range_is_read_from_its_start_to_its_end(
+    reader: RangeReader, log: TopicPartition, start: int, end: int, expected: list[int]
+) -> None:
+    """Whatever its borders meet: records, markers, what was aborted, or the end of the log."""
+    assert offsets(reader, log, start, end) == expected
+
+
+def test_one_range_after_the_other_is_read_anew(reader: RangeReader, log: TopicPartition) -> None:
+    """What the client had fetched ahead for the one does not show up in the next."""
+    for start, end in ((0, 3), (1_000, 1_002), (1, 4)):
+        assert offsets(reader, log, start, end) == list(range(start, end))
+
+
+def test_all_fields_are_read(reader: RangeReader, log: TopicPartition) -> None:
+    """As columns; the timestamp with its type."""
+    (chunk,) = reader.read(log, 3, 5)
+    assert chunk.keys == [b"k", b"k"]
+    assert chunk.values == [b"3", b"4"]
+    assert chunk.timestamps == [(1, 1_003), (1, 1_004)]
+    assert chunk.headers == [[("h", b"1")], [("h", b"1")]]
+
+
+def test_records_that_are_gone_are_not_taken_for_none(
+    reader: RangeReader, log: TopicPartition, source_cluster: Cluster
+) -> None:
+    """Retention that passed the range is said."""
+    cut = [ClientPartition(log.topic, log.partition, 100)]
+    for answer in source_cluster.admin().delete_records(cut).values():
+        answer.result(10)
+    with pytest.raises(RangeUnreadable, match="no longer in the log"):
+        offsets(reader, log, 50, 200)
+    assert offsets(reader, log, 100, 102) == [100, 101]

@@ -1,0 +1,170 @@
+"""Ranges are cut so that nothing falls between them, and looked at by digests."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eos_mirror.audit.digest import Fold, Folder
+from eos_mirror.audit.examine import examine_range, fold_range
+from eos_mirror.audit.ranges import Range, sample_ranges, split_range
+from eos_mirror.core.offset_map import PENDING, Run, Untranslatable
+from eos_mirror.core.records import TopicPartition
+from tests.audit.shelf import CREATED, Shelf
+
+SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
+APPENDED = (2, 1_700_000_000_000)
+RUNS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 5)), min_size=1, max_size=6
+)
+"""Gap before it on either side, and length."""
+
+
+def laid_out(gaps: list[tuple[int, int, int]]) -> list[Run]:
+    """Runs one behind the other."""
+    runs: list[Run] = []
+    upstream = downstream = 0
+    for before, below, length in gaps:
+        runs.append(Run(upstream + before, downstream + below, length))
+        upstream, downstream = runs[-1].upstream_end, runs[-1].downstream_end
+    return runs
+
+
+def whole(runs: list[Run]) -> Range:
+    """From zero to what lies behind the last run."""
+    return Range(
+        source=SOURCE,
+        start=0,
+        end=runs[-1].upstream_end + 1,
+        target=TARGET,
+        target_start=0,
+        target_end=runs[-1].downstream_end + 1,
+    )
+
+
+def images(runs: list[Run]) -> dict[int, int]:
+    """Every record: its upstream and its downstream offset."""
+    return {run.upstream + i: run.downstream + i for run in runs for i in range(run.length)}
+
+
+@given(RUNS, st.integers(1, 12))
+def test_each_record_and_its_copy_are_in_the_same_part(
+    gaps: list[tuple[int, int, int]], most: int
+) -> None:
+    """The parts cover both sides without gap or overlap, and are as short as asked for."""
+    runs = laid_out(gaps)
+    copies = images(runs)
+
+    def translate(upstream: int) -> int:
+        later = [copy for offset, copy in copies.items() if offset >= upstream]
+        return min(later, default=runs[-1].downstream_end)
+
+    limits = whole(runs)
+    parts = list(split_range(limits, translate, max_offsets=most))
+    assert (parts[0].start, parts[0].target_start) == (limits.start, limits.target_start)
+    assert (parts[-1].end, parts[-1].target_end) == (limits.end, limits.target_end)
+    for one, following in pairwise(parts):
+        assert (one.end, one.target_end) == (following.start, following.target_start)
+    for part in parts:
+        assert 0 < part.end - part.start <= most
+        assert all(
+            (part.start <= upstream < part.end) == (part.target_start <= copy < part.target_end)
+            for upstream, copy in copies.items()
+        )
+
+
+def test_a_target_that_lost_its_end_has_empty_ranges_there() -> None:
+    """Nothing behind its end is asked for."""
+    limits = replace(whole([Run(0, 0, 9)]), target_end=4)
+    parts = list(split_range(limits, lambda upstream: upstream, max_offsets=3))
+    assert [(part.target_start, part.target_end) for part in parts] == [
+        (0, 2),
+        (2, 4),
+        (4, 4),
+        (4, 4),
+    ]
+
+
+def test_a_cut_that_the_map_does_not_know_is_not_guessed() -> None:
+    """Better no answer than a wrong one."""
+
+    def unknown(_: int) -> Untranslatable:
+        return PENDING
+
+    with pytest.raises(ValueError, match="does not know 5"):
+        list(split_range(whole([Run(0, 0, 9)]), unknown, max_offsets=5))
+
+
+def test_a_fold_leaves_no_trace_of_chunks_and_offsets() -> None:
+    """A copy with markers between its records is equal; an exchange of two is not."""
+    source = Shelf({i: b"%d" % i for i in range(10)})
+    exact = Shelf({2 * i: b"%d" % i for i in range(10)})
+    swapped = Shelf({2 * i: b"%d" % (i ^ 1) for i in range(10)})
+    where = Range(source=SOURCE, start=0, end=10, target=TARGET, target_start=0, target_end=20)
+    folded = fold_range(where, source, exact, Folder(12345))
+    assert folded.equal
+    assert folded.source.count == 10
+    assert not fold_range(where, source, swapped, Folder(12345)).equal
+
+
+def test_a_fold_sees_only_its_range() -> None:
+    """What lies outside belongs to others."""
+    source = Shelf({i: b"%d" % i for i in range(10)})
+    where = Range(source=SOURCE, start=3, end=3, target=TARGET, target_start=3, target_end=5)
+    folded = fold_range(where, source, source, Folder(12345))
+    assert folded.source == Fold()
+    assert folded.target.count == 2
+
+
+def test_a_comparison_counts_what_matches() -> None:
+    """Record by record, with the offsets of both sides."""
+    source = Shelf({i: b"%d" % i for i in range(10)})
+    copy = Shelf({2 * i: b"%d" % i for i in range(10) if i != 4})
+    where = Range(source=SOURCE, start=0, end=10, target=TARGET, target_start=0, target_end=20)
+    comparison = examine_range(where, source, copy)
+    assert comparison.matched == 9
+    assert [(odd.offset, odd.gap.downstream_next) for odd in comparison.unseen] == [(4, 10)]
+
+
+@pytest.mark.parametrize(
+    ("original", "copy", "with_timestamps", "equal"),
+    [
+        (APPENDED, CREATED, True, True),
+        (CREATED, APPENDED, True, False),
+        (CREATED, (1, 1_700_000_000_001), True, False),
+        (CREATED, (2, 1_800_000_000_000), False, True),
+    ],
+)
+def test_a_timestamp_is_compared_with_what_the_mirror_writes(
+    original: tuple[int, int], copy: tuple[int, int], *, with_timestamps: bool, equal: bool
+) -> None:
+    """A time of appending is copied as one of creation; a target with its own clock is let be."""
+    where = Range(
+        source=SOURCE,
+        start=0,
+        end=1,
+        target=TARGET,
+        target_start=0,
+        target_end=1,
+        timestamps=with_timestamps,
+    )
+    source, target = Shelf({0: b"x"}, stamp=original), Shelf({0: b"x"}, stamp=copy)
+    assert fold_range(where, source, target, Folder(12345)).equal == equal
+    assert examine_range(where, source, target).matched == equal
+
+
+@pytest.mark.parametrize(("fraction", "count"), [(1.0, 10), (0.5, 5), (0.11, 2), (0.0001, 1)])
+def test_a_sample_is_a_part_of_the_ranges_in_their_order(fraction: float, count: int) -> None:
+    """At least one of them."""
+    parts = list(split_range(whole([Run(0, 0, 99)]), lambda upstream: upstream, max_offsets=10))
+    sampled = sample_ranges(parts, fraction)
+    assert len(sampled) == count
+    assert sampled == [part for part in parts if part in sampled]
+
+
+def test_which_ranges_are_sampled_is_new_for_every_proof() -> None:
+    """Who knew them could write anything into the others."""
+    parts = list(split_range(whole([Run(0, 0, 100)]), lambda upstream: upstream, max_offsets=1))
+    assert any(sample_ranges(parts, 0.1) != sample_ranges(parts, 0.1) for _ in range(10))

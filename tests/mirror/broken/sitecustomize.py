@@ -1,0 +1,22 @@
+"""Loaded by Python itself where this folder is on the PYTHONPATH: breaks the mirror that starts."""
+
+from typing import Any
+
+from faults_by_partition import FAULTS  # type: ignore[import-not-found] # in this folder
+
+from eos_mirror.kafka.source import KafkaSource
+
+_poll = KafkaSource.poll
+
+
+def poll(self: KafkaSource, **waiting: Any) -> Any:
+    """Read, and break what was read."""
+    polled = _poll(self, **waiting)
+    for run in polled.runs:
+        for (partition, offset), fault in FAULTS.items():
+            if run.partition.partition == partition and offset in run.offsets:
+                fault(run, run.offsets.index(offset))
+    return polled
+
+
+KafkaSource.poll = poll  # type: ignore[method-assign] # that is the point

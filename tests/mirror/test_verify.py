@@ -1,0 +1,375 @@
+"""`eos-mirror verify`: an exact copy is proven, and whatever is wrong with one is found."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as ClientPartition
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.operate.translate import MapReader
+from eos_mirror.testing import KafkaCluster, wait_until
+from eos_mirror.testing.checker import read_topic
+from eos_mirror.testing.external import Cluster
+from tests.mirror.broken.faults_by_partition import (
+    AT,
+    DOUBLED,
+    EMPTY_KEY,
+    FAR,
+    FAR_APART,
+    HEADER,
+    LATE,
+    MISPLACED,
+    MISSING,
+    NEIGHBOURS,
+    ORDER,
+    STRANGER,
+    VALUE,
+    contents,
+)
+from tests.mirror.conftest import Site, make_site
+from tests.mirror.test_matrix_source import transact
+from tests.mirror.toolbox import mirror
+
+pytestmark = [pytest.mark.brokers, pytest.mark.spark]
+
+SPARK = {"spark_master": "local[2]"}
+DIFFERENT, INTERRUPTED = 3, 130
+
+
+def verify(
+    site: Site,
+    *arguments: str,
+    change: Callable[[Path], Path] = lambda config: config,
+    env: Mapping[str, str] | None = None,
+) -> tuple[int, list[dict[str, Any]], str]:
+    """Exit code, the topics of the report, and what was printed."""
+    report = site.folder / "report.json"
+    config = str(change(site.config(**SPARK)))
+    done = subprocess.run(
+        [sys.executable, "-m", "eos_mirror.cli.main", "verify", config, "--json", str(report),
+         *arguments],
+        capture_output=True, text=True, timeout=120, check=False, env=env,
+    )  # fmt: skip
+    topics = json.loads(Path(report).read_text())[0]["topics"] if report.exists() else []
+    return done.returncode, topics, done.stdout + done.stderr
+
+
+def test_an_exact_copy_is_proven_and_a_foreign_record_is_found(site: Site) -> None:
+    """Also behind the last record of the mirror."""
+    site.produce(20_000)
+    with mirror(site.config(), "--once") as running:
+        assert running.wait() == 0, running.errors
+    code, (topic,), said = verify(site)
+    assert code == 0, said
+    assert topic["matched"] == 20_000
+
+    producer = Producer(site.target.client_config())
+    producer.produce(site.remote, b"not ours", partition=2)
+    producer.flush(10)
+    code, (topic,), said = verify(site)
+    assert code == DIFFERENT, said
+    (difference,) = [d for one in topic["partitions"] for d in one["differences"]]
+    assert difference["kind"] == "foreign"
+    assert difference["upstream_offset"] == 5_000
+    assert f"foreign: {site.topic}-2 offset 5000" in said
+
+
+@pytest.mark.long
+def test_a_part_is_compared_by_the_times_of_its_records(site: Site) -> None:
+    """A stranger at the end is found by who looks at the end."""
+    records: list[tuple[int, tuple[Any, ...]]]
+    records = [(p, (NOON + at, None, b"%d" % at, [])) for at in range(300) for p in range(4)]
+    write(site.source, site.topic, records)
+    with mirror(site.config(), "--once") as running:
+        assert running.wait() == 0, running.errors
+    write(site.target, site.remote, [(3, (NOON, None, b"not ours", []))])
+
+    code, (topic,), said = verify(site, "--from", iso(NOON + 50), "--to", iso(NOON + 150))
+    assert code == 0, said
+    assert topic["matched"] == 4 * 100
+    assert {tuple(one["upstream"]) for one in topic["partitions"]} == {(50, 150)}
+
+    code, (topic,), said = verify(site, "--from", iso(NOON + 250))
+    assert code == DIFFERENT, said
+    assert topic["matched"] == 4 * 50
+    (difference,) = [d for one in topic["partitions"] for d in one["differences"]]
+    assert (difference["kind"], difference["upstream_offset"]) == ("foreign", 300)
+
+    code, (topic,), said = verify(site, "--sample", "10%", "--to", iso(NOON + 150))
+    assert code == 0, said
+    assert topic["matched"] == 4 * 150, "a range is the least"
+
+
+def iso(at_ms: int) -> str:
+    """As people write times."""
+    return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat()
+
+
+FIRST, ALL, PARTITIONS = 4_000, 5_000, 12
+NOON = 1_700_000_000_000
+
+
+def write(cluster: Cluster, topic: str, records: list[tuple[int, tuple[Any, ...]]]) -> None:
+    """Into these partitions, in this order."""
+    producer = Producer({**cluster.client_config(), "linger.ms": 5})
+    for partition, (timestamp, key, value, headers) in records:
+        producer.produce(topic, value, key, partition, timestamp=timestamp, headers=headers)
+    assert producer.flush(30) == 0
+
+
+def mirror_brokenly(site: Site) -> None:
+    """Once, to the end."""
+    with mirror(site.config(), "--once", env=with_folder("broken")) as running:
+        assert running.wait() == 0, running.errors
+
+
+def with_folder(name: str) -> dict[str, str]:
+    """An environment in which a `sitecustomize.py` of ours is loaded."""
+    folder = str(Path(__file__).with_name(name))
+    path = os.pathsep.join([folder, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
+    return {**os.environ, "PYTHONPATH": path}
+
+
+def test_each_fault_of_a_broken_mirror_is_found_named_and_placed(
+    tmp_path: Path, source_cluster: Cluster, target_cluster: Cluster
+) -> None:
+    """Eleven, in one partition each, and nothing else is blamed."""
+    site = make_site(tmp_path, source_cluster, target_cluster, partitions=PARTITIONS)
+    for start, end in ((0, FIRST), (FIRST, ALL)):
+        write(
+            site.source,
+            site.topic,
+            [(p, contents(p, i)) for p in range(PARTITIONS) for i in range(start, end)],
+        )
+        mirror_brokenly(site)
+        if end == FIRST:  # these two will stand in the middle
+            doubled = (DOUBLED, contents(DOUBLED, AT))
+            write(site.target, site.remote, [doubled, (STRANGER, contents(MISPLACED, AT))])
+    write(site.target, site.remote, [(STRANGER, (1, None, b"not ours", []))])
+
+    code, (topic,), said = verify(site, "--explain")
+    assert code == DIFFERENT, said
+    found = [
+        (one["partition"], difference)
+        for one in topic["partitions"]
+        for difference in one["differences"]
+    ]
+    reader = MapReader(flow=site.flow, client_config=site.target.client_config())
+
+    def copy_of(partition: int, upstream: int) -> int:
+        answer = reader.load(TopicPartition(site.remote, partition)).translate(upstream)
+        assert isinstance(answer, int)
+        return answer
+
+    assert sorted(
+        (where, one["kind"], one["upstream_offset"], one["downstream_offset"])
+        for where, one in found
+    ) == sorted(
+        [
+            (MISSING, "missing", AT, copy_of(MISSING, AT + 1)),
+            (NEIGHBOURS, "reordered", AT, copy_of(NEIGHBOURS, AT + 1)),
+            (FAR_APART, "reordered", AT, copy_of(FAR_APART, FAR)),
+            (FAR_APART, "reordered", FAR, copy_of(FAR_APART, AT)),
+            (DOUBLED, "duplicated", AT, copy_of(DOUBLED, FIRST) - 1),
+            (MISPLACED, "wrong partition", AT, copy_of(STRANGER, FIRST) - 1),
+            (STRANGER, "foreign", ALL, copy_of(STRANGER, ALL) + 1),
+            *((p, "altered", AT, copy_of(p, AT)) for p in (VALUE, EMPTY_KEY, HEADER, ORDER, LATE)),
+        ]
+    ), said
+    by_partition = dict(found)
+    assert {p: by_partition[p]["fields"] for p in (VALUE, EMPTY_KEY, HEADER, ORDER, LATE)} == {
+        VALUE: ["value"],
+        EMPTY_KEY: ["key"],
+        HEADER: ["headers"],
+        ORDER: ["header order"],
+        LATE: ["timestamp"],
+    }
+    assert by_partition[MISPLACED]["target_partition"] == STRANGER
+    assert by_partition[VALUE]["source_record"]["value"] == "value 777 of 4"
+    assert by_partition[VALUE]["target_record"]["value"] == "value 777 of !"
+
+
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.bytes": str(2**20),
+    "segment.ms": "100",
+    "min.cleanable.dirty.ratio": "0.01",
+    "delete.retention.ms": "0",
+}
+
+
+@pytest.fixture
+def tidy(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """A source whose cleaner does not wait."""
+    config = {"log.cleaner.backoff.ms": "100"}
+    with KafkaCluster(name="tidy", broker_config=config) as cluster:
+        yield cluster
+
+
+@pytest.mark.long
+def test_compaction_of_the_source_is_explained_and_a_stranger_is_not(
+    tmp_path: Path, tidy: KafkaCluster, target_cluster: Cluster
+) -> None:
+    """The copy has what the source had, and its cleaner did not run."""
+    site = make_site(tmp_path, tidy, target_cluster, partitions=1)
+    compacted = Site(**{**vars(site), "topic": f"{site.topic}-compacted"})
+    tidy.create_topic(compacted.topic, 1, config=COMPACTED)
+
+    def turn(number: int) -> list[tuple[int, tuple[Any, ...]]]:
+        keys = range(0, 500, 1 + number % 2)
+        return [
+            (0, (NOON + number * 1_000 + key, b"k%d" % key, b"%d" % number, [])) for key in keys
+        ]
+
+    for number in range(4):
+        write(tidy, compacted.topic, turn(number))
+        with mirror(compacted.config(), "--once") as running:
+            assert running.wait() == 0, running.errors
+    wait_until(
+        lambda: sum(map(len, read_topic(tidy.client_config(), compacted.topic))) < 1_000,
+        within=timedelta(seconds=30),
+        what="the log cleaner",
+    )
+
+    code, (topic,), said = verify(compacted)
+    assert code == 0, said
+    explained = topic["partitions"][0]["explained"]
+    assert explained["compacted on the source"] >= 750, said
+    assert topic["matched"] + sum(explained.values()) == 1_500
+
+    write(target_cluster, compacted.remote, [(0, (1, b"k7", b"not ours", []))])
+    code, (topic,), said = verify(compacted)
+    assert code == DIFFERENT, said
+    (difference,) = topic["partitions"][0]["differences"]
+    assert difference["kind"] == "foreign"
+
+
+@pytest.mark.long
+def test_what_nobody_promised_is_not_missed(site: Site) -> None:
+    """Records before the start position, aborted ones, and what retention took on either side."""
+    site.produce(400)
+    transact(site, [b"aborted"] * 9, commit=False)
+    config = site.config(start_position="latest")
+    with mirror(config) as running:
+        running.wait_for("ready")
+        site.produce(400, start=400)
+        transact(site, [b"aborted"] * 9, commit=False)
+        transact(site, [b"committed"] * 5, commit=True)
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        assert running.stop() == 0, running.errors
+    code, (topic,), said = verify(site)
+    assert code == 0, said
+    assert topic["matched"] == 405
+
+    for cluster, where in (
+        (site.source, ClientPartition(site.topic, 1, 130)),
+        (site.target, ClientPartition(site.remote, 2, 20)),
+    ):
+        for answer in cluster.admin().delete_records([where]).values():
+            answer.result(10)
+    code, (topic,), said = verify(site)
+    assert code == 0, said
+    assert topic["matched"] == 405 - 30 - 20
+    unproven = [(one["partition"], *one["unproven"]) for one in topic["partitions"]]
+    assert unproven[1][1] == {
+        "start": 100, "end": 130, "cause": "expired on the source", "reason": "",
+    }  # fmt: skip
+    assert unproven[2][1] == {
+        "start": 100, "end": 120, "cause": "expired on the target", "reason": "",
+    }  # fmt: skip
+
+
+@pytest.mark.long
+def test_what_cannot_be_verified_is_said_in_a_line(site: Site) -> None:
+    """A flow that never ran; a remote topic that is gone; a pattern or a time that is none."""
+    code, _, said = verify(site)
+    assert code == 2
+    assert "nothing to verify" in said
+
+    site.produce(400)
+    with mirror(site.config(), "--once") as running:
+        assert running.wait() == 0, running.errors
+    code, _, said = verify(site, "--html", str(site.folder / "none" / "report.html"))
+    assert code == 2
+    assert "there is no folder" in said
+    code, _, said = verify(site, "--topics", "[")
+    assert code == 2
+    assert "not a regular expression" in said
+    code, _, said = verify(site, "--from", "2026-01-31T12:00:00")
+    assert code == 2
+    assert "with a zone" in said
+    code, _, said = verify(site, "--sample", "0%")
+    assert code == 2
+    assert "expected a part of 100%" in said
+
+    site.target.admin().delete_topics([site.remote])[site.remote].result(10)
+    wait_until(
+        lambda: site.remote not in site.target.admin().list_topics(timeout=5).topics,
+        within=timedelta(seconds=20),
+        what="the remote topic to be gone",
+    )
+    code, (topic,), said = verify(site)
+    assert code == DIFFERENT
+    assert len(topic["incomparable"]) == site.partitions
+    assert f"{site.remote} is gone from {site.flow.target}" in said
+    assert "Traceback" not in said
+
+
+INTERRUPTIBLE = """
+import signal
+from eos_mirror.cli.main import program
+signal.signal(signal.SIGINT, signal.default_int_handler)
+program()
+"""
+"""Whoever runs the tests in the background has told them, and all they start, to ignore Ctrl-C."""
+
+
+@pytest.mark.long
+def test_an_interrupted_proof_says_so_and_leaves_nothing_behind(site: Site) -> None:
+    """Ctrl-C while Spark works: no traceback, no report, no JVM."""
+    site.produce(400)
+    with mirror(site.config(), "--once") as running:
+        assert running.wait() == 0, running.errors
+    report = site.folder / "report.json"
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTIBLE, "verify", str(site.config(**SPARK)),
+         "--json", str(report)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env=with_folder("stuck"),
+    ) as verifying:  # fmt: skip
+        assert verifying.stderr is not None
+        said = next(line for line in verifying.stderr if "slots" in line)
+        assert "400 offsets" in said
+        verifying.send_signal(signal.SIGINT)
+        rest = verifying.stderr.read()
+    assert verifying.returncode == INTERRUPTED, rest
+    assert "interrupted" in rest
+    assert "Traceback" not in rest
+    assert not report.exists()
+    wait_until(
+        lambda: not processes_of(verifying.pid),
+        within=timedelta(seconds=20),
+        what="the JVM to end",
+    )
+
+
+def processes_of(session: int) -> list[str]:
+    """What is left of a session."""
+    left = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            _, _, fields = path.read_text().rpartition(")")
+            state, _, _, its_session = fields.split()[:4]
+            if int(its_session) == session and state != "Z":
+                left.append(path.parent.name)
+    return left
