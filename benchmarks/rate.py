@@ -135,6 +135,7 @@ class Copy:
         )
         with running(config, "--once", code=tree) as mirror:
             mirror.wait_for("ready")
+            mirror.wait_for("task.started")
             samples = self._watch(mirror)
             if not mirror.ended_well():
                 raise RuntimeError(f"{self._flow} did not end well: {mirror.events[-5:]}")

@@ -1,188 +1,118 @@
 """
-How long a partition is silent after its task was killed, and after a restart of the whole run.
+How long partitions are silent after a fault.
 
-    python -m benchmarks.recovery --runtime local --kills 10
+    python -m benchmarks.recovery --runtime local --times 20
+    python -m benchmarks.recovery --runtime spark --faults task.kill,executor.kill --times 20
 
-Two tasks, four partitions, about 2,000 records a second. A committed reader of the target notes
-when records become visible; a kill is SIGKILL of a task's process at a random moment.
+Two tasks, four partitions, about 2,000 records a second. A read_committed reader of the target
+notes when records become visible. The next fault waits until the flow is healthy again; a flow
+that is not within a minute ends the benchmark with exit code 1.
 """
 
 import argparse
-import os
+import json
 import random
+import shlex
 import signal
-import statistics
 import sys
-import tempfile
-import threading
-from collections.abc import Mapping
-from datetime import timedelta
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from time import monotonic
+from statistics import median
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from benchmarks.recovery_faults import KINDS, Kind
+from benchmarks.recovery_stage import NotRecoveredError, Recovery, measure, open_stage
+from eos_mirror import __version__
 
-from benchmarks.mirror import Mirror, write_config
-from eos_mirror.core.claims import parse_claim
-from eos_mirror.core.flow import Flow
-from eos_mirror.kafka.compacted import read_compacted
-from eos_mirror.testing import KafkaCluster, wait_until
-
-FLOW = Flow("A", "B")
-TOPIC, PARTITIONS = "orders", 4
-REMOTE = f"{FLOW.source}.{TOPIC}"
-SETTLE = timedelta(seconds=4)
-WATCHED = timedelta(seconds=12)
+Results = Mapping[str, Sequence[Recovery]]
+NONE = "-"
 
 
-class Load(threading.Thread):
-    """Records, round robin over the partitions, until the process ends."""
-
-    def __init__(self, cluster: KafkaCluster) -> None:
-        super().__init__(daemon=True)
-        self._producer = Producer({**cluster.client_config(), "linger.ms": 1})
-
-    def run(self) -> None:
-        """Forty records every 20 ms."""
-        pause = threading.Event()
-        while not pause.wait(0.02):
-            for i in range(40):
-                self._producer.produce(TOPIC, b"x" * 100, partition=i % PARTITIONS)
-            self._producer.poll(0)
-
-
-class Witness(threading.Thread):
-    """Reads the target as a consumer does, and remembers the latest arrivals."""
-
-    def __init__(self, cluster: KafkaCluster) -> None:
-        super().__init__(daemon=True)
-        self.arrivals: dict[int, list[float]] = {p: [] for p in range(PARTITIONS)}
-        self._consumer = Consumer(
-            {
-                **cluster.client_config(),
-                "group.id": "witness",
-                "isolation.level": "read_committed",
-                "enable.auto.commit": False,
-                "fetch.wait.max.ms": 10,
-            }
-        )
-        self._consumer.assign([TopicPartition(REMOTE, p, 0) for p in range(PARTITIONS)])
-
-    def run(self) -> None:
-        """Until the process ends."""
-        while True:
-            for message in self._consumer.consume(500, 0.01):
-                partition = message.partition()
-                if message.error() is None and partition is not None:
-                    self.arrivals[partition].append(monotonic())
-
-    def longest_silence(self, partition: int, since: float, until: float) -> float:
-        """Seconds without a record, the time from `since` to the first one included."""
-        seen = [since, *(t for t in self.arrivals[partition] if since <= t <= until), until]
-        return max(after - before for before, after in pairwise(seen))
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code."""
+    args = _parse(argv)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up, as after Ctrl-C
+    results: dict[str, list[Recovery]] = {name: [] for name in args.faults}
+    failure = ""
+    try:
+        for name in args.faults:
+            if args.runtime in KINDS[name].runtimes:
+                for recovery in _rounds(KINDS[name], args):
+                    results[name].append(recovery)
+                    _talk(f"{name} {len(results[name])}/{args.times}: {recovery.silence_s:.2f} s")
+    except NotRecoveredError as exc:
+        failure = str(exc)
+    print("\n".join(rows(results, args)))
+    if args.json:
+        args.json.write_text(json.dumps(_document(results, args, failure), indent=1) + "\n")
+    if failure:
+        _talk(f"not recovered after {failure}")
+    return 1 if failure else 0
 
 
-def owned_by(target: KafkaCluster, pid: int) -> set[int]:
-    """Partitions on which a process has a live claim."""
-    entries = read_compacted(target.client_config(), FLOW.claims_topic, group=FLOW.shadow_group)
-    claims = [parse_claim(key, value.decode()) for key, value in entries.items()]
-    return {c.remote.partition for c in claims if c.host.endswith(f":{pid}")}
+def _rounds(kind: Kind, args: argparse.Namespace) -> Iterator[Recovery]:
+    dice = random.Random(f"{args.seed} {kind.name}")
+    with open_stage(kind, runtime=args.runtime, dice=dice) as stage:
+        for _ in range(args.times):
+            yield measure(stage, kind)
 
 
-def newest_pids(mirror: Mirror) -> dict[int, int]:
-    """Process of every task, as of its last start."""
-    return {int(e.fields["task"]): int(e.fields["pid"]) for e in mirror.found("task.started")}
+def rows(results: Results, args: argparse.Namespace) -> list[str]:
+    """The table."""
+    lines = [
+        f"runtime={args.runtime} times={args.times} seed={args.seed} version={__version__}",
+        f"{'fault':14} {'n':>3} {'p50 s':>7} {'max s':>7} {'others max s':>13}",
+    ]
+    for name, recoveries in results.items():
+        silences = [r.silence_s for r in recoveries]
+        others = [r.others_s for r in recoveries if r.others_s is not None]
+        cells = [
+            f"{len(silences) or NONE:>3}",
+            f"{f'{median(silences):.2f}' if silences else NONE:>7}",
+            f"{f'{max(silences):.2f}' if silences else NONE:>7}",
+            f"{f'{max(others):.2f}' if others else NONE:>13}",
+        ]
+        notes = [f"{key} = {value}" for key, value in KINDS[name].notes.items()]
+        lines.append(" ".join([f"{name:14}", *cells, f"  {', '.join(notes)}"]).rstrip())
+    return lines
 
 
-def measure_kill(
-    mirror: Mirror, witness: Witness, target: KafkaCluster, dice: random.Random
-) -> Mapping[str, float]:
-    """Kill one task and watch."""
-    pause(SETTLE + timedelta(seconds=dice.random()))
-    pids = newest_pids(mirror)
-    victim = dice.choice(sorted(pids))
-    orphaned = owned_by(target, pids[victim])
-    others = set(range(PARTITIONS)) - orphaned
-    killed_at = monotonic()
-    os.kill(pids[victim], signal.SIGKILL)
-    pause(WATCHED)
-    until = monotonic()
+def _document(results: Results, args: argparse.Namespace, failure: str) -> Mapping[str, object]:
+    """Every single value, and what it takes to repeat them."""
     return {
-        "orphaned": max(
-            (witness.longest_silence(p, killed_at, until) for p in orphaned), default=0.0
-        ),
-        "others": max((witness.longest_silence(p, killed_at, until) for p in others), default=0.0),
+        "command": shlex.join(["python", "-m", "benchmarks.recovery", *sys.argv[1:]]),
+        "version": __version__,
+        "runtime": args.runtime,
+        "seed": args.seed,
+        "times": args.times,
+        "failure": failure,
+        "settings": {name: dict(KINDS[name].notes) for name in results},
+        "faults": {name: [asdict(r) for r in recoveries] for name, recoveries in results.items()},
     }
 
 
-def measure_restart(config: Path, mirror: Mirror, witness: Witness) -> tuple[float, Mirror]:
-    """SIGTERM, start again at once; seconds from the start to a record on every partition."""
-    mirror.stop()
-    started_at = monotonic()
-    again = Mirror(config)
-    wait_until(
-        lambda: all(times and times[-1] > started_at for times in witness.arrivals.values()),
-        within=timedelta(seconds=60),
-        what="records on every partition",
-    )
-    first = max(min(t for t in ts if t > started_at) for ts in witness.arrivals.values())
-    return first - started_at, again
-
-
-def pause(duration: timedelta) -> None:
-    """Let time pass: it is what is measured here."""
-    threading.Event().wait(duration.total_seconds())
-
-
-def main() -> int:
-    """Print one line per kill and restart, and the medians."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n", 1)[0])
     parser.add_argument("--runtime", choices=("local", "spark"), default="local")
-    parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--restarts", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    dice = random.Random(args.seed)
-    source, target = KafkaCluster(name="source"), KafkaCluster(name="target")
-    with source, target, tempfile.TemporaryDirectory() as folder:
-        source.create_topic(TOPIC, PARTITIONS)
-        config = write_config(
-            Path(folder),
-            FLOW,
-            source=source,
-            target=target,
-            topic=TOPIC,
-            settings={"runtime": args.runtime, "spark.master": "local[2]", "tasks.max": 2},
-        )
-        mirror = Mirror(config)
-        try:
-            mirror.wait_for("ready")
-            Load(source).start()
-            witness = Witness(target)
-            witness.start()
-            kills = [measure_kill(mirror, witness, target, dice) for _ in range(args.kills)]
-            restarts = []
-            for _ in range(args.restarts):
-                pause(SETTLE)
-                seconds, mirror = measure_restart(config, mirror, witness)
-                restarts.append(seconds)
-        finally:
-            mirror.stop()
-    print(f"runtime={args.runtime} kills={len(kills)} restarts={len(restarts)} seed={args.seed}")
-    for name in ("orphaned", "others"):
-        print_line(f"silence of {name} partitions after a kill, s", [k[name] for k in kills])
-    print_line("restart to first record on every partition, s", restarts)
-    return 0
+    parser.add_argument("--times", type=int, default=20, help="of each fault (default 20)")
+    parser.add_argument(
+        "--faults", type=_faults, default=list(KINDS), metavar="A,B", help=", ".join(KINDS)
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of moments and victims (default 1)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every single value")
+    return parser.parse_args(argv)
 
 
-def print_line(what: str, values: list[float]) -> None:
-    """Median, range and count."""
-    if values:
-        print(
-            f"{what:55} p50 {statistics.median(values):.2f}  min {min(values):.2f}  "
-            f"max {max(values):.2f}  n={len(values)}"
-        )
+def _faults(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in KINDS:
+            raise argparse.ArgumentTypeError(f"{name!r}: use {', '.join(KINDS)}")
+    return names
+
+
+def _talk(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The way of a record from consumer to producer runs in C, chunk by chunk."""
 
+import gc
 import sys
 from collections.abc import Callable
 from datetime import timedelta
@@ -80,11 +81,13 @@ def instructions(action: Callable[[], object]) -> int:
         return trace
 
     before = sys.gettrace()
+    gc.disable()  # it would run the finalizers of others in here
     sys.settrace(trace)
     try:
         action()
     finally:
         sys.settrace(before)
+        gc.enable()
     return count
 
 
