@@ -1,3 +1,36 @@
-"""Fixtures of all tests."""
+"""Fixtures of all tests, and the tables that some of them fill."""
+
+from collections import defaultdict
+from collections.abc import Callable
+
+import pytest
 
 pytest_plugins = ["eos_mirror.testing.pytest_plugin"]
+
+IN_A_TABLE = "in the table: "
+
+
+@pytest.fixture
+def note_row(record_property: Callable[[str, object], None]) -> Callable[[str, str], None]:
+    """
+    Adds a line to the table with a title, which is printed at the end of the run.
+
+    A second line of the title names the columns.
+    """
+    return lambda title, line: record_property(IN_A_TABLE + title, line)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the tables, from whichever process the tests ran in."""
+    tables: defaultdict[str, list[object]] = defaultdict(list)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport) and report.when == "call":
+                for name, line in report.user_properties:
+                    if name.startswith(IN_A_TABLE):
+                        tables[name.removeprefix(IN_A_TABLE)].append(line)
+    for title, lines in sorted(tables.items()):
+        name, *columns = title.splitlines()
+        terminalreporter.section(name)
+        for line in (*columns, *lines):
+            terminalreporter.write_line(str(line))

@@ -14,6 +14,7 @@ import pytest
 
 from eos_mirror import errors
 from eos_mirror.cli.main import VERBS
+from eos_mirror.cli.verify import DIFFERENT, INTERRUPTED
 from eos_mirror.errors import MirrorError
 from eos_mirror.runtime.outcome import ExitCode
 from eos_mirror.runtime.spark_settings import DEFAULTS, ENFORCED, LOCAL_DEFAULTS
@@ -109,7 +110,13 @@ def test_every_exit_code_has_its_row() -> None:
              if issubclass(value, MirrorError)}  # fmt: skip
     tasks = rows(section(text_of("errors.md"), "## Exit codes of task processes"))
 
-    assert {int(row[0]) for row in commands} == codes | {0, COMMAND_LINE, JVM_DIED}
+    assert {int(row[0]) for row in commands} == codes | {
+        0,
+        COMMAND_LINE,
+        DIFFERENT,
+        JVM_DIED,
+        INTERRUPTED,
+    }
     assert [(int(row[0]), row[1]) for row in tasks] == [(c.value, c.name) for c in ExitCode]
 
 

@@ -50,7 +50,8 @@ class KafkaCluster:
 
     A. No process outlives this one, however it ends (Linux; elsewhere the next start sweeps).
     B. A node keeps its ports from `start` to `stop`, also over kills and restarts.
-    C. `stop` throws all data away. The logs are kept only if `keep_logs` was set.
+    C. `stop` throws all data away. The logs are kept only if `keep_logs` was set, or if
+       an error ends the `with` block.
 
     Not thread-safe, except that different clusters may be used by different threads.
     """
@@ -113,6 +114,7 @@ class KafkaCluster:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.keep_logs = self.keep_logs or error is not None
         self.stop()
 
     def start(self) -> None:

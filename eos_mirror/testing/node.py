@@ -11,7 +11,7 @@ from eos_mirror.testing.processes import identity, spawn
 from eos_mirror.testing.run_folder import NODE_PROCESS
 from eos_mirror.testing.spec import properties_text
 
-LOG_TAIL_LINES = 40
+LOG_TAIL_LINES = 12
 TERMINATION = timedelta(seconds=30)
 
 CAUSES = {

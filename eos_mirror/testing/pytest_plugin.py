@@ -20,6 +20,8 @@ from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.run_folder import kept_logs_folder
 
 NS_CHARACTERS = 40
+TAIL_LINES, TAIL_CHARACTERS = 5, 160
+"""Of a broker's log below a failed test; more would hide the failure itself."""
 
 
 @pytest.fixture(scope="session")
@@ -80,9 +82,14 @@ def pytest_runtest_makereport(
         for cluster in running_clusters:
             cluster.keep_logs = True
             for node, tail in cluster.log_tails().items():
-                report.sections.append((f"log of {cluster.spec.name} node {node}", tail))
+                report.sections.append((f"log of {cluster.spec.name} node {node}", shorter(tail)))
         report.sections.append(("logs of the brokers", f"kept in {kept_logs_folder()}"))
     return report
+
+
+def shorter(tail: str) -> str:
+    """As much of the end of a log as fits below a failure."""
+    return "\n".join(line[:TAIL_CHARACTERS] for line in tail.splitlines()[-TAIL_LINES:])
 
 
 def give_up(reason: str) -> NoReturn:

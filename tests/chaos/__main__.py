@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from tests.chaos.faults import KINDS
-from tests.chaos.session import Options, run
+from tests.chaos.session import AT_LEAST_ONCE, EXACTLY_ONCE, Options, run
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -20,6 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--runtime", choices=("local", "spark"), default="local")
+    parser.add_argument("--mode", choices=(EXACTLY_ONCE, AT_LEAST_ONCE), default=EXACTLY_ONCE)
     parser.add_argument("--broken", choices=("naive", "stable-only"))
     parser.add_argument("--replication", type=int, choices=(1, 3), default=3)
     parser.add_argument("--faults", default="", help=f"of {', '.join(KINDS)}")
@@ -29,10 +30,13 @@ def main(arguments: list[str] | None = None) -> int:
     kinds = [name for name in args.faults.split(",") if name]
     if unknown := set(kinds) - KINDS.keys():
         parser.error(f"no such fault: {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
+    if args.broken and args.mode == AT_LEAST_ONCE:
+        parser.error("--broken is about fencing, and there is none at least once")
     options = Options(
         seed=args.seed,
         minutes=args.minutes,
         runtime=args.runtime,
+        mode=args.mode,
         broken=args.broken,
         replication=args.replication,
         kinds=kinds,

@@ -51,6 +51,7 @@ EVENTS = {
     r"|a connection broke: the commit may have been sent twice",
     "records.dropped": NEVER,
     "chore.failed": UNREACHABLE,
+    "ledger.failed": rf"{UNREACHABLE}|RetriableError: .*",
     "stopping": ALWAYS,
     "stopped": ALWAYS,
 }

@@ -23,10 +23,16 @@ STOPPED = "T"
 
 @dataclass(slots=True, kw_only=True)
 class Arena:
-    """Everything that can be broken."""
+    """
+    Everything that can be broken.
+
+    Attributes:
+        ledger: Held by the load during each of its transactions.
+    """
 
     site: Site
     crew: Crew
+    ledger: threading.Lock = field(default_factory=threading.Lock)
     healing: threading.Event = field(default_factory=threading.Event)
     frozen: set[str] = field(default_factory=set)
 

@@ -12,7 +12,7 @@ from eos_mirror.core.map_segment import Segment
 from eos_mirror.core.offset_map import OffsetMap, Untranslatable
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.ports import PartitionEnd
-from eos_mirror.testing import Record
+from eos_mirror.testing import PartitionComparison, Record
 
 SHOWN = 3
 Pair = tuple[int, int]
@@ -43,6 +43,34 @@ def check_compacted(
     return complaints
 
 
+def check_repeated(compared: PartitionComparison) -> list[str]:
+    """At least once: nothing missing, altered or foreign; the first copies in order."""
+    faults = {
+        "missing": compared.missing,
+        "reordered": compared.reordered,
+        "altered": compared.altered,
+        "foreign": compared.foreign,
+    }
+    return [f"{n} records {what}: {compared.first_difference}" for what, n in faults.items() if n]
+
+
+def check_repeated_compacted(
+    written: Sequence[Record], source: Sequence[Record], target: Sequence[Record]
+) -> list[str]:
+    """At least once, compacted: nothing foreign, and everything that the source still has."""
+    known, copied = set(written), set(target)
+    return [
+        *(f"offset {r.offset} was never written" for r in target if r not in known),
+        *(f"{r} is missing" for r in source if r not in copied),
+    ]
+
+
+def check_bound(duplicates: int, processes: int, batch: int) -> list[str]:
+    """At least once: each process leaves at most one batch that its successor repeats."""
+    allowed = processes * batch
+    return [f"{duplicates} duplicates, of {allowed} that are explained"] * (duplicates > allowed)
+
+
 def check_witness(seen: Sequence[Record], final: Sequence[Record]) -> list[str]:
     """Who reads from the start sees what stands there in the end: nothing is taken back."""
     for n, (early, late) in enumerate(zip(seen, final, strict=False)):
@@ -54,13 +82,13 @@ def check_witness(seen: Sequence[Record], final: Sequence[Record]) -> list[str]:
 
 
 def check_positions(
-    shadow: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
 ) -> list[str]:
-    """At rest, the shadow offset is the end of the source partition."""
+    """At rest, the committed position is the end of the source partition."""
     return [
-        f"{one}: shadow offset {shadow.get(one)}, end {end}"
+        f"{one}: position {positions.get(one)}, end {end}"
         for one, end in ends.items()
-        if shadow.get(one) != end
+        if positions.get(one) != end
     ]
 
 

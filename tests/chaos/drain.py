@@ -9,10 +9,11 @@ from time import monotonic, sleep
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import MirrorError
+from eos_mirror.kafka.groups import group_offsets
 from eos_mirror.testing import ClusterFailed
 from tests.chaos.allowed import MARKERS_LOST
 from tests.chaos.crew import Crew
-from tests.chaos.site import FLOW, PARTITIONS, SAFE_REPLICATION, Site, remote
+from tests.chaos.site import FLOW, PARTITIONS, SAFE_REPLICATION, SOURCES, Site, remote
 from tests.mirror.toolbox import FlowView
 
 STALL_S = 60.0
@@ -36,8 +37,13 @@ def source_ends(view: FlowView) -> dict[TopicPartition, int]:
     }
 
 
-def shadow_positions(view: FlowView) -> dict[TopicPartition, int]:
-    """Shadow offset by source partition; -1 where none can be read."""
+def positions(site: Site) -> dict[TopicPartition, int]:
+    """Committed position by source partition; -1 where none can be read."""
+    view = site.view
+    if not site.exactly_once:
+        found = group_offsets(view.source.admin, FLOW.source_group, SOURCES, source=True)
+        at_the_source = {one: offset.position.next_offset for one, offset in found.items()}
+        return {one: at_the_source.get(one, -1) for one in SOURCES}
     return {
         TopicPartition(topic, p): at
         for topic, count in PARTITIONS.items()
@@ -46,12 +52,12 @@ def shadow_positions(view: FlowView) -> dict[TopicPartition, int]:
 
 
 def wait_drained(site: Site, crew: Crew) -> Drained:
-    """Until every shadow offset is at its end; no progress for STALL_S ends the wait."""
+    """Until every position is at its end; no progress for STALL_S ends the wait."""
     view = site.view
     ends, best, since = source_ends(view), -1, monotonic()
     while monotonic() - since < STALL_S:
         with suppress(MirrorError):
-            found = shadow_positions(view)
+            found = positions(site)
             if all(found[one] >= end for one, end in ends.items()):
                 return Drained.YES
             if sum(found.values()) > best:
@@ -67,7 +73,7 @@ def wait_drained(site: Site, crew: Crew) -> Drained:
 def behind(site: Site) -> list[str]:
     """The partitions that have not arrived, in words."""
     try:
-        found = shadow_positions(site.view)
+        found = positions(site)
     except MirrorError as exc:
         return [f"no progress for {STALL_S:.0f} s, and the positions cannot be read: {exc}"]
     return [
@@ -100,6 +106,6 @@ def write_evidence(site: Site, folder: Path) -> None:
     with suppress(MirrorError):
         state = {
             "ends": {str(one): end for one, end in source_ends(view).items()},
-            "shadow": {str(one): at for one, at in shadow_positions(view).items()},
+            "positions": {str(one): at for one, at in positions(site).items()},
         }
         (folder / "positions.json").write_text(json.dumps(state, indent=1))

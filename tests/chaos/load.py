@@ -73,6 +73,8 @@ class Load:
         self.journal = Journal()
         self._config = {**cluster.client_config(), "log_level": 0, "linger.ms": 5}
         self._dice = (random.Random(seed), random.Random(seed + 1))
+        self.ledger = threading.Lock()
+        """Held during each transaction: who has it sees none open."""
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(target=self._write_plain, name="load-plain", daemon=True),
@@ -137,7 +139,8 @@ class Load:
                 producer.init_transactions(30)
                 while not self._stop.wait(self._dice[1].uniform(0.02, 0.1)):
                     began = time.monotonic()
-                    self._transact(producer)
+                    with self.ledger:
+                        self._transact(producer)
                     if time.monotonic() - began > SUSPICIOUS_S:
                         break
             except KafkaException:

@@ -18,21 +18,36 @@ from tests.chaos.arena import Arena
 from tests.chaos.audit import (
     Audit,
     audit_leftovers,
-    audit_offsets,
+    audit_map,
+    audit_positions,
     audit_records,
     audit_witness,
     read_all,
 )
+from tests.chaos.checks import check_bound
 from tests.chaos.crew import Crew
 from tests.chaos.drain import Drained, behind, wait_drained, write_evidence
+from tests.chaos.faults import applicable
 from tests.chaos.load import Load, number_of
 from tests.chaos.nemesis import Nemesis, plan
 from tests.chaos.report import Report
-from tests.chaos.site import BUSY, SAFE_REPLICATION, Site, open_site, remote
+from tests.chaos.site import (
+    BATCH_RECORDS,
+    BUSY,
+    POLL_RECORDS,
+    SAFE_REPLICATION,
+    Site,
+    open_site,
+    remote,
+)
 from tests.chaos.witness import Witness
 
 READY_WITHIN = timedelta(seconds=90)
 GONE_WITHIN = timedelta(seconds=30)
+A_BATCH = BATCH_RECORDS + POLL_RECORDS
+
+
+EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +56,7 @@ class Options:
     What to run.
 
     Attributes:
+        mode: `exactly-once` or `at-least-once`.
         broken: `naive` or `stable-only`: the fencing that the run has to catch.
         kinds: Of faults; all if empty.
         keep: Folder for events, faults, logs and the tools' answers.
@@ -49,6 +65,7 @@ class Options:
     seed: int
     minutes: float
     runtime: str = "local"
+    mode: str = EXACTLY_ONCE
     broken: str | None = None
     replication: int = SAFE_REPLICATION
     kinds: Sequence[str] = ()
@@ -67,9 +84,10 @@ class Session:
         self._crew = Crew(site.config, env)
         self._load = Load(site.source, options.seed)
         self._witness = Witness(site.target)
-        self._arena = Arena(site=site, crew=self._crew)
+        self._arena = Arena(site=site, crew=self._crew, ledger=self._load.ledger)
         seconds = options.minutes * 60
-        episodes = plan(options.seed, seconds=seconds, runtime=options.runtime, names=options.kinds)
+        kinds = options.kinds or applicable(exactly_once=site.exactly_once)
+        episodes = plan(options.seed, seconds=seconds, runtime=options.runtime, names=kinds)
         self._nemesis = Nemesis(self._arena, episodes)
         self._seconds = seconds
         self._began = monotonic()
@@ -117,7 +135,16 @@ class Session:
         audit.add("graceful stop", "driver", [f"exit code {code}"] * (whole and code != 0))
         source = read_all(self._site.source.client_config(), copies=False)
         target = read_all(self._site.target.client_config(), copies=True)
-        audit_records(audit, source, target, journal=journal, whole=whole)
+        audit_records(
+            audit,
+            source,
+            target,
+            journal=journal,
+            whole=whole,
+            exactly_once=self._site.exactly_once,
+        )
+        if not self._site.exactly_once:
+            audit.add("bound", "run", check_bound(self._duplicates, self._processes, A_BATCH))
         try:
             self._witness.finish(target)
         except TimeoutError as exc:
@@ -125,7 +152,9 @@ class Session:
         audit.add("reader", "position", self._witness.complaints)
         audit_witness(audit, self._records_seen(), source, target, journal=journal)
         if self._drained is Drained.YES:
-            audit_offsets(audit, self._site, source, target, journal)
+            audit_positions(audit, self._site)
+            if self._site.exactly_once:
+                audit_map(audit, self._site, source, target, journal)
             audit_leftovers(audit, self._site, self._survivors())
 
     def _records_seen(self) -> dict[TopicPartition, list[Record]]:
@@ -139,6 +168,14 @@ class Session:
         except TimeoutError:
             return self._crew.survivors()
         return []
+
+    @property
+    def _duplicates(self) -> int:
+        return sum(one.duplicates for one in self._audit.compared.values())
+
+    @property
+    def _processes(self) -> int:
+        return len(self._crew.found("task.started"))
 
     def _judge_events(self) -> None:
         crew = self._crew
@@ -162,6 +199,7 @@ class Session:
             title={
                 "seed": options.seed,
                 "runtime": options.runtime,
+                "mode": options.mode,
                 "minutes": options.minutes,
                 "replication": options.replication,
                 "version": __version__,
@@ -190,9 +228,10 @@ class Session:
             "fences": len(crew.found("incarnation.fenced")),
             "suspicious commits": len(crew.found("commit.suspicious")),
             "re-acquires": len(crew.found("partitions.acquired")),
-            "task processes": len(crew.found("task.started")),
+            "task processes": self._processes,
             "driver processes": len(crew.exits),
-            "duplicates": sum(one.duplicates for one in compared),
+            "duplicates": self._duplicates,
+            **({} if self._site.exactly_once else {"explained": self._processes * A_BATCH}),
             "missing": sum(one.missing for one in compared),
             "reordered": sum(one.reordered for one in compared),
             "altered": sum(one.altered + one.foreign for one in compared),
@@ -242,5 +281,10 @@ def run(options: Options, folder: Path) -> Report:
     Args:
         folder: An empty one, for the configuration.
     """
-    with open_site(folder, replication=options.replication, runtime=options.runtime) as site:
+    with open_site(
+        folder,
+        replication=options.replication,
+        runtime=options.runtime,
+        exactly_once=options.mode == EXACTLY_ONCE,
+    ) as site:
         return Session(options, site).run()

@@ -19,9 +19,17 @@ BUSY = tuple(one for one in SOURCES if one.topic != QUIET)
 
 POINTS = ("begun", "flushed", "committed")
 TASKS = 3
+BATCH_RECORDS, POLL_RECORDS = 500, 500
+"""At least once: a batch ends with the poll that made it full."""
+
 SESSION_S = 6.0
 SAFE_REPLICATION = 3
 
+SOURCE_CONFIG = {
+    "log.cleaner.backoff.ms": 1000,
+    # a lone broker that is fenced for its pause can forget to write markers (KAFKA-20734)
+    "broker.session.timeout.ms": 60_000,
+}
 COMPACTION = {
     "cleanup.policy": "compact",
     "segment.ms": "3000",
@@ -37,6 +45,7 @@ class Site:
     Two running clusters and what the mirror is told about them.
 
     Attributes:
+        exactly_once: The mode; at least once otherwise.
         proxies: By broker of the target; the mirror reaches it no other way.
         folder: For the configuration and the flags of named points.
     """
@@ -47,6 +56,7 @@ class Site:
     folder: Path
     config: Path
     replication: int
+    exactly_once: bool = True
 
     @property
     def view(self) -> FlowView:
@@ -69,9 +79,11 @@ def remote(partition: TopicPartition) -> TopicPartition:
 
 
 @contextmanager
-def open_site(folder: Path, *, replication: int, runtime: str) -> Iterator[Site]:
+def open_site(
+    folder: Path, *, replication: int, runtime: str, exactly_once: bool = True
+) -> Iterator[Site]:
     """Start everything but the mirror; stop it at the end of the block."""
-    source = KafkaCluster(name="source", broker_config={"log.cleaner.backoff.ms": 1000})
+    source = KafkaCluster(name="source", broker_config=SOURCE_CONFIG)
     target = KafkaCluster(
         replication,
         name="target",
@@ -82,14 +94,23 @@ def open_site(folder: Path, *, replication: int, runtime: str) -> Iterator[Site]
         start_clusters(source, target)
         for topic, count in PARTITIONS.items():
             source.create_topic(topic, count, config=COMPACTION if topic == COMPACTED else None)
+        config = _write(
+            folder,
+            source,
+            target,
+            replication=replication,
+            runtime=runtime,
+            exactly_once=exactly_once,
+        )
         with fault_proxies(target.proxy_ports) as proxies:
             yield Site(
                 source=source,
                 target=target,
                 proxies=proxies,
                 folder=folder,
-                config=_write(folder, source, target, replication=replication, runtime=runtime),
+                config=config,
                 replication=replication,
+                exactly_once=exactly_once,
             )
     finally:
         source.stop()
@@ -97,8 +118,19 @@ def open_site(folder: Path, *, replication: int, runtime: str) -> Iterator[Site]
 
 
 def _write(
-    folder: Path, source: KafkaCluster, target: KafkaCluster, *, replication: int, runtime: str
+    folder: Path,
+    source: KafkaCluster,
+    target: KafkaCluster,
+    *,
+    replication: int,
+    runtime: str,
+    exactly_once: bool,
 ) -> Path:
+    mode = (
+        {}
+        if exactly_once
+        else {"transaction_producer": "false", "transaction_boundary_records": BATCH_RECORDS}
+    )
     config = write_config(
         folder,
         flow=FLOW,
@@ -113,6 +145,7 @@ def _write(
         session_timeout_ms=int(SESSION_S * 1000),
         transaction_boundary_interval_ms=100,
         summary_interval_seconds=1,
+        **mode,
     )
     config.write_text(config.read_text().replace(target.bootstrap, target.proxied_bootstrap))
     return config

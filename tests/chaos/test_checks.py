@@ -47,6 +47,38 @@ def test_a_wrong_copy_of_a_compacted_partition_is_seen(copy: list[Record], compl
     assert checks.check_compacted(WRITTEN, [record(4), record(5)], copy) == [complaint]
 
 
+BATCH_TWICE = [*WRITTEN[:4], *WRITTEN[2:]]
+
+
+def test_at_least_once_a_batch_may_come_twice() -> None:
+    """The first copies are in order, and nothing is missing."""
+    assert checks.check_repeated(compare_partition(WRITTEN, BATCH_TWICE)) == []
+    assert checks.check_repeated_compacted(WRITTEN, WRITTEN[4:], BATCH_TWICE) == []
+    assert checks.check_bound(2, 1, 2) == []
+
+
+@pytest.mark.parametrize(
+    ("copy", "complaint"),
+    [
+        (BATCH_TWICE[:-1], "1 records missing"),
+        ([WRITTEN[1], WRITTEN[0], *WRITTEN[1:]], "1 records reordered"),
+        ([*BATCH_TWICE, record(9)], "1 records foreign"),
+    ],
+    ids=["missing", "reordered", "foreign"],
+)
+def test_at_least_once_a_wrong_copy_is_seen(copy: list[Record], complaint: str) -> None:
+    """Missing, out of order, foreign."""
+    (said,) = checks.check_repeated(compare_partition(WRITTEN, copy))
+    assert said.startswith(complaint)
+
+
+def test_at_least_once_a_wrong_copy_of_a_compacted_partition_is_seen() -> None:
+    """Missing and foreign records; more duplicates than crashes explain."""
+    found = checks.check_repeated_compacted(WRITTEN, WRITTEN[4:], [record(4), record(9)])
+    assert len(found) == 2
+    assert checks.check_bound(3, 1, 2) == ["3 duplicates, of 2 that are explained"]
+
+
 @pytest.mark.parametrize(
     "copy",
     [WRITTEN[:-1], [*WRITTEN, WRITTEN[0]], WRITTEN[::-1]],

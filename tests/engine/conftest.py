@@ -10,7 +10,7 @@ from tests.engine.bench import SourceBench, TargetBench
 from tests.engine.fake_bench import FakeSourceBench, FakeTargetBench
 from tests.engine.real_bench import RealSourceBench, RealTargetBench
 
-KINDS = ["fake", pytest.param("real", marks=pytest.mark.brokers)]
+KINDS = ["fake", pytest.param("real", marks=[pytest.mark.brokers, pytest.mark.long])]
 
 
 def new_flow() -> Flow:
@@ -31,8 +31,11 @@ def target_bench(request: pytest.FixtureRequest) -> Iterator[TargetBench]:
 
 
 @pytest.fixture(params=KINDS)
-def source_bench(request: pytest.FixtureRequest) -> SourceBench:
+def source_bench(request: pytest.FixtureRequest) -> Iterator[SourceBench]:
     """A source cluster."""
     if request.param == "fake":
-        return FakeSourceBench()
-    return RealSourceBench(request.getfixturevalue("source_cluster"), new_flow())
+        yield FakeSourceBench()
+        return
+    bench = RealSourceBench(request.getfixturevalue("source_cluster"), new_flow())
+    yield bench
+    bench.close()

@@ -21,19 +21,22 @@ class Oracle:
     Compares both clusters, partition by partition.
 
     Attributes:
-        originals: Logs of source topics as they were when they were created again. What was
+        originals: Ids and logs of source topics that were created again, in order. What was
             mirrored of the new topic until it was noticed is judged apart.
     """
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
-        self.originals: dict[TopicPartition, SourceLog] = {}
+        self.originals: dict[TopicPartition, list[tuple[str, SourceLog]]] = {}
         self._seen = -1
         self._checked: dict[TopicPartition, tuple[int, ShadowOffset | None]] = {}
 
     def forget(self, source: TopicPartition) -> None:
         """The topic is about to be deleted and created again."""
-        self.originals.setdefault(source, self._stage.log(source))
+        self.originals.setdefault(source, []).append(self._now(source))
+
+    def _now(self, source: TopicPartition) -> tuple[str, SourceLog]:
+        return self._stage.source.topic_ids[source.topic], self._stage.log(source)
 
     def check(self) -> None:
         """Raise Violation unless everything holds now. Looks only where something changed."""
@@ -82,11 +85,16 @@ class Oracle:
     def _check_prefix_of_original(
         self, source: TopicPartition, decided: Sequence[tuple[int, Record]]
     ) -> None:
-        """Old records in order, then maybe new ones in order; none twice."""
+        """Records of the topic it began with in order, then maybe of later ones; none twice."""
         start = start_of(self._stage.target.decided_map(), remote_of(source))
-        first = 0 if start is None else start.next_offset
-        old = [entry.record for entry in self.originals[source].visible(first)]
-        new = [entry.record for entry in self._stage.log(source).visible(0)]
+        if start is None:
+            if decided:
+                raise Violation(f"{source}: mirrored without a start record")
+            return
+        logs = [*self.originals[source], self._now(source)]
+        began = next(i for i, (topic_id, _) in enumerate(logs) if topic_id == start.topic_id)
+        old = [entry.record for entry in logs[began][1].visible(start.next_offset)]
+        new = [entry.record for _, log in logs[began + 1 :] for entry in log.visible(0)]
         got = [record for _, record in decided]
         count = sum(record in old for record in got)
         places = [new.index(record) for record in got[count:] if record in new]

@@ -1,5 +1,6 @@
 """The real classes of kafka/ over real brokers, behind the same interface as the fakes."""
 
+import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -165,7 +166,7 @@ class RealTargetBench:
         try:
             reader.assign([ClientPartition(*remote, 0)])
             while True:
-                for message in reader.consume(100, 1.0):
+                for message in reader.consume(100, 0.1):
                     if message.error() is not None:
                         return found
                     offset = message.offset()
@@ -188,6 +189,7 @@ class RealSourceBench:
         self._config = cluster.client_config()
         self._topics = self._transactions = 0
         self._open: list[Producer] = []
+        self._sources: list[KafkaSource] = []
 
     def new_topic(self, partitions: int) -> str:
         """See `SourceBench`."""
@@ -259,8 +261,20 @@ class RealSourceBench:
             **MEMBER,
             "group.id": self._flow.source_group,
             "group.instance.id": self._flow.instance_id(slot),
+            "log_level": 2,  # it outlives the cluster, and need not say so
         }
-        return KafkaSource(config, listener)
+        self._sources.append(KafkaSource(config, listener))
+        return self._sources[-1]
+
+    def close(self) -> None:
+        """
+        Forget no source, also not when the interpreter ends.
+
+        To close a member, or to destroy it, can wait for ever inside the client, for an answer to
+        the rebalance of its farewell. A task ends its process instead; here that is the others'.
+        """
+        for source in self._sources:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(source))
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
         """See `SourceBench`."""

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
@@ -30,7 +30,8 @@ QUICK: Final = (
 GAMES = 20_000 if FULL else 400
 TIMEOUT_S = 3_600 if FULL else 300
 
-Table = list[tuple[str, str, str]]
+TITLE = "broken engines, and what caught them"
+NoteRow = Callable[[str, str], None]
 
 
 def broken(name: str) -> AbstractContextManager[object]:
@@ -51,21 +52,13 @@ def perform(name: str, *, fencing: Fencing) -> Violation | None:
     return None
 
 
-@pytest.fixture(scope="module")
-def table(pytestconfig: pytest.Config) -> Iterator[Table]:
-    """Printed at the end: mutant, how it was caught, by what."""
-    rows: Table = []
-    yield rows
-    reporter = pytestconfig.pluginmanager.getplugin("terminalreporter")
-    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        reporter.ensure_newline()
-        for mutant, how, finding in rows:
-            reporter.write_line(f"{mutant:32} {how:26} {finding[:90]}")
+def row(mutant: str, how: str, finding: Violation) -> str:
+    """How a mutant was caught, and by what."""
+    return f"{mutant:32} {how:26} {str(finding)[:90]}"
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_a_mutant_is_caught_where_the_engine_is_not(name: str, table: Table) -> None:
+def test_a_mutant_is_caught_where_the_engine_is_not(name: str, note_row: NoteRow) -> None:
     """The same schedule, step by step: only the broken engine violates the guarantee."""
     with broken(name):
         started = time.perf_counter()
@@ -74,12 +67,12 @@ def test_a_mutant_is_caught_where_the_engine_is_not(name: str, table: Table) -> 
 
     assert finding is not None, "the mutant was not caught"
     assert perform(name, fencing=Fencing.CLAIMS) is None
-    table.append((name, f"schedule, {took_s:.2f} s", str(finding)))
+    note_row(TITLE, row(name, f"schedule, {took_s:.2f} s", finding))
 
 
 @pytest.mark.timeout(TIMEOUT_S)
 @pytest.mark.parametrize("name", SCHEDULES if FULL else QUICK)
-def test_dice_find_a_mutant(name: str, table: Table) -> None:
+def test_dice_find_a_mutant(name: str, note_row: NoteRow) -> None:
     """Nobody told the machine where to look."""
     started = time.perf_counter()
     with broken(name):
@@ -87,7 +80,7 @@ def test_dice_find_a_mutant(name: str, table: Table) -> None:
             finding = play(game, fencing=MODES.get(name, Fencing.CLAIMS))
             if finding is not None:
                 took_s = time.perf_counter() - started
-                table.append((name, f"dice, game {game}, {took_s:.1f} s", str(finding)))
+                note_row(TITLE, row(name, f"dice, game {game}, {took_s:.1f} s", finding))
                 return
     pytest.fail(f"{name}: not caught in {GAMES} games")
 

@@ -237,6 +237,18 @@ def test_o1_keep_alive_commits_keep_idle_positions(drama: Drama) -> None:
     assert all(after[remote].metadata != before[remote].metadata for remote in before)
 
 
+def test_o2_restarts_do_not_put_the_keep_alive_off(drama: Drama) -> None:
+    """A task that never lives as long as the interval keeps idle partitions alive all the same."""
+    drama.crash(settled(drama))
+    before = drama.stage.target.decided_offsets()
+    process = settled(drama)
+    drama.stage.clock.advance(KEEPALIVE.total_seconds() / 2 + 1)
+    drama.step(process, 20)
+
+    after = drama.stage.target.decided_offsets()
+    assert all(after[remote].metadata != before[remote].metadata for remote in before)
+
+
 @pytest.mark.parametrize("point", ["produce", "offsets", "end", "read the claims", "fence"])
 def test_p1_a_member_that_was_away_too_long_cannot_commit(drama: Drama, point: str) -> None:
     """Others have its partitions; it ends as soon as it hears of that, or of the fence."""

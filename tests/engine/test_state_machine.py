@@ -16,6 +16,7 @@ STEPS = 60
 TIMEOUT_S = 7_200 if FULL else 300
 
 
+@pytest.mark.long
 @pytest.mark.timeout(TIMEOUT_S)
 def test_the_guarantee_holds_in_any_order_of_misfortunes() -> None:
     """At every step the target is a prefix of the source; in the end everything arrives."""
@@ -30,3 +31,26 @@ def test_the_guarantee_holds_in_any_order_of_misfortunes() -> None:
             suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+TWICE_CREATED_AGAIN = (
+    ("start_or_replace", (0,)),
+    ("lose_something", (1, 0)),
+    ("run_some", (0, 15)),
+    ("produce", (1, 1)),
+    ("run_to", (1, "produce", 0)),
+    ("crash", (0,)),
+    ("lose_something", (1, 0)),
+    ("run_some", (0, 5)),
+)
+"""A topic is created again before the mirror begins with it, and once more afterwards."""
+
+
+def test_a_topic_is_judged_by_the_one_that_the_mirror_began_with() -> None:
+    """What was mirrored of it is no fault: the oracle once compared it with the one before."""
+    machine = MirrorMachine()
+    machine.begin(slots=2, start="earliest")
+    for move in TWICE_CREATED_AGAIN:
+        machine.deal(move=move)
+        machine.holds()
+    machine.teardown()

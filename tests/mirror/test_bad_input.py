@@ -67,7 +67,7 @@ def noted_transactional_ids(cluster: Cluster) -> set[str]:
     keys: set[str] = set()
     ends = 0
     while ends < partitions:
-        for message in reader.consume(1000, 10):
+        for message in reader.consume(1000, 0.1):
             error = message.error()
             if error is None:
                 keys.add(bytes(message.key() or b"").decode(errors="replace"))

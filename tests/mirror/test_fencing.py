@@ -3,26 +3,15 @@
 import os
 import signal
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.checker import Comparison
 from tests.mirror.conftest import Site
-from tests.mirror.toolbox import Mirror, mirror
+from tests.mirror.toolbox import STOPPED, Mirror, mirror, state_of
 
 pytestmark = pytest.mark.brokers
-
-STOPPED = "T"
-
-
-def state_of(pid: int) -> str | None:
-    """Letter of a process's state; None when it is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return None
 
 
 def hold_a_writer(running: Mirror) -> int:

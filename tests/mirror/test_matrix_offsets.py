@@ -2,21 +2,32 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as ClientPartition
 
-from eos_mirror.testing import wait_until
-from tests.mirror.conftest import Site
+from eos_mirror.testing import KafkaCluster, read_topic, wait_until
+from eos_mirror.testing.external import Cluster
+from tests.mirror.conftest import Site, make_site
 from tests.mirror.surgery import delete_topic
 from tests.mirror.toolbox import Mirror, mirror
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 UNSAFE = 4
+FORGETS_IDS = {
+    "transactional.id.expiration.ms": 1000,
+    "transaction.remove.expired.transaction.cleanup.interval.ms": 200,
+}
+FORGETS_OFFSETS = {"offsets.retention.minutes": 1, "offsets.retention.check.interval.ms": 500}
+A_MINUTE = timedelta(seconds=90)
+"""For offsets to be retained for a minute, and to be forgotten."""
 
 
 def wait_caught_up(site: Site) -> None:
@@ -36,6 +47,135 @@ def assert_exact(site: Site, count: int) -> None:
     assert compared.matched == count
 
 
+@pytest.fixture
+def forgets_ids(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """A target that forgets transactional ids after a second."""
+    with KafkaCluster(name="forgets-ids", broker_config=FORGETS_IDS) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def forgets_offsets(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """A target that forgets offsets after a minute."""
+    with KafkaCluster(name="forgets-offsets", broker_config=FORGETS_OFFSETS) as cluster:
+        yield cluster
+
+
+def test_o1_a_transactional_id_that_expires_while_idle_costs_nothing(
+    tmp_path: Path, source_cluster: Cluster, forgets_ids: KafkaCluster
+) -> None:
+    """The next records go out under a new incarnation, once."""
+    site = make_site(tmp_path, source_cluster, forgets_ids)
+    site.produce(400)
+    with mirror(site.config()) as running:
+        running.wait_for("ready")
+        wait_caught_up(site)
+        for start in (400, 800):
+            wait_until(
+                lambda: (
+                    site.flow.name not in forgets_ids.tool("TransactionsCommand", "list").stdout
+                ),
+                within=timedelta(seconds=30),
+                what="the target to forget the transactional id",
+            )
+            site.produce(400, start=start)
+            wait_caught_up(site)
+        assert running.stop() == 0, running.errors
+
+    assert not running.found("task.failed")
+    assert len(running.found("incarnation.started")) == 3, "no id was missed"
+    assert_exact(site, 1_200)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sleepers:
+    """
+    Flows of which nothing was heard for a minute.
+
+    Attributes:
+        idle: Was running all the time, and kept its positions alive.
+        stopped: Was stopped cleanly.
+        killed: Was killed.
+    """
+
+    idle: Site
+    stopped: Site
+    killed: Site
+
+
+def mirror_and_kill(site: Site) -> None:
+    """End the driver and its task as a power cut would, before the task can release anything."""
+    with mirror(site.config()) as running:
+        running.wait_for("ready")
+        wait_caught_up(site)
+        task = running.pid()
+        os.kill(task, signal.SIGSTOP)
+        running.kill()
+        with suppress(ProcessLookupError):
+            os.kill(task, signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def sleepers(
+    tmp_path_factory: pytest.TempPathFactory, source_cluster: Cluster, forgets_offsets: KafkaCluster
+) -> Sleepers:
+    """Three flows, a minute later: the target has forgotten what was not committed since."""
+    idle, stopped, killed = (
+        make_site(tmp_path_factory.mktemp(name), source_cluster, forgets_offsets)
+        for name in ("idle", "stopped", "killed")
+    )
+    for site in (idle, stopped, killed):
+        site.produce(400)
+    with mirror(idle.config(offsets_keepalive_interval_seconds=10)) as running:
+        running.wait_for("ready")
+        wait_caught_up(idle)  # the others are younger, and so forgotten later
+        mirror_and_kill(killed)
+        with mirror(stopped.config(), "--once") as once:
+            assert once.wait() == 0, once.errors
+        wait_until(
+            lambda: positions_of(stopped) == positions_of(killed) == {-1},
+            within=A_MINUTE,
+            what="the offsets to expire",
+        )
+        kept = positions_of(idle)
+        assert running.stop() == 0, running.errors
+    assert kept == {100}, "expired in spite of the keep-alive"
+    return Sleepers(idle=idle, stopped=stopped, killed=killed)
+
+
+def test_o2_idle_partitions_of_a_running_task_are_kept_alive(sleepers: Sleepers) -> None:
+    """Their positions outlive the retention of offsets; the next run goes on from them."""
+    sleepers.idle.produce(400, start=400)
+    with mirror(sleepers.idle.config(), "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    assert_exact(sleepers.idle, 800)
+
+
+def test_o2_positions_that_expired_after_a_clean_stop_are_rebuilt(sleepers: Sleepers) -> None:
+    """The offset map knows them."""
+    sleepers.stopped.produce(400, start=400)
+    with mirror(sleepers.stopped.config(), "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    assert_exact(sleepers.stopped, 800)
+
+
+def test_o2_positions_that_expired_after_a_kill_are_never_made_up(sleepers: Sleepers) -> None:
+    """The map ends before the copy does: every partition stops, nothing is written."""
+    site = sleepers.killed
+    site.produce(400, start=400)
+    with mirror(site.config(), "--once") as running:
+        assert running.wait() == 1, running.errors
+
+    stopped = running.found("partition.stopped", cause="PositionLost")
+    assert len(stopped) == site.partitions
+    assert "the shadow offset is gone" in stopped[0]["reason"]
+    assert positions_of(site) == {-1}
+    arrived = read_topic(site.target.client_config(), site.remote, partitions=4)
+    assert [len(records) for records in arrived] == [100] * 4
+
+
 def edit_position(site: Site, partition: int, offset: int) -> None:
     """As a person with an admin client would."""
     edited = ConsumerGroupTopicPartitions(
@@ -49,6 +189,24 @@ def delete_shadow_group(site: Site) -> None:
     """Every position is gone."""
     group = site.flow.shadow_group
     site.target.admin().delete_consumer_groups([group])[group].result(10)
+
+
+def test_o2_a_map_that_ends_before_the_copy_does_is_no_position(site: Site) -> None:
+    """It was written at a clean stop; a run that was killed has mirrored more since."""
+    site.produce(400)
+    with mirror(site.config(), "--once") as first:
+        assert first.wait() == 0, first.errors
+    site.produce(400, start=400)
+    mirror_and_kill(site)
+    delete_shadow_group(site)
+
+    with mirror(site.config(), "--once") as last:
+        assert last.wait() == 1, last.errors
+
+    stopped = last.found("partition.stopped", cause="PositionLost")
+    assert len(stopped) == site.partitions
+    assert "does not reach the end" in stopped[0]["reason"]
+    assert_exact(site, 800)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from tests.mirror.surgery import (
 )
 from tests.mirror.toolbox import Mirror, mirror
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 SELDOM = {"refresh_topics_interval_seconds": 600}
 """The driver does not look at topics meanwhile: only the task can find out."""
@@ -270,6 +270,32 @@ def test_s4_a_source_that_loses_its_end_under_a_running_task_stops_the_partition
         assert_stopped_at_the_loss(site, running)
 
 
+def test_s4_a_marker_that_a_newer_leader_wrote_is_no_loss(
+    tmp_path: Path, frail: KafkaCluster, target_cluster: Cluster
+) -> None:
+    """The position behind it belongs to no record, so no epoch of a record goes with it."""
+    site = make_site(tmp_path, frail, target_cluster, partitions=1)
+    producer = Producer({**frail.client_config(), "transactional.id": uuid.uuid4().hex})
+    producer.init_transactions(10)
+    producer.begin_transaction()
+    producer.produce(site.topic, b"first", partition=0)
+    assert producer.flush(10) == 0
+    with halted(frail):
+        pass
+    producer.commit_transaction(30)
+    end = 2  # with the marker
+    wait_until(
+        lambda: site.view.ends(site.topic, 1) == {0: end},
+        within=timedelta(seconds=10),
+        what="the marker",
+    )
+    for value in (b"second", b"third"):
+        with mirror(site.config(), "--once") as running:
+            assert running.wait() == 0, running.errors
+        produce_values(frail, site.topic, [value])
+    assert values_of(site) == [[b"first", b"second"]]
+
+
 def test_s5_aborted_records_never_arrive_and_a_hanging_transaction_only_stalls(
     site: Site,
 ) -> None:
@@ -319,8 +345,9 @@ def test_s6_a_compacted_source_with_control_records_is_mirrored_over_its_gaps(
     producer.init_transactions(10)
     for turn in range(10):
         producer.begin_transaction()
-        for key in range(50):
-            producer.produce(compacted.topic, b"%d-%d" % (turn, key), b"%d" % key, 0)
+        for key in range(50):  # every tenth one survives, so that gaps lie between records
+            unique = b"%d-%d" % (turn, key)
+            producer.produce(compacted.topic, unique, unique if key % 10 == 0 else b"%d" % key, 0)
         producer.commit_transaction(10)
     written = compacted.view.ends(compacted.topic, 1)[0]
     wait_until(

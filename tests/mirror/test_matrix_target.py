@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tests.mirror.conftest import Site, make_site
 from tests.mirror.surgery import delete_topic, keep_copy, produce_values, put_back
 from tests.mirror.toolbox import Mirror, mirror
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 SELDOM = {"refresh_topics_interval_seconds": 600}
 """The driver does not look at topics meanwhile."""
@@ -255,4 +255,10 @@ def is_throttled(site: Site, client: str) -> bool:
     for _ in range(300):
         producer.produce(topic, b"x" * 1_000)
     assert producer.flush(60) == 0
+    with suppress(TimeoutError):  # it is told behind the last delivery
+        wait_until(
+            lambda: producer.poll(0.1) >= 0 and bool(struck),
+            within=timedelta(seconds=10),
+            what="a word of the quota",
+        )
     return bool(struck)

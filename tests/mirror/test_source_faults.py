@@ -1,10 +1,14 @@
 """A source that is no longer what it was: the partition stops, nothing is skipped in silence."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import TopicPartition as ClientPartition
 
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.kafka.groups import group_offsets, set_group_offsets
 from eos_mirror.testing import wait_until
 from tests.mirror.conftest import Site
 from tests.mirror.toolbox import mirror
@@ -41,7 +45,7 @@ def test_records_that_expired_before_they_were_read_are_reported(site: Site) -> 
     with mirror(site.config(), "--once") as first:
         assert first.wait() == 0, first.errors
     site.produce(400, start=400)
-    cut = [TopicPartition(site.topic, 0, 150)]
+    cut = [ClientPartition(site.topic, 0, 150)]
     for answer in site.source.admin().delete_records(cut).values():
         answer.result(10)
 
@@ -54,15 +58,33 @@ def test_records_that_expired_before_they_were_read_are_reported(site: Site) -> 
     assert "starts at 150" in stopped[0]["reason"]
 
 
-def test_a_shadow_offset_changed_by_hand_is_not_believed(site: Site) -> None:
+def reset_with_kafkas_tool(site: Site, partition: int, offset: int) -> None:
+    """It leaves no metadata."""
+    where = f"{site.remote}:{partition}"
+    site.target.tool(
+        "ConsumerGroupCommand", "--group", site.flow.shadow_group, "--topic", where,
+        "--reset-offsets", "--to-offset", str(offset), "--execute",
+    )  # fmt: skip
+
+
+def change_the_number_only(site: Site, partition: int, offset: int) -> None:
+    """As a tool that copies or restores groups may do."""
+    remote = TopicPartition(site.remote, partition)
+    admin, group = site.target.admin(), site.flow.shadow_group
+    found = group_offsets(admin, group, [remote], source=False)[remote]
+    changed = {remote: replace(found, position=Position(offset))}
+    set_group_offsets(admin, group, changed, source=False)
+
+
+@pytest.mark.parametrize("change", [reset_with_kafkas_tool, change_the_number_only])
+def test_a_shadow_offset_changed_by_hand_is_not_believed(
+    site: Site, change: Callable[[Site, int, int], None]
+) -> None:
     """Its map says where it was."""
     site.produce(400)
     with mirror(site.config(), "--once") as first:
         assert first.wait() == 0, first.errors
-    site.target.tool(
-        "ConsumerGroupCommand", "--group", site.flow.shadow_group, "--topic", f"{site.remote}:1",
-        "--reset-offsets", "--to-offset", "7", "--execute",
-    )  # fmt: skip
+    change(site, 1, 7)
 
     with mirror(site.config(), "--once") as second:
         assert second.wait() == 1, second.errors

@@ -18,6 +18,7 @@ from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.test_fencing import hold_a_writer
+from tests.mirror.test_matrix_crash import undecided
 from tests.mirror.toolbox import Mirror, mirror
 
 pytestmark = pytest.mark.brokers
@@ -129,6 +130,7 @@ def test_killed_target_brokers_lose_and_double_nothing(
         assert_exact(site, load, running)
 
 
+@pytest.mark.long
 def test_a_broker_killed_between_flush_and_offsets_loses_nothing(
     tmp_path: Path, source_cluster: Cluster, three_brokers: KafkaCluster
 ) -> None:
@@ -191,6 +193,7 @@ def assert_successor_goes_on(running: Mirror) -> None:
     running.wait_for("partitions.acquired", count=max(2, acquired))
 
 
+@pytest.mark.long
 def test_a_late_duplicate_of_a_commit_is_harmless(
     tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
 ) -> None:
@@ -229,9 +232,9 @@ def test_a_single_broker_target_drains_or_reports_lost_markers(
                 load.wait_for(10_000)
             settle(site, running)
             if not stopped(running):
-                assert running.stop() == 0, running.errors
+                assert running.stop() == 0, f"{running.events[-9:]} {running.errors[-9:]}"
                 compared = site.compare()
-                assert compared.exact, str(compared)
+                assert compared.exact, f"{compared} {running.events[-9:]}"
 
 
 def settle(site: Site, running: Mirror) -> None:
@@ -244,10 +247,11 @@ def settle(site: Site, running: Mirror) -> None:
 
 
 def drained(site: Site) -> bool:
-    """Every shadow offset is at the end of its source partition."""
-    ends = site.view.ends(site.topic, site.partitions)
-    positions = site.view.positions(site.remote, site.partitions)
-    return all(positions[p] >= end for p, end in ends.items())
+    """Every shadow offset is at the end of its source partition, and readers see all of it."""
+    view = site.view
+    ends = view.ends(site.topic, site.partitions)
+    positions = view.positions(site.remote, site.partitions)
+    return all(positions[p] >= end for p, end in ends.items()) and not undecided(site, view)
 
 
 def stopped(running: Mirror) -> bool:

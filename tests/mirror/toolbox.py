@@ -12,19 +12,28 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
 from eos_mirror.kafka.retry import retrying
-from eos_mirror.kafka.target import read_shadow_offsets
-from eos_mirror.ports import ShadowOffset
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.external import Cluster
 
 Event = Mapping[str, Any]
+STOPPED = "T"
+
+
+def state_of(pid: int) -> str | None:
+    """Letter of a process's state; None when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return None
 
 
 def write_config(
@@ -61,7 +70,7 @@ class Mirror:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, **(env or {})},
+            env={**os.environ, "PYTHONFAULTHANDLER": "1", **(env or {})},
         )
         self.errors: list[str] = []
         self._readers = [
@@ -106,17 +115,26 @@ class Mirror:
         self.wait_for("task.started", task=task)
         return int(self.found("task.started", task=task)[-1]["pid"])
 
-    def stop(self, *, within_s: float = 30) -> int:
+    def stop(self, *, within_s: float = 45) -> int:
         """SIGTERM; the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.wait(within_s=within_s)
 
     def wait(self, *, within_s: float = 60) -> int:
-        """The exit code, when it ends by itself."""
-        code = self.process.wait(within_s)
+        """The exit code, when it ends by itself; where it stands, if it does not."""
+        try:
+            code = self.process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)
+            self.process.wait(10)
+            self._join()
+            pytest.fail(f"still there after {within_s} s: {self.events[-9:]} {self.errors[-60:]}")
+        self._join()
+        return code
+
+    def _join(self) -> None:
         for reader in self._readers:
             reader.join(5)
-        return code
 
     def kill(self) -> None:
         """Whatever state it is in."""
@@ -125,8 +143,11 @@ class Mirror:
             self.process.wait(10)
 
     def close(self) -> None:
-        """Whatever is left of it."""
+        """Whatever is left of it; a task that sleeps would keep the pipes open for ever."""
         self.kill()
+        for started in self.found("task.started"):
+            if state_of(started["pid"]) == STOPPED:
+                os.kill(started["pid"], signal.SIGKILL)
         for reader in self._readers:
             reader.join(10)
         for pipe in (self.process.stdout, self.process.stderr):
@@ -168,6 +189,7 @@ class FlowView:
         self.source = ClusterMetadata(source.client_config(), source=True)
         self.target = ClusterMetadata(target.client_config(), source=False)
         self.admin: AdminClient = self.target.admin
+        self._offsets = CommittedOffsets(target.client_config(), flow.shadow_group, source=False)
 
     def ends(self, topic: str, partitions: int) -> dict[int, int]:
         """Last stable offsets on the source."""
@@ -175,16 +197,10 @@ class FlowView:
         return {p.partition: end for p, end in self.source.ends(wanted).items()}
 
     def positions(self, remote: str, partitions: int) -> dict[int, int]:
-        """Stable shadow offsets; -1 where there is none yet."""
+        """Committed shadow offsets; -1 where there is none yet."""
         wanted = [TopicPartition(remote, p) for p in range(partitions)]
-        found = retrying(
-            lambda: read_shadow_offsets(self.target, self.flow, wanted, require_stable=True),
-            within=PATIENCE,
-        )
-        return {
-            p.partition: shadow.position.next_offset if isinstance(shadow, ShadowOffset) else -1
-            for p, shadow in found.items()
-        }
+        found = retrying(lambda: self._offsets.read(wanted), within=PATIENCE)
+        return {p.partition: found.get(p, -1) for p in wanted}
 
     def wait_caught_up(
         self, topic: str, remote: str, *, partitions: int, within_s: float = 60

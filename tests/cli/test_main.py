@@ -1,0 +1,55 @@
+"""The process around a verb: it ends, with the right code, whatever its clients do."""
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import atexit, sys, threading
+from eos_mirror.cli import main as cli
+
+class Client:
+    def __del__(self):
+        sys.stderr.write("destroyed\\n")
+        threading.Event().wait()
+
+def main():
+    cli.client = Client()
+    atexit.register(print, "flushed")
+    sys.stdout.write("done, ")
+    {ending}
+
+cli.main = main
+cli.program()
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "code", "says"),
+    [
+        ("return 3", 3, ""),
+        ("raise OSError('what happened')", 1, "OSError: what happened"),
+    ],
+)
+def test_a_client_that_cannot_be_destroyed_holds_nobody_up(
+    ending: str, code: int, says: str
+) -> None:
+    """Everything is said, what libraries do at exit is done, and the process ends."""
+    program = [sys.executable, "-c", PROGRAM.format(ending=ending)]
+
+    done = subprocess.run(program, capture_output=True, text=True, timeout=30, check=False)
+
+    assert (done.returncode, done.stdout) == (code, "done, flushed\n")
+    assert says in done.stderr
+    assert "destroyed" not in done.stderr
+
+
+def test_a_command_line_that_is_wrong_ends_with_its_own_code() -> None:
+    """The parser leaves by itself."""
+    command = [sys.executable, "-m", "eos_mirror.cli.main", "sing"]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+
+    assert done.returncode == 2
+    assert "sing" in done.stderr

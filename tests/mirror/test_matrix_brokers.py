@@ -1,0 +1,264 @@
+"""
+Brokers that die, freeze, move or restart: rows G3 to G6 of the failure matrix.
+
+Killed target brokers, and a group coordinator killed inside a transaction, are in
+test_target_faults.py.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from confluent_kafka import ElectionType
+from confluent_kafka import TopicPartition as ClientPartition
+
+from eos_mirror.testing import KafkaCluster, wait_until
+from eos_mirror.testing.external import Cluster
+from eos_mirror.testing.faults import Action, Api, Fault
+from eos_mirror.testing.proxy import fault_proxies
+from tests.mirror.conftest import Site, make_site
+from tests.mirror.test_fencing import hold_a_writer
+from tests.mirror.test_matrix_crash import assert_copied, drain, undecided, wake
+from tests.mirror.test_matrix_network import detour
+from tests.mirror.test_target_faults import Load, config_for
+from tests.mirror.toolbox import mirror
+
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
+
+COORDINATORS = ("__transaction_state", "__consumer_offsets")
+FROZEN_S = 8.0
+"""Longer than a broker's session with its controller, and than the transactions below last."""
+
+
+@pytest.fixture(scope="module")
+def trio(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """Three brokers that survive the loss of one, with a second way to them through proxies."""
+    with KafkaCluster(3, name="trio", controllers="separate", proxied=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def onto_trio(tmp_path: Path, source_cluster: Cluster, trio: KafkaCluster) -> Site:
+    """A flow onto three brokers."""
+    return make_site(tmp_path, source_cluster, trio)
+
+
+# ---------------------------------------------------------------------- G3, G4: leaders
+
+
+def test_g3_a_transaction_coordinator_killed_inside_a_transaction_loses_nothing(
+    onto_trio: Site, trio: KafkaCluster
+) -> None:
+    """The next coordinator knows the transaction; the task goes on, or its successor does."""
+    site = onto_trio
+    with mirror(config_for(site), env={"EOS_MIRROR_PAUSE_AT": "flushed:4"}) as running:
+        with Load(site).running() as load:
+            task = hold_a_writer(running)
+            assert undecided(site), "no transaction is open: the test proves nothing"
+            node = trio.leader_of("__transaction_state", 0)
+            assert node is not None
+            trio.kill(node)
+            os.kill(task, signal.SIGCONT)
+            load.wait_for(10_000)
+            trio.start_node(node)
+            load.wait_for(10_000)
+        drain(site, running)
+        assert running.stop() == 0, running.errors
+    assert_copied(site, load.count)
+    reasons = " ".join(event["reason"] for event in running.found("task.restarting"))
+    assert "stood still" not in reasons, reasons
+    assert "FENCED_LEADER_EPOCH" not in reasons, "it went on asking the leader that was"
+
+
+def move_leader(cluster: KafkaCluster, topic: str, folder: Path) -> None:
+    """Make another replica of partition 0 its leader, with all brokers alive."""
+    old = cluster.leader_of(topic)
+    assert old is not None
+    replicas = [*(node for node in cluster.spec.broker_ids if node != old), old]
+    plan = folder / "plan.json"
+    partition = {"topic": topic, "partition": 0, "replicas": replicas}
+    plan.write_text(json.dumps({"version": 1, "partitions": [partition]}))
+    cluster.tool(
+        "ReassignPartitionsCommand", "--reassignment-json-file", str(plan), "--execute"
+    )  # fmt: skip
+
+    def is_moved() -> bool:
+        where = [ClientPartition(topic, 0)]
+        cluster.admin().elect_leaders(ElectionType.PREFERRED, where).result(10)
+        return cluster.leader_of(topic) != old
+
+    wait_until(is_moved, within=timedelta(seconds=20), what=f"another leader of {topic}")
+
+
+@pytest.mark.parametrize("topic", COORDINATORS)
+def test_g3_a_coordinator_that_moves_under_load_loses_nothing(
+    onto_trio: Site, trio: KafkaCluster, topic: str
+) -> None:
+    """Its clients find the new one; a commit that took long costs an incarnation, no record."""
+    site = onto_trio
+    with mirror(config_for(site, tasks_max=2)) as running:
+        with Load(site).running() as load:
+            running.wait_for("ready")
+            for _ in range(2):
+                move_leader(trio, topic, site.folder)
+                load.wait_for(10_000)
+        drain(site, running)
+        assert running.stop() == 0, running.errors
+    assert_copied(site, load.count)
+
+
+READER = """
+import sys
+from contextlib import suppress
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import RestartTask
+from eos_mirror.kafka.groups import CommittedOffsets
+
+offsets = CommittedOffsets({"bootstrap.servers": sys.argv[1]}, sys.argv[2], source=False)
+print(offsets.read([TopicPartition("t", 0)]), flush=True)
+while True:
+    with suppress(RestartTask):
+        offsets.read([TopicPartition("t", 0)])
+"""
+
+
+def test_g3_a_process_that_reads_a_groups_offsets_outlives_a_move_of_its_coordinator(
+    trio: KafkaCluster, ns: str, tmp_path: Path
+) -> None:
+    """What a driver does again and again with `--once`; an admin client in its place dies."""
+    command = [sys.executable, "-c", READER, trio.bootstrap, ns]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "{}\n"  # the group's coordinator is known by now
+        for _ in range(3):
+            move_leader(trio, "__consumer_offsets", tmp_path)
+        reader.terminate()
+    assert reader.returncode == -signal.SIGTERM
+
+
+def test_g4_a_claim_whose_leader_dies_before_it_answers_still_fences(
+    onto_trio: Site, trio: KafkaCluster
+) -> None:
+    """It is sent again to the next leader; no partition is read without it."""
+    site = onto_trio
+    site.produce(20_000)
+    config = config_for(site, transaction_boundary_records=2_000)
+    with mirror(config, env={"EOS_MIRROR_PAUSE_AT": "flushed:3"}) as first:
+        sleeper = hold_a_writer(first)
+        first.kill()
+        leader = trio.leader_of(site.flow.claims_topic)
+        assert leader is not None
+        with fault_proxies(trio.proxy_ports) as proxies, mirror(detour(config, trio)) as second:
+            lost = proxies[leader].inject(Fault(Api.PRODUCE, Action.DROP_RESPONSE))
+            lost.wait_hit()
+            assert not second.found("partitions.acquired"), "it was not the claim that was struck"
+            trio.kill(leader)
+            second.wait_for("partitions.acquired")
+            drain(site, second)
+            wake(sleeper)
+            trio.start_node(leader)
+            assert second.stop() == 0, second.errors
+    assert_copied(site, 20_000)
+    assert second.found("incarnation.fenced"), "nobody was fenced: the test proves nothing"
+
+
+# ---------------------------------------------------------------------- G5, G6: brokers
+
+
+def test_g5_a_target_that_is_away_longer_than_a_transaction_lasts_only_causes_lag(
+    onto_trio: Site, trio: KafkaCluster
+) -> None:
+    """Nothing is committed meanwhile, the coordinator aborts what was open, and all arrives."""
+    site = onto_trio
+    with mirror(config_for(site, tasks_max=2, transaction_timeout_ms=5_000)) as running:
+        with Load(site).running() as load:
+            running.wait_for("ready")
+            load.wait_for(10_000)
+            freeze(trio, *trio.spec.broker_ids)
+            load.wait_for(10_000)
+        assert running.found("task.restarting"), "nobody noticed: the test proves nothing"
+        drain(site, running)
+        assert running.stop() == 0, running.errors
+    assert_copied(site, load.count)
+
+
+def freeze(cluster: KafkaCluster, *nodes: int) -> None:
+    """Stand still for a while with every connection open."""
+    with ExitStack() as thaw:
+        for node in nodes:
+            cluster.pause(node)
+            thaw.callback(cluster.resume, node)
+        threading.Event().wait(FROZEN_S)
+
+
+def roll(cluster: KafkaCluster, topic: str) -> None:
+    """Restart one broker after the other, each when the last one is in sync again."""
+    for node in cluster.spec.broker_ids:
+        cluster.terminate(node)
+        cluster.start_node(node)
+        for one in (topic, *COORDINATORS):
+            cluster.wait_isr(one)
+
+
+def kill_leader(cluster: KafkaCluster, topic: str) -> None:
+    """Kill the leader of a partition, and start it again at once."""
+    node = cluster.leader_of(topic)
+    assert node is not None
+    cluster.kill(node)
+    cluster.start_node(node)
+    cluster.wait_isr(topic)
+
+
+def freeze_leader(cluster: KafkaCluster, topic: str) -> None:
+    """Freeze the leader of a partition for longer than its session with the controller."""
+    node = cluster.leader_of(topic)
+    assert node is not None
+    freeze(cluster, node)
+    cluster.wait_isr(topic)
+
+
+@pytest.mark.parametrize("harm", [roll, freeze_leader])
+def test_g6_target_brokers_that_go_and_come_lose_nothing(
+    onto_trio: Site, trio: KafkaCluster, harm: Callable[[KafkaCluster, str], None]
+) -> None:
+    """Restarted one by one or frozen under load: tasks wait or are replaced, and go on."""
+    site = onto_trio
+    with mirror(config_for(site, tasks_max=2)) as running:
+        with Load(site).running() as load:
+            running.wait_for("ready")
+            load.wait_for(5_000)
+            harm(trio, site.remote)
+            load.wait_for(5_000)
+        drain(site, running)
+        assert running.stop() == 0, running.errors
+    assert_copied(site, load.count)
+
+
+@pytest.mark.parametrize("harm", [roll, kill_leader, freeze_leader])
+def test_g6_source_brokers_that_go_and_come_lose_nothing(
+    tmp_path: Path,
+    trio: KafkaCluster,
+    target_cluster: Cluster,
+    harm: Callable[[KafkaCluster, str], None],
+) -> None:
+    """Restarted, killed or frozen under load: tasks read on where they were."""
+    site = make_site(tmp_path, trio, target_cluster)
+    with mirror(site.config(tasks_max=2)) as running:
+        with Load(site).running() as load:
+            running.wait_for("ready")
+            load.wait_for(5_000)
+            harm(trio, site.topic)
+            load.wait_for(5_000)
+        drain(site, running)
+        assert running.stop() == 0, running.errors
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched >= load.count  # the load itself may be repeated by its producer

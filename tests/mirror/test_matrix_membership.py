@@ -1,0 +1,151 @@
+"""Tasks that lose their place in the group, or their life, with records in flight: P1, P2, P6."""
+
+import os
+import signal
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from eos_mirror.testing import KafkaCluster, wait_until
+from eos_mirror.testing.external import Cluster
+from eos_mirror.testing.faults import Action, Api, Fault
+from eos_mirror.testing.proxy import fault_proxies
+from tests.mirror.conftest import Site, make_site
+from tests.mirror.test_matrix_crash import (
+    SHORTEST_SESSION_MS,
+    assert_copied,
+    drain,
+    undecided,
+)
+from tests.mirror.test_matrix_network import detour
+from tests.mirror.test_target_faults import Load
+from tests.mirror.toolbox import Mirror, mirror
+
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
+
+BACKLOG = 50_000
+IN_FLIGHT = 1_000
+"""More than the markers that are on their way."""
+
+
+@pytest.fixture
+def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """A target with a second way to it through a proxy."""
+    with KafkaCluster(name="proxied", proxied=True) as cluster:
+        yield cluster
+
+
+def test_p1_a_task_that_did_not_poll_for_too_long_is_replaced_and_doubles_nothing(
+    tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
+) -> None:
+    """A flush that outlasts max.poll.interval costs it its partitions, and then its commit."""
+    site = make_site(tmp_path, source_cluster, proxied)
+    site.produce(20_000)
+    config = site.config(
+        tasks_max=2,
+        session_timeout_ms=SHORTEST_SESSION_MS,
+        consumer_max_poll_interval_ms=SHORTEST_SESSION_MS,
+        transaction_boundary_records=2_000,
+    )
+    with fault_proxies(proxied.proxy_ports) as proxies, mirror(detour(config, proxied)) as running:
+        for task in range(2):  # nobody is still to join, or that would be taken for the rescue
+            running.wait_for("partitions.acquired", task=task)
+        drain(site, running)
+        late = proxies[1].inject(Fault(Api.PRODUCE, Action.HOLD_REQUEST))
+        acquired = len(running.found("partitions.acquired"))
+        site.produce(2_000, start=20_000)
+        late.wait_hit()
+        running.wait_for("partitions.acquired", count=acquired + 1)
+        late.release()
+        running.wait_for("task.restarting")
+        site.produce(2_000, start=22_000)
+        drain(site, running)
+        assert running.stop() == 0, running.errors
+    assert_copied(site, 24_000)
+
+
+def wait_taken_over(site: Site, running: Mirror, task: int) -> None:
+    """Until the source group has given up a task that stands still, and another has its share."""
+    admin, group = site.source.admin(), site.flow.source_group
+    taken = taken_by_others(running, task)
+
+    def is_expelled() -> bool:
+        members = admin.describe_consumer_groups([group])[group].result(10).members
+        return site.flow.instance_id(task) not in {one.group_instance_id for one in members}
+
+    wait_until(is_expelled, within=timedelta(seconds=30), what=f"the end of task {task}'s session")
+    wait_until(
+        lambda: taken_by_others(running, task) > taken,
+        within=timedelta(seconds=30),
+        what=f"somebody to take what was task {task}'s",
+    )
+
+
+def taken_by_others(running: Mirror, task: int) -> int:
+    """How often other tasks got partitions."""
+    return sum(event["task"] != task for event in running.found("partitions.acquired"))
+
+
+def test_p2_partitions_that_move_under_load_take_nothing_along_and_leave_nothing_behind(
+    tmp_path: Path, source_cluster: Cluster, target_cluster: Cluster
+) -> None:
+    """What a poll returned with a rebalance in it is dropped and read again by whoever owns it."""
+    site = make_site(tmp_path, source_cluster, target_cluster, partitions=3)
+    config = site.config(tasks_max=3, session_timeout_ms=SHORTEST_SESSION_MS)
+    with mirror(config) as running:
+        for task in range(3):
+            running.wait_for("partitions.acquired", task=task)
+        with Load(site).running() as load:
+            for task in (0, 1):
+                load.wait_for(10_000)
+                sleeper = running.pid(task)
+                os.kill(sleeper, signal.SIGSTOP)
+                wait_taken_over(site, running, task)
+                load.wait_for(10_000)
+                acquired = len(running.found("partitions.acquired", task=task))
+                os.kill(sleeper, signal.SIGCONT)
+                running.wait_for("partitions.acquired", task=task, count=acquired + 1)
+            site.source.tool(
+                "TopicCommand", "--alter", "--topic", site.topic, "--partitions", "9",
+            )  # fmt: skip
+            running.wait_for("topic.grown", topic=site.remote, partitions=9)
+            load.wait_for(10_000)
+        drain(site, running)
+        assert running.stop() == 0, running.errors
+    assert_copied(site, load.count)
+
+
+def wait_in_flight(site: Site) -> None:
+    """Until the target has records of a transaction that is not decided yet."""
+    view = site.view
+    wait_until(
+        lambda: undecided(site, view) > IN_FLIGHT,
+        within=timedelta(seconds=60),
+        what="an open transaction with many records",
+    )
+
+
+def test_p6_a_task_killed_with_deliveries_pending_loses_and_doubles_nothing(
+    tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
+) -> None:
+    """SIGKILL while the target has records whose answers have not come back, three times."""
+    site = make_site(tmp_path, source_cluster, proxied)
+    config = detour(site.config(tasks_max=2), proxied)
+    with fault_proxies(proxied.proxy_ports) as proxies, mirror(config) as running:
+        for kill in range(3):
+            task = kill % 2
+            running.wait_for("partitions.acquired", task=task, count=kill // 2 + 1)
+            drain(site, running)
+            unanswered = Fault(Api.PRODUCE, Action.DELAY_RESPONSE, times=None)
+            proxies[1].inject(unanswered)
+            site.produce(BACKLOG, start=kill * BACKLOG)
+            wait_in_flight(site)
+            os.kill(running.pid(task), signal.SIGKILL)
+            unanswered.release()
+            running.wait_for("task.restarting", count=kill + 1)
+        drain(site, running)
+        assert running.stop() == 0, running.errors
+    assert_copied(site, 3 * BACKLOG)
+    assert running.found("incarnation.fenced"), "no kill left a claim behind"

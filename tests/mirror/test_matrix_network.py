@@ -1,0 +1,241 @@
+"""
+Networks that part, repeat or hang: rows G1, G2, G7 and G8 of the failure matrix.
+
+A late duplicate of a commit under load, without a crash, is in test_target_faults.py.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as ClientPartition
+
+from eos_mirror.kafka.target import shadow_group_metadata
+from eos_mirror.testing import KafkaCluster
+from eos_mirror.testing.external import Cluster
+from eos_mirror.testing.faults import Action, Api, Fault
+from eos_mirror.testing.proxy import fault_proxies
+from tests.mirror.conftest import Site, make_site
+from tests.mirror.test_fencing import hold_a_writer
+from tests.mirror.test_matrix_crash import assert_copied, drain
+from tests.mirror.test_target_faults import Load
+from tests.mirror.toolbox import Mirror, mirror
+
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
+
+MEMBERSHIP = (Api.JOIN_GROUP, Api.SYNC_GROUP, Api.HEARTBEAT, Api.OFFSET_COMMIT)
+
+
+@pytest.fixture(scope="module")
+def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """One broker, with a second way to it through a proxy."""
+    with KafkaCluster(name="proxied", proxied=True) as cluster:
+        yield cluster
+
+
+def detour(config: Path, cluster: KafkaCluster) -> Path:
+    """The same configuration, reaching this cluster through its proxies."""
+    path = config.with_stem(f"{config.stem}-detour")
+    path.write_text(config.read_text().replace(cluster.bootstrap, cluster.proxied_bootstrap))
+    return path
+
+
+def pass_time(seconds: float) -> None:
+    """The length of a fault, which is what the test is about."""
+    threading.Event().wait(seconds)
+
+
+# ---------------------------------------------------------------------- G1, G2: cut off
+
+
+def test_g1_a_task_cut_off_from_its_group_cannot_commit_for_the_new_owner(
+    tmp_path: Path, proxied: KafkaCluster, target_cluster: Cluster
+) -> None:
+    """It reads on, because only the coordinator is out of reach; the target refuses its writes."""
+    site = make_site(tmp_path, proxied, target_cluster)
+    config = site.config()
+    with fault_proxies(proxied.proxy_ports) as proxies, mirror(detour(config, proxied)) as cut_off:
+        with Load(site).running() as load:
+            cut_off.wait_for("ready")
+            load.wait_for(5_000)
+            faults = [Fault(api, Action.HOLD_REQUEST, times=None) for api in MEMBERSHIP]
+            for fault in faults:
+                proxies[1].inject(fault)
+            faults[MEMBERSHIP.index(Api.HEARTBEAT)].wait_hit()
+            with mirror(config) as owner:
+                owner.wait_for("ready")
+                cut_off.wait_for("task.restarting")
+                load.wait_for(10_000)
+                assert owner.stop() == 0, owner.errors
+            for fault in faults:
+                fault.release()
+            load.wait_for(5_000)
+        drain(site, cut_off)
+        assert cut_off.stop() == 0, cut_off.errors
+    assert_copied(site, load.count)
+    assert owner.found("incarnation.fenced"), "nobody was fenced: the test proves nothing"
+
+
+def test_g2_a_task_cut_off_from_the_target_commits_nothing_when_it_is_back(
+    tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
+) -> None:
+    """Another mirrors on meanwhile; what waited in the task's buffers is refused."""
+    site = make_site(tmp_path, source_cluster, proxied)
+    config = site.config()
+    with fault_proxies(proxied.proxy_ports) as proxies, mirror(detour(config, proxied)) as cut_off:
+        with Load(site).running() as load:
+            cut_off.wait_for("ready")
+            load.wait_for(10_000)
+            proxies[1].part()
+            with mirror(config) as other:
+                other.wait_for("ready")
+                load.wait_for(10_000)
+                assert other.stop() == 0, other.errors
+            proxies[1].heal()
+            cut_off.wait_for("task.restarting")
+            load.wait_for(5_000)
+        drain(site, cut_off)
+        assert cut_off.stop() == 0, cut_off.errors
+    assert_copied(site, load.count)
+
+
+# ---------------------------------------------------------------------- G7: late duplicates
+
+STRUCK = 4
+"""Which commit is sent twice; the first one commits the start positions."""
+
+NO_GUARD = """
+from eos_mirror.kafka import producer
+
+honest = producer.KafkaProducer.commit
+
+def commit(self, offsets, *, within):
+    honest(self, offsets, within=within)
+    return producer.Committed(took_s=0.0, was_cut=False)
+
+producer.KafkaProducer.commit = commit
+"""
+"""Python runs it before a program: every commit looks quick and undisturbed."""
+
+
+def without_guard(folder: Path) -> dict[str, str]:
+    """The environment of a mirror that never suspects a commit."""
+    (folder / "sitecustomize.py").write_text(NO_GUARD)
+    return {"PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
+
+
+def repeat_a_commit_late(site: Site, proxied: KafkaCluster, **env: str) -> Mirror:
+    """A commit is sent twice, its first copy arrives inside the next transaction; a crash."""
+    site.produce(20_000)
+    config = detour(site.config(transaction_boundary_records=2_000), proxied)
+    pause = {"EOS_MIRROR_PAUSE_AT": f"flushed:{STRUCK + 1}"}
+    with fault_proxies(proxied.proxy_ports) as proxies, mirror(config, env=pause | env) as running:
+        stolen = Fault(Api.END_TXN, Action.STEAL_REQUEST, skip=STRUCK - 1)
+        proxies[1].inject(stolen)
+        stolen.wait_hit()
+        task = hold_a_writer(running)
+        deliver(stolen, proxies[1].seen(Api.END_TXN))
+        os.kill(task, signal.SIGKILL)
+        drain(site, running)
+        assert running.stop() == 0, running.errors
+    return running
+
+
+def repeat_offsets_late(site: Site, proxied: KafkaCluster, **env: str) -> Mirror:
+    """Shadow offsets are sent twice, the first copy arrives after the next ones; a crash."""
+    site.produce(20_000)
+    config = detour(site.config(transaction_boundary_records=2_000), proxied)
+    pause = {"EOS_MIRROR_PAUSE_AT": f"committed:{STRUCK + 1}"}
+    with fault_proxies(proxied.proxy_ports) as proxies, mirror(config, env=pause | env) as running:
+        stolen = Fault(Api.TXN_OFFSET_COMMIT, Action.STEAL_REQUEST, skip=STRUCK - 1)
+        held = Fault(Api.END_TXN, Action.HOLD_REQUEST, skip=STRUCK)
+        proxies[1].inject(stolen)
+        proxies[1].inject(held)
+        held.wait_hit()
+        deliver(stolen, proxies[1].seen(Api.TXN_OFFSET_COMMIT))
+        held.release()
+        os.kill(hold_a_writer(running), signal.SIGKILL)
+        drain(site, running)
+        assert running.stop() == 0, running.errors
+    return running
+
+
+def deliver(stolen: Fault, seen: int) -> None:
+    """Let the stolen request reach the broker; the client had sent another before."""
+    assert seen > STRUCK, "it was not sent twice: the test proves nothing"
+    stolen.release()
+    pass_time(1.0)  # nobody gets an answer that could be waited for
+
+
+LATE_DUPLICATES = pytest.mark.parametrize("repeat", [repeat_a_commit_late, repeat_offsets_late])
+
+
+@LATE_DUPLICATES
+def test_g7_a_late_duplicate_strikes_no_later_transaction(
+    tmp_path: Path,
+    source_cluster: Cluster,
+    proxied: KafkaCluster,
+    repeat: Callable[[Site, KafkaCluster], Mirror],
+) -> None:
+    """KAFKA-17754: what comes after a suspicious commit is another incarnation's."""
+    site = make_site(tmp_path, source_cluster, proxied)
+
+    running = repeat(site, proxied)
+
+    assert running.found("commit.suspicious"), "nobody saw the broken connection"
+    assert_copied(site, 20_000)
+
+
+@LATE_DUPLICATES
+def test_g7_without_the_guard_a_late_duplicate_doubles_a_transaction(
+    tmp_path: Path,
+    source_cluster: Cluster,
+    proxied: KafkaCluster,
+    repeat: Callable[..., Mirror],
+) -> None:
+    """The fault is a real one: the same task without the guard writes records twice."""
+    site = make_site(tmp_path, source_cluster, proxied)
+
+    repeat(site, proxied, **without_guard(tmp_path))
+
+    assert site.compare().duplicates > 0
+
+
+# ---------------------------------------------------------------------- G8: hanging
+
+
+def test_g8_a_partition_with_a_hanging_transaction_is_reported_and_not_skipped(
+    site: Site,
+) -> None:
+    """In the data or in the shadow offsets: it stops after half a minute, the others go on."""
+    site.produce(400)
+    with mirror(site.config(), "--once") as first:
+        assert first.wait() == 0, first.errors
+    site.produce(400, start=400)
+    hanging = Producer(
+        {
+            **site.target.client_config(),
+            "transactional.id": f"{site.flow.name}.stranger",
+            "transaction.timeout.ms": 300_000,
+        }
+    )
+    hanging.init_transactions(30)
+    hanging.begin_transaction()
+    hanging.produce(site.remote, b"of a stranger", partition=0)
+    hanging.flush(30)
+    shadow = shadow_group_metadata(site.flow, site.target.client_config())
+    hanging.send_offsets_to_transaction([ClientPartition(site.remote, 1, 0)], shadow, 30)
+
+    with mirror(site.config(), "--once") as second:
+        assert second.wait(within_s=90) == 1, second.errors
+    stopped = second.found("partition.stopped", cause="MarkersLost")
+    assert {event["partition"] for event in stopped} == {f"{site.topic}-0", f"{site.topic}-1"}
+
+    hanging.abort_transaction(30)
+    with mirror(site.config(), "--once") as third:
+        assert third.wait() == 0, third.errors
+    assert_copied(site, 800)

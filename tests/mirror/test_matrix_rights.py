@@ -1,0 +1,140 @@
+"""The failure matrix, limits: rights that are withdrawn and queues that are full."""
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from eos_mirror.core.flow import Flow
+from eos_mirror.testing import KafkaCluster, Security
+from tests.mirror.conftest import Site, make_site
+from tests.mirror.test_bad_input import NOTHING, grant_all_but
+from tests.mirror.test_target_faults import Load
+from tests.mirror.toolbox import mirror
+
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
+
+USER = "User:mirror"
+LITERAL, PREFIXED = ResourcePatternType.LITERAL, ResourcePatternType.PREFIXED
+Resource = tuple[ResourceType, str, ResourcePatternType]
+
+
+@pytest.fixture(scope="module")
+def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """Source and target in one, with users and access control."""
+    with KafkaCluster(
+        name="guarded", security=Security.SASL_PLAIN, users={"mirror": "pw"}, authorizer=True
+    ) as cluster:
+        grant_all_but(cluster, NOTHING)
+        yield cluster
+
+
+def login(site: Site) -> Path:
+    """The site's configuration, as the mirror's user on both ends."""
+    config = site.config()
+    with config.open("a") as file:
+        for alias in (site.flow.source, site.flow.target):
+            for key, value in site.target.java_properties("mirror").items():
+                if key != "bootstrap.servers":
+                    file.write(f"{alias}.{key} = {value}\n")
+    return config
+
+
+def deny(cluster: KafkaCluster, resource: Resource, operation: AclOperation) -> None:
+    """Withdraw a right: a denial beats every permission."""
+    binding = AclBinding(*resource, USER, "*", operation, AclPermissionType.DENY)
+    wait_for_all(cluster.admin().create_acls([binding]).values())
+
+
+def allow_again(cluster: KafkaCluster, resource: Resource, operation: AclOperation) -> None:
+    """Give it back."""
+    binding = AclBindingFilter(*resource, USER, "*", operation, AclPermissionType.DENY)
+    wait_for_all(cluster.admin().delete_acls([binding]).values())
+
+
+def wait_for_all(answers: Iterable[Future[object]]) -> None:
+    """Until the cluster has done it."""
+    for answer in answers:
+        answer.result(10)
+
+
+def resource_of(kind: str, flow: Flow, site: Site) -> Resource:
+    """What a right is about."""
+    return {
+        "source topic": (ResourceType.TOPIC, site.topic, LITERAL),
+        "source group": (ResourceType.GROUP, flow.source_group, LITERAL),
+        "remote topic": (ResourceType.TOPIC, site.remote, LITERAL),
+        "shadow group": (ResourceType.GROUP, flow.shadow_group, LITERAL),
+        "transactional id": (
+            ResourceType.TRANSACTIONAL_ID,
+            flow.transactional_id(""),
+            PREFIXED,
+        ),
+    }[kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "operation"),
+    [
+        ("remote topic", AclOperation.WRITE),
+        ("remote topic", AclOperation.READ),
+        ("transactional id", AclOperation.WRITE),
+        ("shadow group", AclOperation.READ),
+        ("source topic", AclOperation.READ),
+        ("source group", AclOperation.READ),
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_p4_a_right_withdrawn_while_mirroring_ends_the_task_with_its_name(
+    tmp_path: Path, guarded: KafkaCluster, kind: str, operation: AclOperation
+) -> None:
+    """
+    One restart at most, where the client first tells of the consequence; when the right is back,
+    a new run goes on exactly.
+    """
+    site = make_site(tmp_path, guarded, guarded)
+    resource = resource_of(kind, site.flow, site)
+    config = login(site)
+    with mirror(config) as running, Load(site).running() as load:
+        running.wait_for("ready")
+        load.wait_for(5_000)
+        deny(guarded, resource, operation)
+        try:
+            failed = running.wait_for("task.failed", within_s=30)
+            assert running.wait() == 1, running.errors
+        finally:
+            allow_again(guarded, resource, operation)
+
+    assert len(running.found("task.restarting")) <= 1
+    assert "NotAuthorized" in failed["reason"]
+    assert operation.name in failed["reason"]
+    with mirror(config, "--once") as again:
+        assert again.wait() == 0, again.errors
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == load.count
+
+
+def test_p5_a_full_queue_of_the_producer_is_waited_for(site: Site) -> None:
+    """A transaction of a hundred times what the client holds arrives once, in order."""
+    site.produce(50_000)
+    config = site.config(transaction_boundary_interval_ms=10_000)
+    with config.open("a") as file:
+        file.write(f"{site.flow.target}.producer.queue.buffering.max.messages = 500\n")
+
+    with mirror(config, "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    assert not running.found("task.restarting")
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 50_000

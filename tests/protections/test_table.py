@@ -1,0 +1,27 @@
+"""The table of protections fits the code and the tests: nothing in it has rotted."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.protections.table import Protection, load_protections
+
+ROOT = Path(__file__).parents[2]
+PROTECTIONS = load_protections()
+ROWS = {"C": range(9), "G": range(1, 9), "O": range(1, 6), "S": range(1, 10), "T": range(1, 7),
+        "P": range(1, 8)}  # fmt: skip
+
+
+def test_every_row_of_the_failure_matrix_has_a_protection() -> None:
+    """One each, in the order of the matrix."""
+    wanted = [f"{letter}{number}" for letter, numbers in ROWS.items() for number in numbers]
+    assert [one.row for one in PROTECTIONS] == wanted
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda one: one.row)
+def test_a_protection_can_be_switched_off(protection: Protection) -> None:
+    """What is to be replaced is there once, what comes out is Python, and its test exists."""
+    ast.parse(protection.applied_to((ROOT / protection.path).read_text()))
+    path, _, name = protection.test.partition("::")
+    assert f"def {name.partition('[')[0]}(" in (ROOT / path).read_text()
