@@ -1,15 +1,18 @@
 """`eos-mirror VERB`: parse, call, print. stdout is data, stderr is talk."""
 
 import argparse
+import atexit
 import importlib
+import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, NoReturn
 
 from eos_mirror import __version__
 from eos_mirror.errors import MirrorError
 
-VERBS = ("demo", "run", "translate", "adopt", "brokers")
+VERBS = ("demo", "run", "status", "translate", "verify", "adopt", "brokers")
 """Each is a module of this package with `register` and `run`."""
 
 
@@ -18,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Run one verb.
 
     Returns:
-        Exit code: 0 done, 1 failed, 2 configuration, 4 refused as unsafe.
+        Exit code: 0 done, 1 failed, 2 configuration, 3 a difference, 4 refused as unsafe.
     """
     parser = argparse.ArgumentParser(
         prog="eos-mirror", description="Exactly-once replication between two Kafka clusters."
@@ -42,5 +45,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         return exc.exit_code
 
 
+def program() -> NoReturn:
+    """
+    `main` as a process, which ends when it is done.
+
+    The destructor of a Kafka client that lost its broker once can wait for ever (librdkafka issue
+    4674). So nothing is destroyed; what libraries registered to be done at exit is done.
+    """
+    codes: list[int] = []
+    atexit.register(lambda: _leave(codes))  # registered first, run last
+    try:
+        codes.append(main())
+    except Exception:
+        codes.append(1)
+        raise
+    sys.exit(codes[0])
+
+
+def _leave(codes: Sequence[int]) -> None:
+    for code in codes:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
+        os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    program()
