@@ -14,6 +14,7 @@ from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.test_matrix_crash import (
+    RECORDS,
     SHORTEST_SESSION_MS,
     assert_copied,
     drain,
@@ -24,10 +25,6 @@ from tests.mirror.test_target_faults import Load
 from tests.mirror.toolbox import Mirror, mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
-
-BACKLOG = 50_000
-IN_FLIGHT = 1_000
-"""More than the markers that are on their way."""
 
 
 @pytest.fixture
@@ -117,35 +114,25 @@ def test_p2_partitions_that_move_under_load_take_nothing_along_and_leave_nothing
     assert_copied(site, load.count)
 
 
-def wait_in_flight(site: Site) -> None:
-    """Until the target has records of a transaction that is not decided yet."""
-    view = site.view
-    wait_until(
-        lambda: undecided(site, view) > IN_FLIGHT,
-        within=timedelta(seconds=60),
-        what="an open transaction with many records",
-    )
-
-
 def test_p6_a_task_killed_with_deliveries_pending_loses_and_doubles_nothing(
     tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
 ) -> None:
     """SIGKILL while the target has records whose answers have not come back, three times."""
     site = make_site(tmp_path, source_cluster, proxied)
-    config = detour(site.config(tasks_max=2), proxied)
+    config = detour(site.config(), proxied)
     with fault_proxies(proxied.proxy_ports) as proxies, mirror(config) as running:
         for kill in range(3):
-            task = kill % 2
-            running.wait_for("partitions.acquired", task=task, count=kill // 2 + 1)
+            running.wait_for("partitions.acquired", count=kill + 1)
             drain(site, running)
             unanswered = Fault(Api.PRODUCE, Action.DELAY_RESPONSE, times=None)
             proxies[1].inject(unanswered)
-            site.produce(BACKLOG, start=kill * BACKLOG)
-            wait_in_flight(site)
-            os.kill(running.pid(task), signal.SIGKILL)
-            unanswered.release()
+            site.produce(RECORDS, start=kill * RECORDS)
+            unanswered.wait_hit()
+            assert undecided(site), "no record is in flight: the test proves nothing"
+            os.kill(running.pid(), signal.SIGKILL)
+            proxies[1].clear()
             running.wait_for("task.restarting", count=kill + 1)
         drain(site, running)
         assert running.stop() == 0, running.errors
-    assert_copied(site, 3 * BACKLOG)
+    assert_copied(site, 3 * RECORDS)
     assert running.found("incarnation.fenced"), "no kill left a claim behind"
