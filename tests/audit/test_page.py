@@ -1,5 +1,7 @@
 """The page of a proof shows what the report says, for people, and nothing runs in it."""
 
+import shutil
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -7,6 +9,8 @@ from typing import Any
 import pytest
 
 from eos_mirror.audit.page import page_of
+
+BROWSER = shutil.which("chromium")
 
 RECORD = {
     "timestamp": 1_700_000_000_777,
@@ -134,7 +138,7 @@ def test_the_page_needs_nothing_else() -> None:
 
 
 def test_pages_can_be_looked_at(tmp_path: Path) -> None:
-    """The three that a person should see, written where test artefacts are kept."""
+    """The three that a person should see, and what a browser makes of them where there is one."""
     pages = {
         "green": report(topic("orders", *map(partition, range(8))), holds=True),
         "broken": report(topic("fine", *map(partition, range(4))), BROKEN, holds=False),
@@ -144,6 +148,19 @@ def test_pages_can_be_looked_at(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.html"
         path.write_text(page_of([one], made="2026-01-02 03:04 UTC", version="1.2.3"))
         assert path.stat().st_size < 200_000
+        if BROWSER:
+            assert photograph(BROWSER, path).stat().st_size > 10_000
+
+
+def photograph(browser: str, page: Path) -> Path:
+    """Beside the page."""
+    picture = page.with_suffix(".png")
+    subprocess.run(
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1100,900",
+         f"--user-data-dir={page.parent / 'browser'}", f"--screenshot={picture}", page.as_uri()],
+        check=True, capture_output=True, timeout=60,
+    )  # fmt: skip
+    return picture
 
 
 def test_a_range_that_cannot_be_read_is_a_verdict() -> None:
