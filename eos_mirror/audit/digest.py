@@ -8,10 +8,9 @@ can check what we say, and others can say what we check.
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
 from itertools import repeat
-from operator import itemgetter, methodcaller, mul
+from operator import mul
 from struct import Struct
 from typing import Final
 
@@ -25,9 +24,8 @@ _NULL: Final = -1
 
 _prologue = Struct(">BBqiii").pack
 _header = Struct(">ii").pack
-_hash = partial(sha256, usedforsecurity=False)
-_digest_of = methodcaller("digest")
-_number = partial(int.from_bytes, byteorder="big")
+_digest_of = type(sha256()).digest
+_number = int.from_bytes  # big-endian
 
 
 def encode_records(
@@ -44,35 +42,34 @@ def encode_records(
             epoch (-1 is none), as a message has them.
         headers: In their order; None is the same as no headers, as it is on the wire.
     """
+    if not timestamps:
+        return iter(())
     heads = map(
         _prologue,
         repeat(VERSION),
-        map(itemgetter(0), timestamps),
-        map(itemgetter(1), timestamps),
+        *zip(*timestamps, strict=True),
         [_NULL if key is None else len(key) for key in keys],
         [_NULL if value is None else len(value) for value in values],
         [len(of_one) if of_one else 0 for of_one in headers],
     )
-    bodies = [
-        [key or b"", value or b"", *_encode_headers(of_one)]
-        if of_one
-        else (key or b"", value or b"")
-        for key, value, of_one in zip(keys, values, headers, strict=True)
-    ]
-    return (b"".join((head, *body)) for head, body in zip(heads, bodies, strict=True))
+    bodies = [[key or b"" for key in keys], [value or b"" for value in values]]
+    if any(headers):
+        bodies.append([_encode_headers(of_one) if of_one else b"" for of_one in headers])
+    return map(b"".join, zip(heads, *bodies, strict=True))
 
 
-def _encode_headers(headers: Headers) -> Iterator[bytes]:
+def _encode_headers(headers: Headers) -> bytes:
+    parts = []
     for name, value in headers:
         encoded = name.encode()
-        yield _header(len(encoded), _NULL if value is None else len(value))
-        yield encoded
-        yield value or b""
+        parts += [_header(len(encoded), _NULL if value is None else len(value)), encoded]
+        parts.append(value or b"")
+    return b"".join(parts)
 
 
 def digest_records(encoded: Iterable[bytes]) -> list[bytes]:
     """SHA-256 of each: processors compute it faster than what was made to be fast."""
-    return list(map(_digest_of, map(_hash, encoded)))
+    return list(map(_digest_of, map(sha256, encoded)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
