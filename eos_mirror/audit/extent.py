@@ -48,6 +48,7 @@ class Standing:
             all that the map knows must be below them, or it was lost.
         compaction: None if neither side is compacted.
         window: Of what was mirrored.
+        topics: Ids of both topics, if anybody is to know what was proven of them.
     """
 
     source: TopicPartition
@@ -61,6 +62,7 @@ class Standing:
     timestamps: bool = True
     compaction: Compaction | None = None
     window: Window = Window()
+    topics: str = ""
 
 
 class Cause(StrEnum):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eos_mirror.audit.extent import Standing, plan_extent
+from eos_mirror.audit.proven import Proven
 
 RANGE_BYTES = 128 * 2**20
 SAMPLES = 16
@@ -26,7 +27,7 @@ class TopicPlan:
     One topic.
 
     Attributes:
-        offsets_count: Of the source, records or not.
+        offsets_count: Of the source, records or not, without what is proven.
         record_bytes: Of a sample, on the average.
         max_offsets: Of a range, or of a part of the keys.
         tasks_count: If nothing differs.
@@ -52,22 +53,33 @@ class TopicPlan:
 
 
 def plan_topic(
-    standings: Sequence[Standing], *, record_bytes: float, sample: float = 1.0
+    standings: Sequence[Standing],
+    *,
+    record_bytes: float,
+    sample: float = 1.0,
+    proven: Proven | None = None,
 ) -> TopicPlan:
     """
     Cut a topic by size.
 
     Args:
+        proven: Is not compared again; a compacted topic is.
         sample: Part of it to compare; a compacted topic is compared whole, because a record is
             explained by another one anywhere.
 
     Raises:
         ValueError: An offset map does not know what is left of its partition.
     """
-    lengths = [one.whole.end - one.whole.start for one in map(plan_extent, standings)]
+    is_compacted = any(one.compaction is not None for one in standings)
+    known = Proven() if proven is None or is_compacted else proven
+    lengths = [
+        piece.end - piece.start
+        for one in standings
+        for piece in known.rest(plan_extent(one).whole, one.topics)
+    ]
     wanted = int(RANGE_BYTES / max(record_bytes, 1) / (SAMPLES if sample < 1 else 1))
     max_offsets = max(LEAST_OFFSETS, min(wanted, MOST_OFFSETS))
-    if any(one.compaction is not None for one in standings):
+    if is_compacted:
         max_offsets, sample = KEY_OFFSETS, 1.0
     return TopicPlan(
         standings=standings,

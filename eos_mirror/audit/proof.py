@@ -21,6 +21,7 @@ from eos_mirror.audit.extent import (
     plan_extent,
     unreadable,
 )
+from eos_mirror.audit.proven import Proven, ProvenRange
 from eos_mirror.audit.ranges import Range, sample_ranges, split_range
 from eos_mirror.audit.worker import Found, Unreadable
 from eos_mirror.core.records import TopicPartition
@@ -74,7 +75,7 @@ class PartitionProof:
     explained: Mapping[Why, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Prover:
     """
     Compares partitions of one topic with their copies.
@@ -83,6 +84,7 @@ class Prover:
         look_again: The same partition with the log starts of now.
         on_done: Called for each range that was folded.
         sample: Part of the ranges of each partition that is compared.
+        proven: Is not compared again; grows.
     """
 
     pool: Pool
@@ -90,6 +92,7 @@ class Prover:
     look_again: Callable[[Standing], Standing]
     on_done: Callable[[], None] = lambda: None
     sample: float = 1.0
+    proven: Proven = field(default_factory=Proven)
 
     def prove(self, standings: Sequence[Standing], *, max_offsets: int) -> list[PartitionProof]:
         """
@@ -101,12 +104,15 @@ class Prover:
         Raises:
             RestartTask: A cluster does not answer.
         """
-        case = _Case(standings, max_offsets=max_offsets, sample=self.sample)
+        case = _Case(standings, self.proven, max_offsets=max_offsets, sample=self.sample)
         unequal = []
         for part, folded in self._work(self.examiner.fold, case.ranges, case):
             self.on_done()
             if folded.equal:
-                case.matched[part.source] += folded.source.count
+                count = folded.source.count
+                case.matched[part.source] += count
+                topics = case.standings[part.source].topics
+                self.proven.add(ProvenRange(where=part, topics=topics, count=count))
             else:
                 unequal.append(part)
         comparisons = []
@@ -127,7 +133,7 @@ class Prover:
         found: dict[bytes, tuple[TopicPartition, int]] = {}
         if wanted:
             find = partial(self.examiner.find, wanted=wanted)
-            for part, answer in self.pool.map(find, case.ranges):
+            for part, answer in self.pool.map(find, [*case.ranges, *case.proven]):
                 if not isinstance(answer, Unreadable):
                     for digest, offset in answer.items():
                         place = (part.source, offset)
@@ -167,18 +173,30 @@ def _gaps(whole: Range, chosen: Sequence[Range]) -> Iterator[Unproven]:
 class _Case:
     """What is known of the partitions of one topic, while it becomes more."""
 
-    def __init__(self, standings: Sequence[Standing], *, max_offsets: int, sample: float) -> None:
+    def __init__(
+        self,
+        standings: Sequence[Standing],
+        proven: Proven,
+        *,
+        max_offsets: int,
+        sample: float,
+    ) -> None:
         self.standings = {one.source: one for one in standings}
         self.extents = {one.source: plan_extent(one) for one in standings}
         self.matched: Counter[TopicPartition] = Counter()
         self.unproven = [gap for extent in self.extents.values() for gap in extent.unproven]
         self.ranges: list[Range] = []
+        self.proven: list[Range] = []
         for one in standings:
             whole = self.extents[one.source].whole
-            parts = list(split_range(whole, one.offsets.translate, max_offsets=max_offsets))
-            chosen = sample_ranges(parts, sample)
-            self.ranges += chosen
-            self.unproven += _gaps(whole, chosen)
+            for known in proven.within(whole, one.topics):
+                self.proven.append(known.where)
+                self.matched[one.source] += known.count
+            for piece in proven.rest(whole, one.topics):
+                parts = list(split_range(piece, one.offsets.translate, max_offsets=max_offsets))
+                chosen = sample_ranges(parts, sample)
+                self.ranges += chosen
+                self.unproven += _gaps(piece, chosen)
 
     def proofs(self, differences: Sequence[Difference]) -> list[PartitionProof]:
         """In the order of the partitions; in each, by offset."""

@@ -26,7 +26,7 @@ class KeyExaminer(Protocol):
         """See `worker.Work`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class CompactedProver:
     """
     Compares partitions of one compacted topic with their copies.

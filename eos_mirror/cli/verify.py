@@ -13,11 +13,16 @@ from typing import Any
 from eos_mirror import __version__
 from eos_mirror.audit.page import page_of
 from eos_mirror.audit.plan import TopicPlan, minutes_of
+from eos_mirror.audit.proven import Proven
+from eos_mirror.audit.report import Report
 from eos_mirror.cli.flows import flow_named
+from eos_mirror.cli.verify_watch import Lines, Silence, watch
+from eos_mirror.control.proven_file import ProvenFile
 from eos_mirror.control.survey import Period
-from eos_mirror.control.verify import Wanted, verify
+from eos_mirror.control.verify import Wanted, auditing
 from eos_mirror.errors import ConfigError
 from eos_mirror.settings.load import load_settings
+from eos_mirror.settings.model import FlowSettings, Settings
 
 DIFFERENT = 3
 SHOWN_EVERY_S, SAID_EVERY_S = 0.2, 10.0
@@ -52,6 +57,12 @@ def register(subparsers: Any) -> None:
     parser.add_argument(
         "--explain", action="store_true", help="show what is in the first records that differ"
     )
+    parser.add_argument(
+        "--resume", metavar="F", type=Path, help="note in F what is proven, and go on from there"
+    )
+    parser.add_argument(
+        "--watch", action="store_true", help="go on with what is new, until Ctrl-C or SIGTERM"
+    )
     parser.add_argument("--json", metavar="F", type=Path, help="write the whole report here, too")
     parser.add_argument("--html", metavar="F", type=Path, help="and here, as a page for people")
 
@@ -61,12 +72,13 @@ def run(args: argparse.Namespace) -> int:
     try:
         return _verify(args)
     except KeyboardInterrupt:
-        sys.stderr.write("eos-mirror: interrupted: nothing is proven, and nothing was written\n")
+        kept = f"what was proven is in {args.resume}" if args.resume else "nothing is proven"
+        sys.stderr.write(f"eos-mirror: interrupted: {kept}, and no report was written\n")
         return INTERRUPTED
 
 
 def _verify(args: argparse.Namespace) -> int:
-    for path in (args.json, args.html):
+    for path in (args.json, args.html, args.resume):
         if path is not None and not path.parent.is_dir():
             raise ConfigError(f"{path}: there is no folder {path.parent}; make it first")
     settings = load_settings(args.file)
@@ -78,27 +90,75 @@ def _verify(args: argparse.Namespace) -> int:
         sample=_sample(args.sample),
         explain=args.explain,
     )
+    file = ProvenFile(args.resume) if args.resume else None
+    if args.watch:
+        if len(flows) > 1 or wanted.sample < 1:
+            raise ConfigError("--watch looks at all of one flow: name it, and leave --sample out")
+        return _watch(args, settings, flows[0], wanted, file)
     reports = []
     for flow in flows:
-        report = verify(flow, settings.verify_spark, wanted, ProgressLines(str(flow.flow)))
-        for line in report.lines():
+        proven = file.of(str(flow.flow)) if file else Proven()
+        progress = ProgressLines(str(flow.flow), file)
+        try:
+            with auditing(flow, settings.verify_spark, wanted, progress, proven) as look:
+                reports.append(look())
+        finally:
+            if file:
+                file.save()
+        for line in reports[-1].lines():
             sys.stdout.write(f"{line}\n")
-        reports.append(report)
+    _write(args, reports)
+    return 0 if all(report.holds for report in reports) else DIFFERENT
+
+
+def _watch(
+    args: argparse.Namespace,
+    settings: Settings,
+    flow: FlowSettings,
+    wanted: Wanted,
+    file: ProvenFile | None,
+) -> int:
+    proven = file.of(str(flow.flow)) if file else Proven()
+    silence = Silence(file.save_now_and_then if file else lambda: None)
+    lines = Lines()
+
+    def on_report(report: Report) -> None:
+        lines.tell(report)
+        _write(args, [report])
+
+    try:
+        last = watch(
+            lambda: auditing(flow, settings.verify_spark, wanted, silence, proven),
+            on_report=on_report,
+        )
+    finally:
+        if file:
+            file.save()
+    if last is None:
+        return 1
+    return 0 if last.holds else DIFFERENT
+
+
+def _write(args: argparse.Namespace, reports: Sequence[Report]) -> None:
+    """What was asked for besides the lines."""
+    documents = [report.document() for report in reports]
     if args.json is not None:
-        documents = [report.document() for report in reports]
         args.json.write_text(json.dumps(documents, indent=1) + "\n")
     if args.html is not None:
         made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-        page = page_of([report.document() for report in reports], made=made, version=__version__)
-        args.html.write_text(page)
-    return 0 if all(report.holds for report in reports) else DIFFERENT
+        args.html.write_text(page_of(documents, made=made, version=__version__))
 
 
 class ProgressLines:
     """Tells on stderr what is planned, and how far it is: one line that changes, or a few."""
 
-    def __init__(self, flow: str) -> None:
+    def __init__(self, flow: str, file: ProvenFile | None = None) -> None:
+        """
+        Args:
+            file: Saved now and then.
+        """
         self._flow = flow
+        self._file = file
         self._tasks_count = 0
         self._done_count = 0
         self._began = self._said_at = time.monotonic()
@@ -118,6 +178,8 @@ class ProgressLines:
 
     def done(self) -> None:
         """See `control.verify.Watcher`."""
+        if self._file:
+            self._file.save_now_and_then()
         self._done_count += 1
         now, is_last = time.monotonic(), self._done_count == self._tasks_count
         on_terminal = sys.stderr.isatty()

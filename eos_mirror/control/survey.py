@@ -21,7 +21,7 @@ from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.target import read_shadow_offsets
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.operate.facts import TIMESTAMP_TYPE
-from eos_mirror.ports import ShadowOffset, Unstable
+from eos_mirror.ports import ShadowOffset, SourceTopic, Unstable
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
 
@@ -241,6 +241,8 @@ class Surveyor:
             source=_read(self._source_topics, {one.topic for one in sources}),
             target=_read(self._target_topics, {one.topic for one in remotes}),
         )
+        ids_on_source = self._source.topics(sorted({one.topic for one in sources}))
+        ids_on_target = self._target.topics(sorted({one.topic for one in remotes}))
         return [
             Standing(
                 source=source,
@@ -253,6 +255,7 @@ class Surveyor:
                 compaction=configs.compaction(source.topic, remote.topic),
                 source_log_end=source_ends[source],
                 target_log_end=target_ends[remote],
+                topics=_ids(ids_on_source.get(source.topic), ids_on_target.get(remote.topic)),
             )
             for source, remote in zip(sources, remotes, strict=True)
         ]
@@ -274,6 +277,11 @@ class _Configs:
         on_source = COMPACT in self.source[source].get(CLEANUP_POLICY, "")
         on_target = COMPACT in self.target[remote].get(CLEANUP_POLICY, "")
         return Compaction(source=on_source, target=on_target) if on_source or on_target else None
+
+
+def _ids(*topics: SourceTopic | None) -> str:
+    """Nothing, and so nothing that was proven before, of a topic that is gone by now."""
+    return " ".join(one.topic_id if one else "" for one in topics)
 
 
 def _read(topics: Topics, names: Collection[str]) -> dict[str, dict[str, str]]:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from eos_mirror.audit.extent import Standing, plan_extent
 from eos_mirror.audit.plan import TopicPlan, plan_topic
 from eos_mirror.audit.proof import PartitionProof, Prover
 from eos_mirror.audit.proof_compacted import CompactedProver
+from eos_mirror.audit.proven import Proven
 from eos_mirror.audit.report import Report, TopicReport
 from eos_mirror.audit.spark import SparkPool
 from eos_mirror.audit.worker import Work
@@ -58,22 +59,29 @@ class Wanted:
     explain: bool = False
 
 
-def verify(
-    settings: FlowSettings, spark: Mapping[str, str], wanted: Wanted, watcher: Watcher
-) -> Report:
+@contextmanager
+def auditing(
+    settings: FlowSettings,
+    spark: Mapping[str, str],
+    wanted: Wanted,
+    watcher: Watcher,
+    proven: Proven,
+) -> Iterator[Callable[[], Report]]:
     """
-    Compare everything that a flow has mirrored with its source.
+    Spark, for as long as the block lasts. Each call compares everything that the flow has mirrored
+    until then with its source.
 
     Args:
         spark: `spark.*` as written.
+        proven: Is not compared again; grows.
 
     Raises:
         ConfigError: Nothing to compare, or no Java.
-        MirrorError: Spark did not start, or a cluster does not answer.
+        MirrorError: Spark did not start, or a cluster does not answer; calls raise it, too.
     """
     _require_map(settings)
     surveyor = Surveyor(settings)
-    survey = surveyor.survey(wanted.is_topic, wanted.period)
+    surveys = [surveyor.survey(wanted.is_topic, wanted.period)]  # refused before Spark starts
     work = Work(
         source=clients.source_admin(settings),
         target=clients.target_admin(settings),
@@ -87,24 +95,22 @@ def verify(
         closing(RangeReader(work.target, source=False)) as target,
     ):
         pool.wait_for_a_slot(spark["spark.master"])
-        plans = _plans(survey, source, wanted.sample)
-        watcher.planned(list(plans.values()), slots=pool.slots)
+        common = pool, work, surveyor.look_again, watcher.done
         verification = Verification(
-            plain=Prover(
-                pool=pool,
-                examiner=work,
-                look_again=surveyor.look_again,
-                on_done=watcher.done,
-                sample=wanted.sample,
-            ),
-            compacted=CompactedProver(
-                pool=pool, examiner=work, look_again=surveyor.look_again, on_done=watcher.done
-            ),
+            plain=Prover(*common, sample=wanted.sample, proven=proven),
+            compacted=CompactedProver(*common),
             source=source,
             target=target,
         )
-        topics = list(verification.of(survey, plans))
-    return Report(flow=str(settings.flow), topics=topics, explain=wanted.explain)
+
+        def look() -> Report:
+            survey = surveys.pop() if surveys else surveyor.survey(wanted.is_topic, wanted.period)
+            plans = _plans(survey, source, wanted.sample, proven)
+            watcher.planned(list(plans.values()), slots=pool.slots)
+            topics = list(verification.of(survey, plans))
+            return Report(flow=str(settings.flow), topics=topics, explain=wanted.explain)
+
+        yield look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,10 +169,17 @@ def _require_map(settings: FlowSettings) -> None:
         )
 
 
-def _plans(survey: Survey, source: RangeReader, sample: float) -> dict[str, TopicPlan]:
+def _plans(
+    survey: Survey, source: RangeReader, sample: float, proven: Proven
+) -> dict[str, TopicPlan]:
     """By source topic."""
     return {
-        topic: plan_topic(standings, record_bytes=_record_bytes(standings, source), sample=sample)
+        topic: plan_topic(
+            standings,
+            record_bytes=_record_bytes(standings, source),
+            sample=sample,
+            proven=proven,
+        )
         for topic, standings in survey.topics.items()
     }
 

@@ -1,0 +1,106 @@
+"""`verify --watch` and `--resume`: a proof that goes on, beside the mirror and after an end."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from eos_mirror.testing import wait_until
+from tests.mirror.conftest import Site
+from tests.mirror.test_target_faults import Load
+from tests.mirror.test_verify import DIFFERENT, SPARK, verify
+from tests.mirror.toolbox import mirror
+
+pytestmark = [pytest.mark.brokers, pytest.mark.spark, pytest.mark.long]
+
+
+class Watching:
+    """`eos-mirror verify --watch` in a process of its own."""
+
+    def __init__(self, site: Site, state: Path) -> None:
+        self.said = site.folder / "watch.txt"
+        command = "verify", site.config(**SPARK), str(site.flow), "--watch", "--resume", state
+        with self.said.open("w") as said:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "eos_mirror.cli.main", *command],
+                stdout=said, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+
+    def wait_for(self, text: str) -> None:
+        """Until it has said this."""
+        wait_until(
+            lambda: text in self.said.read_text() or self.process.poll() is not None,
+            within=timedelta(seconds=90),
+            what=f"{text!r} in {self.said.read_text()}",
+        )
+        assert text in self.said.read_text(), self.said.read_text()
+
+    def stop(self) -> int:
+        """SIGTERM; the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+
+@contextmanager
+def watching(site: Site, state: Path) -> Iterator[Watching]:
+    """One that does not outlive the block."""
+    one = Watching(site, state)
+    try:
+        yield one
+    finally:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.wait(10)
+
+
+def test_a_watch_proves_what_a_running_mirror_does_and_a_later_proof_goes_on_there(
+    site: Site,
+) -> None:
+    """Under load nothing is ever wrong; then only what is new is read, and a stranger is seen."""
+    state = site.folder / "proven.json"
+    site.produce(10_000)
+    with mirror(site.config()) as running:
+        running.wait_for("ready")
+        with watching(site, state) as watch:
+            watch.wait_for("10000 records match, no difference")
+            with Load(site).running() as load:
+                load.wait_for(40_000)
+            watch.wait_for(f"{10_000 + load.count} records match, no difference")
+            assert watch.stop() == 0, watch.said.read_text()
+        assert "difference" not in watch.said.read_text().replace("no difference", "")
+        assert running.stop() == 0, running.errors
+    proven = json.loads(state.read_text())["proven"][str(site.flow)]
+    assert sum(one["count"] for one in proven) == 10_000 + load.count
+
+    producer = Producer(site.target.client_config())
+    producer.produce(site.remote, b"not ours", partition=2)
+    producer.flush(10)
+    code, (topic,), said = verify(site, "--resume", str(state))
+    assert code == DIFFERENT, said
+    assert topic["matched"] == 10_000 + load.count
+    assert [one["kind"] for p in topic["partitions"] for one in p["differences"]] == ["foreign"]
+    assert "1 topics, 0 offsets" in said, "it began anew"
+
+
+def test_a_watch_is_for_one_flow(site: Site) -> None:
+    """And for all of it: what a sample leaves out would never be looked at."""
+    code, _, said = verify(site, "--watch", "--sample", "5%")
+    assert code == 2
+    assert "--watch looks at all of one flow" in said
+
+
+def test_a_file_of_somebody_else_is_not_overwritten(site: Site) -> None:
+    """The configuration, for example."""
+    config = site.config(**SPARK)
+    before = config.read_text()
+    code, _, said = verify(site, "--resume", str(config))
+    assert (code, config.read_text()) == (2, before)
+    assert "choose another file" in said
+    assert "Traceback" not in said
