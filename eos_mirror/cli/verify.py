@@ -90,10 +90,10 @@ def _verify(args: argparse.Namespace) -> int:
         sample=_sample(args.sample),
         explain=args.explain,
     )
+    if args.watch and (len(flows) > 1 or wanted.sample < 1):
+        raise ConfigError("--watch looks at all of one flow: name it, and leave --sample out")
     file = ProvenFile(args.resume) if args.resume else None
     if args.watch:
-        if len(flows) > 1 or wanted.sample < 1:
-            raise ConfigError("--watch looks at all of one flow: name it, and leave --sample out")
         return _watch(args, settings, flows[0], wanted, file)
     reports = []
     for flow in flows:
