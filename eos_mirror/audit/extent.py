@@ -48,7 +48,7 @@ class Standing:
             all that the map knows must be below them, or it was lost.
         compaction: None if neither side is compacted.
         window: Of what was mirrored.
-        topics: Ids of both topics, if anybody is to know what was proven of them.
+        source_topic_id: If anybody is to know what was proven of it; `target_topic_id` likewise.
     """
 
     source: TopicPartition
@@ -62,7 +62,13 @@ class Standing:
     timestamps: bool = True
     compaction: Compaction | None = None
     window: Window = Window()
-    topics: str = ""
+    source_topic_id: str = ""
+    target_topic_id: str = ""
+
+    @property
+    def topics(self) -> str:
+        """Both ids: one that was created again is another."""
+        return f"{self.source_topic_id} {self.target_topic_id}"
 
 
 class Cause(StrEnum):

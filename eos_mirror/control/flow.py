@@ -48,6 +48,8 @@ def open_clusters(settings: FlowSettings) -> FlowClusters:
         target=KafkaTarget(
             flow, producer_config=clients.target_producer(settings), client_config=target
         ),
+        source_offsets=CommittedOffsets(source, flow.source_group, source=True),
+        shadow_offsets=CommittedOffsets(target, flow.shadow_group, source=False),
         mode=FlowMode(flow, producer_config=claims_producer(settings), client_config=target),
     )
 
@@ -83,7 +85,6 @@ class FlowRunner:
         self._looks_short = 0
         self._server: ControlServer | None = None
         self._herd: Herd | None = None
-        self._offsets: CommittedOffsets | None = None
         self.tasks_count = 0
 
     # ------------------------------------------------------------------ before the start
@@ -199,8 +200,6 @@ class FlowRunner:
 
         False while the cluster with the positions does not answer: the tasks wait for it, too.
         """
-        if self._offsets is None:
-            self._offsets = self._open_offsets()
         remotes = self.topics.partitions
         copies = {
             (remotes[partition] if self.settings.exactly_once else partition): end
@@ -210,18 +209,19 @@ class FlowRunner:
         if not copies:
             return True
         try:
-            positions = self._offsets.read(list(copies))
+            found = self._positions.read(list(copies))
         except (SourceUnavailable, TargetUnavailable):
             return False
-        return all(positions.get(partition, -1) >= end for partition, end in copies.items())
+        return all(
+            partition in found and found[partition].position.next_offset >= end
+            for partition, end in copies.items()
+        )
 
-    def _open_offsets(self) -> CommittedOffsets:
-        """The group that has the positions of this mode."""
-        if self.settings.exactly_once:
-            target = clients.target_admin(self.settings)
-            return CommittedOffsets(target, self.flow.shadow_group, source=False)
-        source = clients.source_admin(self.settings)
-        return CommittedOffsets(source, self.flow.source_group, source=True)
+    @property
+    def _positions(self) -> CommittedOffsets:
+        """Of the group that has those of this mode."""
+        of = self._clusters
+        return of.shadow_offsets if self.settings.exactly_once else of.source_offsets
 
     def _spec(self, slot: int, submission: str) -> TaskSpec:
         if self._server is None:

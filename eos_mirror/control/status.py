@@ -9,9 +9,7 @@ from eos_mirror.control.task_config import mode_of
 from eos_mirror.control.topics import TopicSync
 from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.kafka.groups import group_offsets
 from eos_mirror.operate.facts import FlowClusters
-from eos_mirror.ports import ShadowOffset
 from eos_mirror.settings.model import FlowSettings
 
 
@@ -104,14 +102,13 @@ def _positions(
     known: Sequence[TopicPartition],
 ) -> dict[TopicPartition, int]:
     if mode is DeliveryMode.AT_LEAST_ONCE:
-        group = clusters.flow.source_group
-        offsets = group_offsets(clusters.source_topics.admin, group, list(remotes), source=True)
+        offsets = clusters.source_offsets.read(list(remotes))
         return {source: one.position.next_offset for source, one in offsets.items()}
-    shadows = clusters.target.shadow_offsets(known) if known and mode is not None else {}
+    shadows = clusters.shadow_offsets.read(known) if mode is not None else {}
     return {
-        source: shadow.position.next_offset
+        source: shadows[remote].position.next_offset
         for source, remote in remotes.items()
-        if isinstance(shadow := shadows.get(remote), ShadowOffset)
+        if remote in shadows
     }
 
 

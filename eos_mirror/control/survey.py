@@ -13,15 +13,15 @@ from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.policy import replication_policy
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import ConfigError, MirrorError, RetriableError
+from eos_mirror.errors import ConfigError, MirrorError
 from eos_mirror.kafka.access import MIRROR_FROM, missing_topic_rights
 from eos_mirror.kafka.compacted import read_compacted
+from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
 from eos_mirror.kafka.retry import retrying
-from eos_mirror.kafka.target import read_shadow_offsets
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.operate.facts import TIMESTAMP_TYPE
-from eos_mirror.ports import ShadowOffset, SourceTopic, Unstable
+from eos_mirror.ports import SourceTopic
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
 
@@ -70,6 +70,9 @@ class Surveyor:
         self._target_config = clients.target_admin(settings)
         self._source = ClusterMetadata(clients.source_admin(settings), source=True)
         self._target = ClusterMetadata(self._target_config, source=False)
+        self._shadows = CommittedOffsets(
+            self._target_config, self._flow.shadow_group, source=False, stable=True
+        )
         self._source_topics = Topics(clients.source_admin(settings), source=True)
         self._target_topics = Topics(self._target_config, source=False)
         self._policy = replication_policy(
@@ -191,11 +194,11 @@ class Surveyor:
         if not remotes:
             return {}
         ends = self._target.ends(remotes)
-        shadows = retrying(lambda: self._shadows(remotes), within=PATIENCE)
+        shadows = retrying(lambda: self._shadows.read(remotes), within=PATIENCE)
         segments = segments_in(self._map_entries())
         maps = {}
         for remote in remotes:
-            shadow = shadows[remote]
+            shadow = shadows.get(remote)
             if shadow is None:
                 faults[remote] = "its shadow offset is gone, and with it the end of the offset map"
                 continue
@@ -205,17 +208,6 @@ class Surveyor:
             except ValueError as exc:
                 faults[remote] = f"its offset map is damaged: {exc}"
         return maps
-
-    def _shadows(
-        self, remotes: Sequence[TopicPartition]
-    ) -> dict[TopicPartition, ShadowOffset | None]:
-        found = read_shadow_offsets(self._target, self._flow, remotes, require_stable=True)
-        stable = {
-            remote: shadow for remote, shadow in found.items() if not isinstance(shadow, Unstable)
-        }
-        if len(stable) < len(found):
-            raise RetriableError(f"{self._flow}: shadow offsets are unstable")
-        return stable
 
     def _settled_ends(
         self, maps: Mapping[TopicPartition, tuple[int, OffsetMap]]
@@ -255,7 +247,8 @@ class Surveyor:
                 compaction=configs.compaction(source.topic, remote.topic),
                 source_log_end=source_ends[source],
                 target_log_end=target_ends[remote],
-                topics=_ids(ids_on_source.get(source.topic), ids_on_target.get(remote.topic)),
+                source_topic_id=_id(ids_on_source.get(source.topic)),
+                target_topic_id=_id(ids_on_target.get(remote.topic)),
             )
             for source, remote in zip(sources, remotes, strict=True)
         ]
@@ -279,9 +272,9 @@ class _Configs:
         return Compaction(source=on_source, target=on_target) if on_source or on_target else None
 
 
-def _ids(*topics: SourceTopic | None) -> str:
+def _id(topic: SourceTopic | None) -> str:
     """Nothing, and so nothing that was proven before, of a topic that is gone by now."""
-    return " ".join(one.topic_id if one else "" for one in topics)
+    return topic.topic_id if topic else ""
 
 
 def _read(topics: Topics, names: Collection[str]) -> dict[str, dict[str, str]]:

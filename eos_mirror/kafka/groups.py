@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, cast
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
@@ -72,92 +72,68 @@ def _members(admin: AdminClient, group: str, *, source: bool, wait_s: float) -> 
     return [GroupMember(client_id=m.client_id, host=m.host) for m in described.members]
 
 
-def group_offsets(
-    admin: AdminClient, group: str, partitions: Sequence[TopicPartition], *, source: bool
-) -> dict[TopicPartition, GroupOffset]:
-    """
-    Committed offsets of a group; partitions without one are left out.
-
-    Args:
-        source: Whose fault it is when the cluster does not answer.
-
-    Raises:
-        RestartTask: By class.
-    """
-    if not partitions:
-        return {}
-    waits_s = coordinator_waits_s()
-    return retrying(
-        lambda: _offsets(admin, group, partitions, source=source, wait_s=next(waits_s)),
-        within=PATIENCE,
-    )
-
-
-def _offsets(
-    admin: AdminClient,
-    group: str,
-    partitions: Sequence[TopicPartition],
-    *,
-    source: bool,
-    wait_s: float,
-) -> dict[TopicPartition, GroupOffset]:
-    wanted = ConsumerGroupTopicPartitions(group, [ClientPartition(*p) for p in partitions])
-    with translated(f"read the offsets of group {group}", source=source):
-        answer = admin.list_consumer_group_offsets([wanted], request_timeout=TO_A_COORDINATOR_S)
-        try:
-            found = answer[group].result(wait_s).topic_partitions or []
-        except KafkaException as exc:
-            if exc.args[0].code() in NO_SUCH_GROUP:
-                return {}
-            raise
-    for one in found:
-        if one.error is not None:
-            raise as_mirror_error(one.error, f"read the offsets of group {group}", source=source)
-    return {
-        TopicPartition(p.topic, p.partition): GroupOffset(
-            position=Position(p.offset), metadata=p.metadata or ""
-        )
-        for p in found
-        if p.offset >= 0
-    }
-
-
 class CommittedOffsets:
     """
-    Committed offsets of one group, asked again and again by a process that must not end.
+    Committed offsets of one group, for a process that must not end.
 
     An admin client that asks while the group's coordinator moves can take its process along
     (librdkafka 2.16 looks for a coordinator that only consumers have); a consumer cannot.
     """
 
-    def __init__(self, config: Mapping[str, Any], group: str, *, source: bool) -> None:
+    def __init__(
+        self, config: Mapping[str, Any], group: str, *, source: bool, stable: bool = False
+    ) -> None:
         """
         Args:
             config: Connection and security.
             group: Never joined.
             source: Whose fault it is when the cluster does not answer.
+            stable: Wait for the end of transactions with offsets in them. Without it, the answer is
+                the last offset that was committed, although a later one is undecided.
         """
+        self._config = {
+            **config,
+            "group.id": group,
+            "isolation.level": "read_committed" if stable else "read_uncommitted",
+            "enable.auto.commit": False,
+        }
         self._group = group
         self._source = source
-        # the last committed offset also where a later one is undecided: that is not waited for
-        undecided = {"isolation.level": "read_uncommitted", "enable.auto.commit": False}
-        self._consumer = Consumer({**config, "group.id": group, **undecided})
+        self._consumer: Consumer | None = None  # it connects as soon as there is one
 
-    def read(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    def read(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, GroupOffset]:
         """
         Offsets by partition; partitions without one are left out.
 
         Raises:
             RestartTask: By class.
         """
-        wanted = [ClientPartition(*partition) for partition in partitions]
+        if not partitions:
+            return {}
+        if self._consumer is None:
+            self._consumer = Consumer(self._config)
         what = f"read the offsets of group {self._group}"
+        wanted = [ClientPartition(*partition) for partition in partitions]
         with translated(what, source=self._source):
             found = self._consumer.committed(wanted, timeout=ANSWER.total_seconds())
+        offsets = {}
         for one in found:
             if one.error is not None:
                 raise as_mirror_error(one.error, what, source=self._source)
-        return {TopicPartition(p.topic, p.partition): p.offset for p in found if p.offset >= 0}
+            if (offset := as_group_offset(one)) is not None:
+                offsets[TopicPartition(one.topic, one.partition)] = offset
+        return offsets
+
+
+def as_group_offset(found: ClientPartition) -> GroupOffset | None:
+    """What the client found; None if there is none."""
+    if found.offset < 0:
+        return None
+    epoch = cast("int | None", found.leader_epoch)
+    return GroupOffset(
+        position=Position(found.offset, None if epoch is None or epoch < 0 else epoch),
+        metadata=found.metadata or "",
+    )
 
 
 def set_group_offsets(

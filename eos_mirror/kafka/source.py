@@ -17,6 +17,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import RecordRefused, RestartTask, RetriableError, SourceDataLost
 from eos_mirror.kafka.errors import as_mirror_error, translated
+from eos_mirror.kafka.groups import as_group_offset
 from eos_mirror.kafka.metadata import ANSWER, PATIENCE
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import (
@@ -184,7 +185,7 @@ class KafkaSourceGroup:
         for one in found:
             if one.error is not None:
                 raise as_mirror_error(one.error, "read a source offset", source=True)
-            offsets[TopicPartition(one.topic, one.partition)] = _group_offset(one)
+            offsets[TopicPartition(one.topic, one.partition)] = as_group_offset(one)
         return offsets
 
     def commit(self, offsets: Mapping[TopicPartition, GroupOffset], *, within: timedelta) -> None:
@@ -205,16 +206,6 @@ class KafkaSourceGroup:
         for one in done or []:
             if one.error is not None:
                 raise as_mirror_error(one.error, what, source=True)
-
-
-def _group_offset(found: ClientPartition) -> GroupOffset | None:
-    if found.offset < 0:
-        return None
-    epoch = cast("int | None", found.leader_epoch)
-    return GroupOffset(
-        position=Position(found.offset, None if epoch is None or epoch < 0 else epoch),
-        metadata=found.metadata or "",
-    )
 
 
 def _ours(partitions: Iterable[ClientPartition]) -> list[TopicPartition]:

@@ -145,6 +145,9 @@ def read_shadow_offsets(
     """
     One OffsetFetch. "No offset" and "unstable" look alike but for the partition's error.
 
+    For tasks, which are started again: see `groups.CommittedOffsets` for what may happen to the
+    process of an admin client.
+
     Raises:
         RestartTask: By class; the whole call or one partition failed.
     """

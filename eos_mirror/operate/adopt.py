@@ -17,7 +17,8 @@ from eos_mirror.core.metadata import GroupMetadata, decode, decode_group, encode
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import RetriableError, UnsafeError
-from eos_mirror.kafka.groups import group_offsets, set_group_offsets
+from eos_mirror.kafka.groups import set_group_offsets
+from eos_mirror.kafka.metadata import PATIENCE
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.operate.facts import FlowClusters
 from eos_mirror.ports import ClaimsLog, GroupOffset, ShadowOffset, SourceTopic, Unstable
@@ -61,10 +62,8 @@ class Switch:
         Raises:
             UnsafeError: A position is of another source topic with the same name.
         """
-        clusters, flow = self.clusters, self.clusters.flow
-        offsets = group_offsets(
-            clusters.source_topics.admin, flow.source_group, list(self.pairs), source=True
-        )
+        clusters = self.clusters
+        offsets = retrying(lambda: clusters.source_offsets.read(list(self.pairs)), within=PATIENCE)
         topics = clusters.source_metadata.topics(sorted({p.topic for p in offsets}))
         for source, offset in offsets.items():
             _same_topic(source, offset, topics[source.topic])

@@ -12,11 +12,12 @@ from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.access import MIRROR_FROM, MIRROR_TO, missing_topic_rights
 from eos_mirror.kafka.flow_mode import FlowMode
-from eos_mirror.kafka.groups import GroupMember, group_members, group_offsets
-from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.groups import CommittedOffsets, GroupMember, group_members
+from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
+from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.topics import Topics
-from eos_mirror.ports import UNSTABLE, GroupOffset, ShadowOffset
+from eos_mirror.ports import GroupOffset, ShadowOffset, Unstable
 
 MAX_MESSAGE = "max.message.bytes"
 TIMESTAMP_TYPE = "message.timestamp.type"
@@ -24,13 +25,20 @@ TIMESTAMP_TYPE = "message.timestamp.type"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowClusters:
-    """Both ends of a flow, as the driver talks to them."""
+    """
+    Both ends of a flow, as the driver talks to them.
+
+    Attributes:
+        source_offsets: Of the source group; `shadow_offsets` of the other one.
+    """
 
     flow: Flow
     source_topics: Topics
     target_topics: Topics
     source_metadata: ClusterMetadata
     target: KafkaTarget
+    source_offsets: CommittedOffsets
+    shadow_offsets: CommittedOffsets
     mode: FlowMode
 
 
@@ -145,33 +153,31 @@ def _remote_partitions(
         for route in plan.routes
         for p in range(min(route.partitions, on_target.get(route.remote_topic, 0)))
     }
-    remotes = list(sources)
-    in_group: Mapping[TopicPartition, GroupOffset] = {}
-    if mode is DeliveryMode.AT_LEAST_ONCE:
-        in_group = group_offsets(
-            clusters.source_topics.admin,
-            clusters.flow.source_group,
-            list(sources.values()),
-            source=True,
-        )
-    shadows = clusters.target.shadow_offsets(remotes) if remotes else {}
-    bare = [r for r in remotes if not isinstance(shadows[r], ShadowOffset | type(UNSTABLE))]
+    exactly_once = mode is DeliveryMode.EXACTLY_ONCE
+    in_group = {} if exactly_once else _read(clusters.source_offsets, list(sources.values()))
+    shadows = _read(clusters.shadow_offsets, list(sources))
+    bare = [remote for remote in sources if remote not in shadows]
+    if exactly_once and bare:  # a first offset may be undecided
+        found = clusters.target.shadow_offsets(bare)
+        bare = [one for one in bare if not isinstance(found[one], ShadowOffset | Unstable)]
     ends = clusters.target.ends(bare) if bare else {}
     entries = {topic: clusters.target.map_entries(topic) for topic in {r.topic for r in bare}}
     return [
         RemotePartition(
             remote=remote,
             has_shadow=remote not in ends,
-            has_position=(
-                remote not in ends
-                if mode is DeliveryMode.EXACTLY_ONCE
-                else sources[remote] in in_group
-            ),
+            has_position=(remote not in ends if exactly_once else sources[remote] in in_group),
             was_started=remote not in ends or start_of(entries[remote.topic], remote) is not None,
             end=ends[remote].stable if remote in ends else 0,
         )
-        for remote in remotes
+        for remote in sources
     ]
+
+
+def _read(
+    offsets: CommittedOffsets, partitions: Sequence[TopicPartition]
+) -> dict[TopicPartition, GroupOffset]:
+    return retrying(lambda: offsets.read(partitions), within=PATIENCE)
 
 
 def _missing_rights(

@@ -9,12 +9,11 @@ from eos_mirror.core.map_records import segments_of
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import MirrorError, RetriableError
+from eos_mirror.errors import MirrorError
 from eos_mirror.kafka.compacted import read_compacted
-from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
+from eos_mirror.kafka.groups import CommittedOffsets
+from eos_mirror.kafka.metadata import PATIENCE
 from eos_mirror.kafka.retry import retrying
-from eos_mirror.kafka.target import read_shadow_offsets
-from eos_mirror.ports import ShadowOffset, Unstable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,15 +41,10 @@ class MapReader:
             raise MirrorError(f"{self.flow} {remote}: {exc}") from exc
 
     def _tail(self, remote: TopicPartition) -> MapTail:
-        metadata = ClusterMetadata(self.client_config, source=False)
-
-        def ask() -> ShadowOffset | None:
-            found = read_shadow_offsets(metadata, self.flow, [remote], require_stable=True)[remote]
-            if isinstance(found, Unstable):
-                raise RetriableError(f"{self.flow} {remote}: the shadow offset is unstable")
-            return found
-
-        shadow = retrying(ask, within=PATIENCE)
+        offsets = CommittedOffsets(
+            self.client_config, self.flow.shadow_group, source=False, stable=True
+        )
+        shadow = retrying(lambda: offsets.read([remote]), within=PATIENCE).get(remote)
         if shadow is None:
             raise MirrorError(f"{self.flow} {remote}: nothing was mirrored to it yet")
         try:

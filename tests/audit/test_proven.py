@@ -27,7 +27,8 @@ from tests.audit.test_proof import (
     standing,
 )
 
-IDS = "here there"
+SOURCE_ID, TARGET_ID = "here", "there"
+IDS = f"{SOURCE_ID} {TARGET_ID}"
 
 
 def part(start: int, end: int, *, shift: int = 1_000, target_end: int | None = None) -> Range:
@@ -96,7 +97,13 @@ def prove(clerk: Clerk, proven: Proven, *, target_end: int = 1_000 + RECORDS) ->
     """With the log starts that the shelves have."""
     clerk.target.start = max(clerk.target.start, 1_000)
     prover = Prover(pool=AtOnce(), examiner=clerk, look_again=lambda one: one, proven=proven)
-    now = replace(standing(clerk), topics=IDS, target_end=target_end, target_log_end=target_end)
+    now = replace(
+        standing(clerk),
+        source_topic_id=SOURCE_ID,
+        target_topic_id=TARGET_ID,
+        target_end=target_end,
+        target_log_end=target_end,
+    )
     (proof,) = prover.prove([now], max_offsets=MOST)
     return proof
 

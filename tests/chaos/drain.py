@@ -9,11 +9,10 @@ from time import monotonic, sleep
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import MirrorError
-from eos_mirror.kafka.groups import group_offsets
 from eos_mirror.testing import ClusterFailed
 from tests.chaos.allowed import MARKERS_LOST
 from tests.chaos.crew import Crew
-from tests.chaos.site import FLOW, PARTITIONS, SAFE_REPLICATION, SOURCES, Site, remote
+from tests.chaos.site import FLOW, PARTITIONS, SAFE_REPLICATION, Site, remote
 from tests.mirror.toolbox import FlowView
 
 STALL_S = 60.0
@@ -40,14 +39,16 @@ def source_ends(view: FlowView) -> dict[TopicPartition, int]:
 def positions(site: Site) -> dict[TopicPartition, int]:
     """Committed position by source partition; -1 where none can be read."""
     view = site.view
-    if not site.exactly_once:
-        found = group_offsets(view.source.admin, FLOW.source_group, SOURCES, source=True)
-        at_the_source = {one: offset.position.next_offset for one, offset in found.items()}
-        return {one: at_the_source.get(one, -1) for one in SOURCES}
+
+    def of_topic(topic: str, count: int) -> dict[int, int]:
+        if site.exactly_once:
+            return view.positions(remote(TopicPartition(topic, 0)).topic, count)
+        return view.source_positions(topic, count)
+
     return {
         TopicPartition(topic, p): at
         for topic, count in PARTITIONS.items()
-        for p, at in view.positions(remote(TopicPartition(topic, 0)).topic, count).items()
+        for p, at in of_topic(topic, count).items()
     }
 
 

@@ -31,7 +31,6 @@ def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
 
 ASKING = {
     "members": "group_members(admin, 'readers', source=True)",
-    "offsets": "group_offsets(admin, 'readers', [TopicPartition('orders', 0)], source=True)",
     "rights": "may_commit_in_group(admin, 'readers')",
 }
 
@@ -44,9 +43,8 @@ def test_a_coordinator_that_is_found_late_does_not_end_the_process(
     asking = textwrap.dedent(
         f"""
         from confluent_kafka.admin import AdminClient
-        from eos_mirror.core.records import TopicPartition
         from eos_mirror.kafka.access import may_commit_in_group
-        from eos_mirror.kafka.groups import group_members, group_offsets
+        from eos_mirror.kafka.groups import group_members
         admin = AdminClient({{"bootstrap.servers": "{proxied.proxied_bootstrap}"}})
         admin.list_topics(timeout=10)  # or it asks a second time on a second connection
         print("answered", {ASKING[question]}, flush=True)

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.records import Position, TopicPartition
-from eos_mirror.kafka.groups import group_offsets, set_group_offsets
+from eos_mirror.kafka.groups import CommittedOffsets, set_group_offsets
 from eos_mirror.testing import wait_until
 from tests.mirror.conftest import Site
 from tests.mirror.toolbox import mirror
@@ -70,10 +70,10 @@ def reset_with_kafkas_tool(site: Site, partition: int, offset: int) -> None:
 def change_the_number_only(site: Site, partition: int, offset: int) -> None:
     """As a tool that copies or restores groups may do."""
     remote = TopicPartition(site.remote, partition)
-    admin, group = site.target.admin(), site.flow.shadow_group
-    found = group_offsets(admin, group, [remote], source=False)[remote]
-    changed = {remote: replace(found, position=Position(offset))}
-    set_group_offsets(admin, group, changed, source=False)
+    group = site.flow.shadow_group
+    offsets = CommittedOffsets(site.target.client_config(), group, source=False)
+    changed = {remote: replace(offsets.read([remote])[remote], position=Position(offset))}
+    set_group_offsets(site.target.admin(), group, changed, source=False)
 
 
 @pytest.mark.parametrize("change", [reset_with_kafkas_tool, change_the_number_only])

@@ -189,7 +189,8 @@ class FlowView:
         self.source = ClusterMetadata(source.client_config(), source=True)
         self.target = ClusterMetadata(target.client_config(), source=False)
         self.admin: AdminClient = self.target.admin
-        self._offsets = CommittedOffsets(target.client_config(), flow.shadow_group, source=False)
+        self._shadows = CommittedOffsets(target.client_config(), flow.shadow_group, source=False)
+        self._upstream = CommittedOffsets(source.client_config(), flow.source_group, source=True)
 
     def ends(self, topic: str, partitions: int) -> dict[int, int]:
         """Last stable offsets on the source."""
@@ -198,9 +199,11 @@ class FlowView:
 
     def positions(self, remote: str, partitions: int) -> dict[int, int]:
         """Committed shadow offsets; -1 where there is none yet."""
-        wanted = [TopicPartition(remote, p) for p in range(partitions)]
-        found = retrying(lambda: self._offsets.read(wanted), within=PATIENCE)
-        return {p.partition: found.get(p, -1) for p in wanted}
+        return _numbers(self._shadows, remote, partitions)
+
+    def source_positions(self, topic: str, partitions: int) -> dict[int, int]:
+        """Committed offsets of the source group; -1 where there is none yet."""
+        return _numbers(self._upstream, topic, partitions)
 
     def wait_caught_up(
         self, topic: str, remote: str, *, partitions: int, within_s: float = 60
@@ -214,3 +217,9 @@ class FlowView:
             within=timedelta(seconds=within_s),
             what=f"shadow offsets of {remote} at {ends}",
         )
+
+
+def _numbers(offsets: CommittedOffsets, topic: str, partitions: int) -> dict[int, int]:
+    wanted = [TopicPartition(topic, p) for p in range(partitions)]
+    found = retrying(lambda: offsets.read(wanted), within=PATIENCE)
+    return {p.partition: found[p].position.next_offset if p in found else -1 for p in wanted}
