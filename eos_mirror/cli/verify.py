@@ -13,7 +13,6 @@ from typing import Any
 from eos_mirror import __version__
 from eos_mirror.audit.page import page_of
 from eos_mirror.audit.plan import TopicPlan, minutes_of
-from eos_mirror.audit.proven import Proven
 from eos_mirror.audit.report import Report
 from eos_mirror.cli.flows import flow_named
 from eos_mirror.cli.verify_watch import Lines, Silence, watch
@@ -92,19 +91,18 @@ def _verify(args: argparse.Namespace) -> int:
     )
     if args.watch and (len(flows) > 1 or wanted.sample < 1):
         raise ConfigError("--watch looks at all of one flow: name it, and leave --sample out")
-    file = ProvenFile(args.resume) if args.resume else None
+    file = ProvenFile(args.resume)
     if args.watch:
         return _watch(args, settings, flows[0], wanted, file)
     reports = []
     for flow in flows:
-        proven = file.of(str(flow.flow)) if file else Proven()
         progress = ProgressLines(str(flow.flow), file)
+        proven = file.of(str(flow.flow))
         try:
             with auditing(flow, settings.verify_spark, wanted, progress, proven) as look:
                 reports.append(look())
         finally:
-            if file:
-                file.save()
+            file.save()
         for line in reports[-1].lines():
             sys.stdout.write(f"{line}\n")
     _write(args, reports)
@@ -116,10 +114,10 @@ def _watch(
     settings: Settings,
     flow: FlowSettings,
     wanted: Wanted,
-    file: ProvenFile | None,
+    file: ProvenFile,
 ) -> int:
-    proven = file.of(str(flow.flow)) if file else Proven()
-    silence = Silence(file.save_now_and_then if file else lambda: None)
+    proven = file.of(str(flow.flow))
+    silence = Silence(file.save_now_and_then)
     lines = Lines()
 
     def on_report(report: Report) -> None:
@@ -132,8 +130,7 @@ def _watch(
             on_report=on_report,
         )
     finally:
-        if file:
-            file.save()
+        file.save()
     if last is None:
         return 1
     return 0 if last.holds else DIFFERENT
@@ -152,7 +149,7 @@ def _write(args: argparse.Namespace, reports: Sequence[Report]) -> None:
 class ProgressLines:
     """Tells on stderr what is planned, and how far it is: one line that changes, or a few."""
 
-    def __init__(self, flow: str, file: ProvenFile | None = None) -> None:
+    def __init__(self, flow: str, file: ProvenFile) -> None:
         """
         Args:
             file: Saved now and then.
@@ -178,8 +175,7 @@ class ProgressLines:
 
     def done(self) -> None:
         """See `control.verify.Watcher`."""
-        if self._file:
-            self._file.save_now_and_then()
+        self._file.save_now_and_then()
         self._done_count += 1
         now, is_last = time.monotonic(), self._done_count == self._tasks_count
         on_terminal = sys.stderr.isatty()

@@ -17,8 +17,11 @@ SAVED_EVERY_S = 5.0
 class ProvenFile:
     """Written as a whole, and at once: whoever reads it finds this state or the one before."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         """
+        Args:
+            path: Nothing is kept without.
+
         Raises:
             ConfigError: It is something else, or cannot be read or written.
         """
@@ -26,7 +29,7 @@ class ProvenFile:
         self._flows: defaultdict[str, Proven] = defaultdict(Proven)
         self._saved_at = time.monotonic()
         try:
-            if path.exists():
+            if path is not None and path.exists():
                 self._load(json.loads(path.read_text()))
             self.save()
         except OSError as exc:
@@ -47,6 +50,8 @@ class ProvenFile:
 
     def save(self) -> None:
         """Write all of it."""
+        if self._path is None:
+            return
         flows = {
             flow: [one.document() for one in proven.ranges] for flow, proven in self._flows.items()
         }
