@@ -121,7 +121,7 @@ def keyed_copies(where: Range, reader: Reader, log_end: int) -> Iterator[Keyed]:
 
 def _keyed(chunk: Columns, stamps: Stamps, where: Range) -> Iterator[Keyed]:
     offsets, digests = _digests(chunk, stamps, where)
-    keys = digest_records(key or b"" for key in chunk.keys)
+    keys = digest_records([[key or b"" for key in chunk.keys]])
     tombstones = [value is None for value in chunk.values]
     return map(Keyed, offsets, keys, digests, tombstones)
 
