@@ -4,12 +4,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from eos_mirror.audit.close_up import CloseUp, look_at
-from eos_mirror.audit.differences import Difference
+from eos_mirror.audit.differences import Difference, Kind
 from eos_mirror.audit.digest import random_base
 from eos_mirror.audit.extent import Standing, plan_extent
+from eos_mirror.audit.left_out import explain_left_out, left_out_by
 from eos_mirror.audit.plan import TopicPlan, plan_topic
 from eos_mirror.audit.proof import PartitionProof, Prover
 from eos_mirror.audit.proof_compacted import CompactedProver
@@ -18,7 +20,9 @@ from eos_mirror.audit.report import Report, TopicReport
 from eos_mirror.audit.spark import SparkPool
 from eos_mirror.audit.worker import Work
 from eos_mirror.control.survey import Incomparable, Period, Survey, Surveyor
+from eos_mirror.core.ledger import LedgerEntry
 from eos_mirror.errors import ConfigError, RangeUnreadable
+from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.kafka.ranges import Columns, RangeReader
 from eos_mirror.runtime.spark import describe_failure, start_context
 from eos_mirror.runtime.spark_settings import spark_settings
@@ -99,6 +103,7 @@ def auditing(
         verification = Verification(
             plain=Prover(*common, sample=wanted.sample, proven=proven),
             compacted=CompactedProver(*common),
+            ledger=partial(read_ledger, work.target, settings.flow),
             source=source,
             target=target,
         )
@@ -119,11 +124,13 @@ class Verification:
     What a proof of several topics needs.
 
     Attributes:
+        ledger: Read when something is missing.
         source: For records that are shown; `target` likewise.
     """
 
     plain: Prover
     compacted: CompactedProver
+    ledger: Callable[[], Sequence[LedgerEntry]]
     source: RangeReader
     target: RangeReader
 
@@ -150,7 +157,15 @@ class Verification:
         if plan is None:
             return []
         prover = self.compacted if plan.is_compacted else self.plain
-        return prover.prove(plan.standings, max_offsets=plan.max_offsets)
+        proofs = prover.prove(plan.standings, max_offsets=plan.max_offsets)
+        kinds = {difference.kind for one in proofs for difference in one.differences}
+        if Kind.MISSING not in kinds:
+            return proofs
+        left_out = left_out_by(self.ledger())
+        return [
+            explain_left_out(proof, standing.source_topic_id, left_out)
+            for proof, standing in zip(proofs, plan.standings, strict=True)
+        ]
 
     def _close_ups(self, partitions: Sequence[PartitionProof]) -> dict[Difference, CloseUp]:
         """Of the first differences of each partition."""

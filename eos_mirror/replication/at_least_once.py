@@ -99,6 +99,7 @@ class AtLeastOnce:
                 {
                     "task": self._context.slot,
                     "partition": str(owned.source),
+                    "topic_id": owned.topic_id,
                     "from": max(owned.committed, 0),
                     "to": owned.position.next_offset,
                     "records": failed.count,

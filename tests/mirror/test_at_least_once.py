@@ -14,7 +14,7 @@ from eos_mirror.core.ledger import Kind, LedgerEntry
 from eos_mirror.core.metadata import GroupMetadata, encode_group
 from eos_mirror.core.offset_map import Untranslatable
 from eos_mirror.core.records import Position, TopicPartition
-from eos_mirror.kafka.groups import group_offsets, set_group_offsets
+from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.operate.translate import MapReader
 from eos_mirror.ports import GroupOffset
@@ -36,9 +36,7 @@ UNSAFE = 4
 
 def positions(site: Site) -> dict[int, int]:
     """Offsets of the source group."""
-    wanted = [TopicPartition(site.topic, p) for p in range(site.partitions)]
-    found = group_offsets(site.source.admin(), site.flow.source_group, wanted, source=True)
-    return {p.partition: offset.position.next_offset for p, offset in found.items()}
+    return site.view.source_positions(site.topic, site.partitions)
 
 
 def ledger_of(site: Site) -> list[LedgerEntry]:
@@ -188,6 +186,7 @@ def test_a_refused_record_stops_its_partition_or_is_dropped_and_told(
             (noted,) = ledger_of(site)
             assert noted.kind is Kind.DROP
             assert noted.details["partition"] == f"{site.topic}-0"
+            assert len(noted.details["topic_id"]) == 22
             assert (noted.details["from"], noted.details["to"], noted.details["records"]) == (
                 2,
                 3,

@@ -15,7 +15,10 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
+from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka.ledger import KafkaLedger
+from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.operate.translate import MapReader
 from eos_mirror.testing import KafkaCluster, wait_until
 from eos_mirror.testing.checker import read_topic
@@ -197,6 +200,32 @@ def test_each_fault_of_a_broken_mirror_is_found_named_and_placed(
     assert by_partition[MISPLACED]["target_partition"] == STRANGER
     assert by_partition[VALUE]["source_record"]["value"] == "value 777 of 4"
     assert by_partition[VALUE]["target_record"]["value"] == "value 777 of !"
+
+    note_left_out(site, MISSING)
+    code, (topic,), said = verify(site)
+    assert code == DIFFERENT, said
+    assert topic["partitions"][MISSING]["explained"] == {"left out, and in the ledger": 1}
+    kinds = [d["kind"] for one in topic["partitions"] for d in one["differences"]]
+    assert len(kinds) == len(found) - 1
+    assert "missing" not in kinds
+
+
+def note_left_out(site: Site, partition: int) -> None:
+    """As a task that leaves a record out does, but after the fact."""
+    metadata = ClusterMetadata(site.source.client_config(), source=True)
+    site.target.create_topic(site.flow.ledger_topic, 1)
+    KafkaLedger(site.target.client_config(), site.flow.ledger_topic).append(
+        Kind.DROP,
+        {
+            "task": 0,
+            "partition": f"{site.topic}-{partition}",
+            "topic_id": metadata.topics([site.topic])[site.topic].topic_id,
+            "from": AT - 10,
+            "to": AT + 10,
+            "records": 1,
+            "reason": "MSG_SIZE_TOO_LARGE",
+        },
+    )
 
 
 COMPACTED = {

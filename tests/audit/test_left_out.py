@@ -1,0 +1,116 @@
+"""What the ledger explains of a proof, and what it does not."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from eos_mirror.audit.compacted import Why
+from eos_mirror.audit.differences import Difference, Kind
+from eos_mirror.audit.left_out import LeftOut, explain_left_out, left_out_by
+from eos_mirror.audit.proof import PartitionProof
+from eos_mirror.audit.ranges import Range
+from eos_mirror.core import ledger
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import ForeignWriter
+
+SOURCE, TARGET = TopicPartition("orders", 3), TopicPartition("A.orders", 3)
+ID = "A" * 22
+TWO_OF_FIVE = LeftOut(partition="orders-3", topic_id=ID, start=10, end=15, count=2)
+
+
+def missing(*offsets: int, kind: Kind = Kind.MISSING) -> list[Difference]:
+    """Of one partition."""
+    return [
+        Difference(
+            kind=kind, source=SOURCE, upstream_offset=at, target=TARGET, downstream_offset=at
+        )
+        for at in offsets
+    ]
+
+
+def proof(differences: list[Difference], explained: dict[Why, int] | None = None) -> PartitionProof:
+    """Of a partition of a hundred records."""
+    whole = Range(
+        source=SOURCE, start=0, end=100, target=TARGET, target_start=0, target_end=100,
+        timestamps=True,
+    )  # fmt: skip
+    return PartitionProof(
+        compared=whole,
+        matched=100 - len(differences),
+        differences=differences,
+        unproven=[],
+        explained=explained or {},
+    )
+
+
+def drop(**details: Any) -> ledger.LedgerEntry:
+    """As a task notes it."""
+    known = {"task": 0, "partition": "orders-3", "topic_id": ID, "from": 10, "to": 15, "records": 2}
+    return ledger.LedgerEntry(
+        kind=ledger.Kind.DROP,
+        at=datetime(2026, 3, 1, tzinfo=UTC),
+        by="host-7:4711",
+        details={**known, "reason": "MSG_SIZE_TOO_LARGE", **details},
+    )
+
+
+def test_what_was_left_out_is_no_difference() -> None:
+    """It is counted beside what else is explained."""
+    before = proof(missing(11, 14), {Why.COMPACTED_ON_SOURCE: 7})
+    after = explain_left_out(before, ID, [TWO_OF_FIVE])
+
+    assert after.differences == []
+    assert after.explained == {Why.COMPACTED_ON_SOURCE: 7, Why.LEFT_OUT: 2}
+    assert after.matched == before.matched
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        pytest.param(missing(9, 15), id="outside"),
+        pytest.param(missing(12, kind=Kind.ALTERED), id="not missing"),
+    ],
+)
+def test_what_was_not_left_out_is_still_a_difference(left: list[Difference]) -> None:
+    """An entry excuses nothing else."""
+    after = explain_left_out(proof([*missing(10), *left]), ID, [TWO_OF_FIVE])
+
+    assert (after.differences, after.explained) == (left, {Why.LEFT_OUT: 1})
+
+
+def test_no_more_is_explained_than_was_left_out() -> None:
+    """The entry says how many of the range there were."""
+    after = explain_left_out(proof(missing(10, 11, 12)), ID, [TWO_OF_FIVE])
+
+    assert (after.differences, after.explained) == (missing(12), {Why.LEFT_OUT: 2})
+
+
+@pytest.mark.parametrize("other", [{"partition": "orders-4"}, {"topic_id": "B" * 22}])
+def test_another_partition_or_a_topic_created_again_is_not_excused(other: dict[str, str]) -> None:
+    """Its offsets are others."""
+    before = proof(missing(11))
+    assert explain_left_out(before, ID, left_out_by([drop(**other)])) == before
+
+
+def test_an_entry_that_was_written_twice_counts_once() -> None:
+    """A task that died between the entry and the offsets writes it again."""
+    assert left_out_by([drop(), drop(), drop(**{"from": 15, "to": 16, "records": 1})]) == [
+        TWO_OF_FIVE,
+        LeftOut(partition="orders-3", topic_id=ID, start=15, end=16, count=1),
+    ]
+
+
+def test_other_entries_explain_nothing() -> None:
+    """A fence is no loss."""
+    entry = drop()
+    fence = ledger.LedgerEntry(
+        kind=ledger.Kind.FENCE, at=entry.at, by=entry.by, details=entry.details
+    )
+    assert left_out_by([fence]) == []
+
+
+def test_an_entry_that_is_not_whole_is_named() -> None:
+    """It might hide a loss."""
+    with pytest.raises(ForeignWriter, match=r"not a whole drop: .*'records': None"):
+        left_out_by([drop(records=None)])
