@@ -10,7 +10,7 @@ from tests.chaos.session import AT_LEAST_ONCE, Options, run
 MINUTES = float(os.environ.get("EOS_MIRROR_CHAOS_MINUTES", "4"))
 """How long the nemesis rages."""
 REPEATING_MINUTES = 1.0
-CATCH_MINUTES = 1.0
+CATCH_MINUTES = 0.6
 AROUND_S = 420
 """For start, drain and checks on a busy machine."""
 
