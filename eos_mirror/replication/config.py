@@ -40,8 +40,9 @@ class TaskConfig:
     abort_on_send_failure: bool = True
 
 
-FLUSH_BUDGET = timedelta(seconds=30)
-"""Acknowledgement of one transaction's records."""
+FLUSH_BUDGET = timedelta(seconds=20)
+"""Acknowledgement of one transaction's records. With the commit that follows it is shorter than the
+lease of a loop that stands still: the task ends by itself, and says why."""
 
 COMMIT_BUDGET = timedelta(seconds=6)
 """Shadow offsets and commit together. Short, because the client may block for ever; ending the

@@ -35,6 +35,10 @@ PRODUCER = {
     "retry.backoff.ms": "5",  # waited out at each back-to-back transaction
     "retry.backoff.max.ms": "1000",
 }
+ANSWERED_WITHIN = timedelta(seconds=10)
+"""A request of a producer is sent again, or given up, when its answer has not come by then: before
+the records of a transaction must be acknowledged. 60 s by default."""
+
 MEMBER = {
     "enable.auto.commit": "false",
     "enable.auto.offset.store": "false",
@@ -74,10 +78,11 @@ def source_consumer(flow: FlowSettings, *, slot: int) -> Masked:
 def target_producer(flow: FlowSettings) -> Masked:
     """The transactional producer; the caller adds the `transactional.id` of its incarnation."""
     forced = WRITER | {"transaction.timeout.ms": _ms(flow.transaction_timeout)}
+    timing = {"socket.timeout.ms": _ms(min(ANSWERED_WITHIN, flow.transaction_timeout))}
     said = dict(flow.clients.target_producer)
     for name in WITHIN_THE_TRANSACTION & said.keys():
         said[name] = min(said[name], forced["transaction.timeout.ms"], key=_number)
-    return _complete(flow, "target-producer", PRODUCER, said, forced)
+    return _complete(flow, "target-producer", PRODUCER | timing, said, forced)
 
 
 def source_admin(flow: FlowSettings) -> Masked:

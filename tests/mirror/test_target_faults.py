@@ -31,7 +31,7 @@ SETTLED = timedelta(seconds=60)
 
 
 class Load:
-    """Records into the source topic until told to stop, about 20,000 a second."""
+    """Records into the source topic until told to stop, about 8,000 a second."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -42,7 +42,7 @@ class Load:
     def _run(self) -> None:
         producer = Producer({**self._site.source.client_config(), "linger.ms": 5})
         while not self._stop.wait(0.01):
-            for _ in range(200):
+            for _ in range(80):
                 partition = self.count % self._site.partitions
                 self._offer(producer, b"%d" % self.count, partition)
                 self.count += 1
@@ -122,7 +122,7 @@ def test_killed_target_brokers_lose_and_double_nothing(
         running.wait_for("ready")
         with Load(site).running() as load:
             for _ in range(KILLS):
-                load.wait_for(dice.randrange(5_000, 40_000))
+                load.wait_for(dice.randrange(2_000, 16_000))
                 node = dice.randrange(1, 4)
                 three_brokers.kill(node)
                 restart(three_brokers, node)
@@ -144,7 +144,7 @@ def test_a_broker_killed_between_flush_and_offsets_loses_nothing(
             three_brokers.kill(node)
             os.kill(task, signal.SIGCONT)
             restart(three_brokers, node)
-            load.wait_for(20_000)
+            load.wait_for(8_000)
         assert_exact(site, load, running)
 
 
@@ -155,9 +155,9 @@ def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
         yield cluster
 
 
-def through_the_proxy(site: Site, target: KafkaCluster) -> Path:
+def through_the_proxy(site: Site, target: KafkaCluster, **extra: object) -> Path:
     """A configuration in which the mirror knows the target by the proxy's address only."""
-    config = site.config()
+    config = site.config(**extra)
     text = config.read_text().replace(target.bootstrap, target.proxied_bootstrap)
     config.write_text(text)
     return config
@@ -171,7 +171,7 @@ def test_a_blocked_transactional_call_is_ended_by_the_watchdog(
     with fault_proxies(proxied.proxy_ports) as proxies:
         with mirror(through_the_proxy(site, proxied)) as running, Load(site).running() as load:
             running.wait_for("ready")
-            load.wait_for(10_000)
+            load.wait_for(4_000)
             fault = proxies[1].inject(Fault(Api.TXN_OFFSET_COMMIT, Action.HOLD_REQUEST))
             fault.wait_hit()
             ended = running.wait_for("task.restarting", within_s=30)
@@ -193,6 +193,38 @@ def assert_successor_goes_on(running: Mirror) -> None:
     running.wait_for("partitions.acquired", count=max(2, acquired))
 
 
+@pytest.mark.parametrize("exactly_once", [True, False])
+def test_records_whose_acknowledgement_was_lost_are_sent_again(
+    tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster, *, exactly_once: bool
+) -> None:
+    """By the same task, which does not wait until its time is up; the target knows them."""
+    site = make_site(tmp_path, source_cluster, proxied)
+    mode = {} if exactly_once else {"transaction_producer": "false"}
+
+    def positions() -> dict[int, int]:
+        if exactly_once:
+            return site.view.positions(site.remote, site.partitions)
+        return site.view.source_positions(site.topic, site.partitions)
+
+    with (
+        fault_proxies(proxied.proxy_ports) as proxies,
+        mirror(through_the_proxy(site, proxied, **mode)) as running,
+    ):
+        running.wait_for("ready")
+        lost = proxies[1].inject(Fault(Api.PRODUCE, Action.DROP_RESPONSE))
+        site.produce(400)
+        lost.wait_hit()
+        wait_until(
+            lambda: sum(positions().values()) == 400,
+            within=timedelta(seconds=30),
+            what="the records to be committed",
+        )
+        assert running.stop() == 0, running.errors
+    assert not running.found("task.restarting")
+    compared = site.compare()
+    assert compared.exact, str(compared)
+
+
 @pytest.mark.long
 def test_a_late_duplicate_of_a_commit_is_harmless(
     tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
@@ -202,12 +234,12 @@ def test_a_late_duplicate_of_a_commit_is_harmless(
     with fault_proxies(proxied.proxy_ports) as proxies:
         with mirror(through_the_proxy(site, proxied)) as running, Load(site).running() as load:
             running.wait_for("ready")
-            load.wait_for(10_000)
+            load.wait_for(4_000)
             fault = proxies[1].inject(Fault(Api.END_TXN, Action.STEAL_REQUEST))
             fault.wait_hit()
             running.wait_for("commit.suspicious", within_s=30)
             fault.release()
-            load.wait_for(20_000)
+            load.wait_for(8_000)
         with mirror(site.config(), "--once") as last:
             assert last.wait() == 0, last.errors
     compared = site.compare()
@@ -226,10 +258,10 @@ def test_a_single_broker_target_drains_or_reports_lost_markers(
         with mirror(site.config()) as running:
             with Load(site).running() as load:
                 running.wait_for("ready")
-                load.wait_for(20_000)
+                load.wait_for(8_000)
                 target.kill(1)
                 restart(target, 1)
-                load.wait_for(10_000)
+                load.wait_for(4_000)
             settle(site, running)
             if not stopped(running):
                 assert running.stop() == 0, f"{running.events[-9:]} {running.errors[-9:]}"

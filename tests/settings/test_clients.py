@@ -163,6 +163,17 @@ def test_no_request_outlives_its_transaction(load: Load) -> None:
     construct(flow)
 
 
+@pytest.mark.parametrize(("transaction_ms", "request_ms"), [(60_000, "10000"), (5_000, "5000")])
+def test_a_lost_answer_is_not_waited_for_as_long_as_a_transaction(
+    load: Load, transaction_ms: int, request_ms: str
+) -> None:
+    """Unless the file says so."""
+    (flow,) = load(f"transaction.timeout.ms = {transaction_ms}\n", base=NOWHERE).flows
+
+    assert target_producer(flow)["socket.timeout.ms"] == request_ms
+    construct(flow)
+
+
 USER = 'required username="mirror" password="hunter2";'
 OIDC = "https://127.0.0.1:1/token"
 
