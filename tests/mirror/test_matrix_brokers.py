@@ -67,9 +67,9 @@ def test_g3_a_transaction_coordinator_killed_inside_a_transaction_loses_nothing(
             assert node is not None
             trio.kill(node)
             os.kill(task, signal.SIGCONT)
-            load.wait_for(10_000)
+            load.wait_for(5_000)
             trio.start_node(node)
-            load.wait_for(10_000)
+            load.wait_for(5_000)
         drain(site, running)
         assert running.stop() == 0, running.errors
     assert_copied(site, load.count)
@@ -109,7 +109,7 @@ def test_g3_a_coordinator_that_moves_under_load_loses_nothing(
             running.wait_for("ready")
             for _ in range(2):
                 move_leader(trio, topic, site.folder)
-                load.wait_for(10_000)
+                load.wait_for(5_000)
         drain(site, running)
         assert running.stop() == 0, running.errors
     assert_copied(site, load.count)
@@ -181,9 +181,9 @@ def test_g5_a_target_that_is_away_longer_than_a_transaction_lasts_only_causes_la
     with mirror(config_for(site, tasks_max=2, transaction_timeout_ms=5_000)) as running:
         with Load(site).running() as load:
             running.wait_for("ready")
-            load.wait_for(10_000)
+            load.wait_for(5_000)
             freeze(trio, *trio.spec.broker_ids)
-            load.wait_for(10_000)
+            load.wait_for(5_000)
         assert running.found("task.restarting"), "nobody noticed: the test proves nothing"
         drain(site, running)
         assert running.stop() == 0, running.errors

@@ -96,11 +96,11 @@ def test_p2_partitions_that_move_under_load_take_nothing_along_and_leave_nothing
             running.wait_for("partitions.acquired", task=task)
         with Load(site).running() as load:
             for task in (0, 1):
-                load.wait_for(10_000)
+                load.wait_for(5_000)
                 sleeper = running.pid(task)
                 os.kill(sleeper, signal.SIGSTOP)
                 wait_taken_over(site, running, task)
-                load.wait_for(10_000)
+                load.wait_for(5_000)
                 acquired = len(running.found("partitions.acquired", task=task))
                 os.kill(sleeper, signal.SIGCONT)
                 running.wait_for("partitions.acquired", task=task, count=acquired + 1)
@@ -108,7 +108,7 @@ def test_p2_partitions_that_move_under_load_take_nothing_along_and_leave_nothing
                 "TopicCommand", "--alter", "--topic", site.topic, "--partitions", "9",
             )  # fmt: skip
             running.wait_for("topic.grown", topic=site.remote, partitions=9)
-            load.wait_for(10_000)
+            load.wait_for(5_000)
         drain(site, running)
         assert running.stop() == 0, running.errors
     assert_copied(site, load.count)

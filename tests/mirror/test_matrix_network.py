@@ -69,7 +69,7 @@ def test_g1_a_task_cut_off_from_its_group_cannot_commit_for_the_new_owner(
             with mirror(config) as owner:
                 owner.wait_for("ready")
                 cut_off.wait_for("task.restarting")
-                load.wait_for(10_000)
+                load.wait_for(5_000)
                 assert owner.stop() == 0, owner.errors
             for fault in faults:
                 fault.release()
@@ -89,11 +89,11 @@ def test_g2_a_task_cut_off_from_the_target_commits_nothing_when_it_is_back(
     with fault_proxies(proxied.proxy_ports) as proxies, mirror(detour(config, proxied)) as cut_off:
         with Load(site).running() as load:
             cut_off.wait_for("ready")
-            load.wait_for(10_000)
+            load.wait_for(5_000)
             proxies[1].part()
             with mirror(config) as other:
                 other.wait_for("ready")
-                load.wait_for(10_000)
+                load.wait_for(5_000)
                 assert other.stop() == 0, other.errors
             proxies[1].heal()
             cut_off.wait_for("task.restarting")

@@ -218,7 +218,7 @@ def test_a_killed_driver_on_spark_leaves_a_flow_that_the_next_run_completes(
     with Load(site).running() as load:
         with mirror(spark) as first:
             first.wait_for("ready", within_s=90)
-            load.wait_for(10_000)
+            load.wait_for(5_000)
             tasks = [first.pid(task) for task in (0, 1)]
             (jvm,) = children_of(first.process.pid, b"java")
             os.kill(first.process.pid if victim == "driver" else jvm, signal.SIGKILL)

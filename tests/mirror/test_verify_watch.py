@@ -71,7 +71,7 @@ def test_a_watch_proves_what_a_running_mirror_does_and_a_later_proof_goes_on_the
         with watching(site, state) as watch:
             watch.wait_for("10000 records match, no difference")
             with Load(site).running() as load:
-                load.wait_for(40_000)
+                load.wait_for(16_000)
             watch.wait_for(f"{10_000 + load.count} records match, no difference")
             assert watch.stop() == 0, watch.said.read_text()
         assert "difference" not in watch.said.read_text().replace("no difference", "")

@@ -63,10 +63,11 @@ def delay(run: Any, at: int) -> None:
 
 
 EXACT, MISSING, NEIGHBOURS, FAR_APART, VALUE, EMPTY_KEY, HEADER, ORDER, LATE = range(9)
-DOUBLED, MISPLACED, STRANGER = 9, 10, 11
+DOUBLED, MISPLACED, STRANGER, LEFT_OUT = range(9, 13)
 FAULTS = {
     (MISSING, AT): drop,
     (MISPLACED, AT): drop,
+    (LEFT_OUT, AT): drop,
     (NEIGHBOURS, AT): swap_neighbours,
     (FAR_APART, AT): lambda run, at: put(run, at, FAR),
     (FAR_APART, FAR): lambda run, at: put(run, at, AT),
