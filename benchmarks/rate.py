@@ -158,8 +158,8 @@ class Copy:
             pids={
                 "task": mirror.task_pids[0],
                 "driver": mirror.process.pid,
-                "source": _broker_pid(self._source),
-                "target": _broker_pid(self._target),
+                "source": broker_pid(self._source),
+                "target": broker_pid(self._target),
             }
         )
         metadata = ClusterMetadata(self._target.client_config(), source=False)
@@ -188,7 +188,8 @@ class Copy:
         )
 
 
-def _broker_pid(cluster: KafkaCluster) -> int:
+def broker_pid(cluster: KafkaCluster) -> int:
+    """Of its only node."""
     return int((cluster.log(1).parent / NODE_PROCESS).read_text().split()[0])
 
 

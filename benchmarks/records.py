@@ -4,7 +4,7 @@ import hashlib
 import random
 import struct
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from itertools import cycle, islice, repeat
 from time import monotonic
@@ -26,20 +26,35 @@ LARGE_BATCHES = {
     "queue.buffering.max.kbytes": 2_000_000,
     "compression.type": "none",
 }
+NAMES = ("account", "amount", "currency", "customer", "item", "price", "quantity", "warehouse")
 READ_WITHIN = timedelta(minutes=5)
 FRAME = struct.Struct("<qii")
 
 
-def fill(cluster: KafkaCluster, topic: str, *, count: int, value_bytes: int) -> None:
+def fill(
+    cluster: KafkaCluster,
+    topic: str,
+    *,
+    count: int,
+    value_bytes: int,
+    producer_config: Mapping[str, object] | None = None,
+    headers: bool = False,
+) -> None:
     """
     Append `count` records, spread evenly; keys of 10 bytes number them within each partition.
+
+    Args:
+        producer_config: Over LARGE_BATCHES. With a codec, values are such that it has something
+            to do.
+        headers: Two with each record.
 
     Raises:
         RuntimeError: The cluster did not take them all.
     """
-    chooser = random.Random(SEED)
-    pool = [chooser.randbytes(value_bytes) for _ in range(POOL_VALUES)]
-    producer = Producer({**cluster.client_config(), **LARGE_BATCHES})
+    config = {**LARGE_BATCHES, **(producer_config or {})}
+    pool = _values(value_bytes, compressible=config["compression.type"] != "none")
+    some_headers = [("trace", b"0123456789abcdef"), ("kind", b"order")] if headers else []
+    producer = Producer({**cluster.client_config(), **config})
     each = count // PARTITIONS
     for start in range(0, each, CHUNK_RECORDS):
         numbers = range(start, min(start + CHUNK_RECORDS, each))
@@ -54,11 +69,27 @@ def fill(cluster: KafkaCluster, topic: str, *, count: int, value_bytes: int) -> 
                     repeat(None),
                     repeat(None),
                     range(FIRST_TIMESTAMP_MS + start, FIRST_TIMESTAMP_MS + start + len(numbers)),
+                    repeat(some_headers),
                 ),
                 0,
             )
         if left := producer.flush(60):
             raise RuntimeError(f"{topic}: {left} records were not acknowledged in 60 s")
+
+
+def _values(value_bytes: int, *, compressible: bool) -> list[bytes]:
+    """Random, or like documents of an application: few names, many numbers."""
+    chooser = random.Random(SEED)
+    if not compressible:
+        return [chooser.randbytes(value_bytes) for _ in range(POOL_VALUES)]
+    values = []
+    for _ in range(POOL_VALUES):
+        fields = [
+            f'"{chooser.choice(NAMES)}": {chooser.randrange(10**9)}'
+            for _ in range(value_bytes // 12 + 1)
+        ]
+        values.append("{{{}}}".format(", ".join(fields)).encode()[:value_bytes])
+    return values
 
 
 def digest(cluster: KafkaCluster, topic: str) -> tuple[int, Sequence[str]]:

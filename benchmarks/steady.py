@@ -51,14 +51,19 @@ class Steady:
         return self.records / self.seconds
 
 
-def steady_state(samples: Sequence[Sample], *, total: int) -> Steady:
+def steady_state(
+    samples: Sequence[Sample], *, total: int, warm_up: float = WARM_UP_SHARE
+) -> Steady:
     """
     Between the first sample after the warm-up and the last one before everything was copied.
+
+    Args:
+        warm_up: Part of the records that is left out.
 
     Raises:
         ValueError: The window is too short to mean anything: use more records.
     """
-    window = [s for s in samples if WARM_UP_SHARE * total <= s.records < total]
+    window = [s for s in samples if warm_up * total <= s.records < total]
     if len(window) < 2 or window[-1].at - window[0].at < MIN_STEADY_S:
         raise ValueError(f"less than {MIN_STEADY_S} s of steady state: use more than {total}")
     first, last = window[0], window[-1]

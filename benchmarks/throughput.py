@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Exit code."""
     args = _parse(argv)
     command = shlex.join([Path(sys.executable).name, "-m", "benchmarks.throughput", *sys.argv[1:]])
-    with tempfile.TemporaryDirectory() as folder, _clusters() as (source, target):
+    with tempfile.TemporaryDirectory() as folder, two_clusters() as (source, target):
         try:
             if args.startup:
                 results = measure_startup(source, target, folder=Path(folder), args=args)
@@ -84,7 +84,8 @@ class _Sizes(argparse.Action):
 
 
 @contextmanager
-def _clusters() -> Iterator[tuple[KafkaCluster, KafkaCluster]]:
+def two_clusters() -> Iterator[tuple[KafkaCluster, KafkaCluster]]:
+    """Source and target, one node each, as a server runs them."""
     source, target = (
         KafkaCluster(name=name, fast_start=False, heap="1g") for name in ("source", "target")
     )

@@ -14,19 +14,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from random import Random
 
-from confluent_kafka import Producer
-
+from benchmarks.load import Load
 from benchmarks.mirror import running, write_config
-from benchmarks.records import LARGE_BATCHES, PARTITIONS, SEED
+from benchmarks.records import PARTITIONS
 from benchmarks.steady import spread
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
@@ -36,43 +32,8 @@ from eos_mirror.ports import ShadowOffset
 from eos_mirror.testing import KafkaCluster, start_clusters, wait_until
 
 FLOW, TOPIC = Flow("s", "t"), "records"
-TICK_S, LOOK_EVERY_S = 0.01, 0.5
+LOOK_EVERY_S = 0.5
 ENDED_WITHIN_S = 300.0
-
-
-class Load:
-    """Records in even rounds over the partitions, as many a second as asked for."""
-
-    def __init__(self, cluster: KafkaCluster, *, rate: int, value_bytes: int) -> None:
-        self._producer = Producer({**cluster.client_config(), **LARGE_BATCHES, "linger.ms": 5})
-        self._rate = rate
-        chooser = Random(SEED)
-        self._values = [chooser.randbytes(value_bytes) for _ in range(1_000)]
-        self._ended = threading.Event()
-        self.count = 0
-
-    def _run(self) -> None:
-        began = time.monotonic()
-        while not self._ended.wait(TICK_S):
-            due = int((time.monotonic() - began) * self._rate)
-            for number in range(self.count, due):
-                value = self._values[number % len(self._values)]
-                self._producer.produce(TOPIC, value, b"%d" % number, number % PARTITIONS)
-            self.count = due
-            self._producer.poll(0)
-        if left := self._producer.flush(60):
-            raise RuntimeError(f"{left} records were not acknowledged in 60 s")
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """For the length of the block; all of it is written at its end."""
-        thread = threading.Thread(target=self._run)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._ended.set()
-            thread.join()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +63,9 @@ class Phase:
 class Bench:
     """A mirror under load, and what is seen of it."""
 
-    def __init__(self, config: Path, target: KafkaCluster, load: Load, *, rate: int) -> None:
+    def __init__(self, config: Path, target: KafkaCluster, load: Load) -> None:
         self._config = config
         self._load = load
-        self._rate = rate
         self._metadata = ClusterMetadata(target.client_config(), source=False)
 
     def mirrored(self) -> int:
@@ -131,7 +91,7 @@ class Bench:
                 proof.send_signal(signal.SIGTERM)  # a second one would end it at once
                 is_endless = False
             time.sleep(LOOK_EVERY_S)
-            behind.append((self._load.count - self.mirrored()) / self._rate)
+            behind.append((self._load.count - self.mirrored()) / self._load.rate)
         lasted = time.monotonic() - began
         offered, mirrored = self._load.count - offered, self.mirrored() - mirrored
         return Phase(
@@ -195,8 +155,8 @@ def _measure(
     config = write_config(
         folder, FLOW, source=source, target=target, topic=TOPIC, settings=settings
     )
-    load = Load(source, rate=args.rate, value_bytes=args.value_bytes)
-    bench = Bench(config, target, load, rate=args.rate)
+    load = Load(source, TOPIC, partitions=PARTITIONS, rate=args.rate, value_bytes=args.value_bytes)
+    bench = Bench(config, target, load)
     each_s = args.minutes * 60 / 4
     phases = (
         ("nothing", ()),

@@ -1,0 +1,114 @@
+"""
+Exactly once against at least once against MirrorMaker 2, in one run on one machine.
+
+    python -m benchmarks run --quick
+    python -m benchmarks run --cells 100B 1000B --peers eos mm2-eos --rounds 5 --json result.json
+    python -m benchmarks latency --rates 1000 10000 --peers eos mm2-eos
+    python -m benchmarks draw result.json FOLDER
+"""
+
+import argparse
+import json
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import cells, peers
+from benchmarks.contest import Contest, NotExactError, take_turns
+from benchmarks.latency import measure_latency
+from benchmarks.peers import Peer
+from benchmarks.pictures import draw
+from benchmarks.report import document, machine
+from benchmarks.throughput import two_clusters
+
+FULL_ROUNDS = 5
+
+Results = dict[str, dict[str, list[dict[str, Any]]]]
+"""Figures of each round, by peer, by cell or load."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code."""
+    args = _parse(argv)
+    if args.verb == "draw":
+        for path in draw(args.folder, json.loads(args.result.read_text())):
+            print(path)
+        return 0
+    command = shlex.join([Path(sys.executable).name, "-m", "benchmarks", *sys.argv[1:]])
+    measure: Callable[[Contest, argparse.Namespace], Results] = args.measure
+    with tempfile.TemporaryDirectory() as folder, two_clusters() as (source, target):
+        contest = Contest(source=source, target=target, folder=Path(folder))
+        try:
+            results = measure(contest, args)
+        except (NotExactError, RuntimeError) as exc:
+            sys.stderr.write(f"{exc}\n{contest.last_words()}")
+            return 1
+    page = "\n".join(document(command, results, args.rounds)) + "\n"
+    sys.stdout.write(page)
+    if args.markdown:
+        args.markdown.write_text(page)
+    if args.json:
+        found = {"command": command, "machine": machine(), "results": results}
+        args.json.write_text(json.dumps(found, indent=1) + "\n")
+    return 0
+
+
+def _copies(contest: Contest, args: argparse.Namespace) -> Results:
+    results = {}
+    for name in args.cells:
+        cell = cells.CELLS[name]
+        with contest.topic(cell):
+
+            def copy(peer: Peer, cell: cells.Cell = cell) -> dict[str, Any]:
+                return contest.copy(peer, cell)
+
+            results[name] = take_turns(_peers(args), args.rounds, copy)
+    return results
+
+
+def _latencies(contest: Contest, args: argparse.Namespace) -> Results:
+    results = {}
+    for rate in args.rates:
+
+        def look(peer: Peer, rate: int = rate) -> dict[str, Any]:
+            return measure_latency(contest, peer, rate)
+
+        results[f"{rate} records a second"] = take_turns(_peers(args), args.rounds, look)
+    return results
+
+
+def _peers(args: argparse.Namespace) -> list[Peer]:
+    return [peers.PEERS[name] for name in args.peers]
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__.split("\n\n")[0])
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    run = verbs.add_parser("run", help="let peers copy the same topics, in turns")
+    size = run.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="two cells, four peers, one round")
+    size.add_argument("--full", action="store_true", help="four cells, six peers, five rounds")
+    size.add_argument("--cells", nargs="+", choices=cells.CELLS, default=cells.QUICK)
+    run.set_defaults(measure=_copies)
+    latency = verbs.add_parser("latency", help="how long records are under way")
+    latency.add_argument("--rates", nargs="+", type=int, default=[1_000], help="records a second")
+    latency.set_defaults(measure=_latencies)
+    for verb in (run, latency):
+        verb.add_argument("--peers", nargs="+", choices=peers.PEERS, default=peers.QUICK)
+        verb.add_argument("--rounds", type=int, default=1)
+        verb.add_argument("--json", type=Path, metavar="F", help="every round")
+        verb.add_argument("--markdown", type=Path, metavar="F", help="what is printed, too")
+    pictures = verbs.add_parser("draw", help="pictures of a result")
+    pictures.add_argument("result", type=Path, help="of --json")
+    pictures.add_argument("folder", type=Path)
+    args = parser.parse_args(argv)
+    if getattr(args, "full", False):
+        args.cells, args.peers, args.rounds = cells.FULL, peers.FULL, FULL_ROUNDS
+    return args
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""The shapes of data that are mirrored, as data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """
+    One topic, filled once.
+
+    Attributes:
+        batch_bytes: Of the batches that the source holds, at most.
+        codec: Of the source; peers are told to write the same.
+        headers: Two with each tenth record.
+    """
+
+    value_bytes: int
+    records: int
+    batch_bytes: int = 900_000
+    codec: str = "none"
+    headers: bool = False
+
+    @property
+    def name(self) -> str:
+        """Of a row, and of the topic."""
+        parts = [f"{self.value_bytes}B"]
+        if self.codec != "none":
+            parts.append(self.codec)
+        if self.batch_bytes != DEFAULT.batch_bytes:
+            parts.append(f"batches-{self.batch_bytes}")
+        if self.headers:
+            parts.append("headers")
+        return "-".join(parts)
+
+    @property
+    def gigabytes(self) -> float:
+        """Of the values."""
+        return self.value_bytes * self.records / 1e9
+
+
+DEFAULT = Cell(value_bytes=100, records=4_000_000)
+
+CELLS: Mapping[str, Cell] = {
+    cell.name: cell
+    for cell in (
+        DEFAULT,
+        Cell(value_bytes=1_000, records=1_000_000),
+        Cell(value_bytes=10_000, records=100_000),
+        Cell(value_bytes=100, records=4_000_000, batch_bytes=16_000),
+        Cell(value_bytes=1_000, records=1_000_000, codec="lz4"),
+        Cell(value_bytes=1_000, records=1_000_000, codec="zstd"),
+        Cell(value_bytes=1_000, records=1_000_000, headers=True),
+        Cell(value_bytes=100, records=200_000, batch_bytes=1),
+    )
+}
+QUICK = ("100B", "1000B")
+FULL = ("100B", "1000B", "100B-batches-16000", "1000B-zstd")

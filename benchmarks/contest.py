@@ -1,0 +1,218 @@
+"""
+Peers against each other: every peer copies the same topic, in turns, round by round.
+
+Progress is the sum of the last stable offsets of the copy, which every peer moves alike; that of an
+exactly-once peer counts a marker for each partition of a transaction, at 100 ms less than a
+thousandth. A copy is whole when it has not grown for a while, and must have the digest of the
+source: what is not exact has no speed.
+"""
+
+import itertools
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cells import Cell
+from benchmarks.peers import Job, Peer
+from benchmarks.processes import cpu_s, descendants, machine_cpu_s, peak_rss_mb
+from benchmarks.rate import broker_pid
+from benchmarks.records import PARTITIONS, digest, fill
+from benchmarks.steady import Sample, steady_state
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.testing import KafkaCluster
+
+LOOK_EVERY_S = 0.2
+STILL_S = 2.0
+"""A copy that has not grown for so long is whole, or will never be."""
+COPIED_WITHIN_S = 300.0
+STOPPED_WITHIN_S = 20.0
+TAIL = 0.5
+"""Part of the records that is left out for the rate of what is warm: a JVM compiles for long."""
+
+
+class NotExactError(Exception):
+    """The copy is not the source."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """
+    Two clusters, and what was found on them.
+
+    Attributes:
+        folder: For configurations and what peers say.
+        originals: Digest of each topic that was filled.
+    """
+
+    source: KafkaCluster
+    target: KafkaCluster
+    folder: Path
+    originals: dict[str, tuple[int, Sequence[str]]] = field(default_factory=dict)
+    _aliases: Iterator[str] = field(default_factory=lambda: map("p{}".format, itertools.count(1)))
+
+    @contextmanager
+    def topic(self, cell: Cell) -> Iterator[None]:
+        """Its topic, filled, and read once, so that it is in memory for everybody."""
+        count = cell.records // PARTITIONS * PARTITIONS
+        self.source.create_topic(cell.name, PARTITIONS)
+        fill(
+            self.source,
+            cell.name,
+            count=count,
+            value_bytes=cell.value_bytes,
+            producer_config={
+                "batch.size": max(cell.batch_bytes, cell.value_bytes),
+                "compression.type": cell.codec,
+                **({"batch.num.messages": 1} if cell.batch_bytes == 1 else {}),
+            },
+            headers=cell.headers,
+        )
+        self.originals[cell.name] = digest(self.source, cell.name)
+        yield
+        self.source.admin().delete_topics([cell.name])[cell.name].result(30)
+
+    def job(self, topic: str, *, codec: str, linger_ms: int = 20) -> Job:
+        """A new one, under an alias that nobody had."""
+        return Job(
+            source=self.source.bootstrap,
+            target=self.target.bootstrap,
+            topic=topic,
+            alias=next(self._aliases),
+            codec=codec,
+            folder=self.folder,
+            linger_ms=linger_ms,
+        )
+
+    def last_words(self) -> str:
+        """Of the peer that ran last."""
+        logs = sorted(self.folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
+        return logs[-1].read_text(errors="replace")[-2_000:] if logs else ""
+
+    def copy(self, peer: Peer, cell: Cell) -> dict[str, Any]:
+        """
+        One copy by one peer, and what it took.
+
+        Raises:
+            NotExactError: It is not the source.
+            RuntimeError: It did not come to an end.
+        """
+        job = self.job(cell.name, codec=cell.codec)
+        if peer.needs_topic:
+            self.target.create_topic(job.remote, PARTITIONS)
+        total, _ = self.originals[cell.name]
+        with running_peer(peer, job) as process:
+            started_at = time.monotonic()
+            watch = _Watch(process, self.source, self.target, job.remote)
+            samples = list(watch.until_whole(total))
+        if digest(self.target, job.remote) != self.originals[cell.name]:
+            raise NotExactError(f"{peer.name}: {job.remote} differs from {cell.name}")
+        self.target.admin().delete_topics([job.remote])[job.remote].result(30)
+        return _figures(samples, total, started_at)
+
+
+def _figures(samples: Sequence[Sample], total: int, started_at: float) -> dict[str, Any]:
+    steady = steady_state(samples, total=total)
+    tail = steady_state(samples, total=total, warm_up=TAIL)
+    first = next(one for one in samples if one.records)
+    return {
+        "rate": steady.rate,
+        "tail_rate": tail.rate,
+        "cpu_s": dict(steady.cpu_s),
+        "tail_cpu_s": dict(tail.cpu_s),
+        "first_s": first.at - started_at,
+        "first_cpu_s": first.cpu_s["mirror"],
+        "rss_mb": samples[-1].peak_rss_mb,
+        "seconds": steady.seconds,
+    }
+
+
+class _Watch:
+    """Looks at a copy that grows, and at who makes it grow."""
+
+    def __init__(
+        self,
+        process: "subprocess.Popen[bytes]",
+        source: KafkaCluster,
+        target: KafkaCluster,
+        remote: str,
+    ) -> None:
+        self._process = process
+        self._brokers = {"source": broker_pid(source), "target": broker_pid(target)}
+        self._metadata = ClusterMetadata(target.client_config(), source=False)
+        self._remote = remote
+        self._is_there = False
+        self._spent: dict[int, float] = {}
+        self._peaks: dict[int, float] = {}
+
+    def until_whole(self, total: int) -> Iterator[Sample]:
+        """
+        A sample for each look.
+
+        Raises:
+            RuntimeError: The peer ended, or took too long.
+        """
+        began = grown_at = time.monotonic()
+        before = 0
+        while before < total or time.monotonic() - grown_at < STILL_S:
+            if self._process.poll() is not None or time.monotonic() - began > COPIED_WITHIN_S:
+                raise RuntimeError(f"{self._remote}: {before} of {total}, and no more")
+            sample = self._look()
+            if sample.records > before:
+                before, grown_at = sample.records, sample.at
+            yield sample
+            time.sleep(LOOK_EVERY_S)
+
+    def _look(self) -> Sample:
+        for pid in [self._process.pid, *descendants(self._process.pid)]:
+            self._spent[pid] = max(cpu_s(pid), self._spent.get(pid, 0.0))
+            self._peaks[pid] = max(peak_rss_mb(pid), self._peaks.get(pid, 0.0))
+        spent = {role: cpu_s(pid) for role, pid in self._brokers.items()}
+        spent["mirror"] = sum(self._spent.values())
+        busy, steal = machine_cpu_s()
+        others = busy - sum(spent.values()) - time.process_time()
+        return Sample(
+            at=time.monotonic(),
+            records=self._records(),
+            cpu_s={**spent, "others": others, "steal": steal},
+            peak_rss_mb=sum(self._peaks.values()),
+        )
+
+    def _records(self) -> int:
+        self._is_there = self._is_there or self._remote in self._metadata.topics([self._remote])
+        if not self._is_there:
+            return 0
+        wanted = [TopicPartition(self._remote, p) for p in range(PARTITIONS)]
+        return sum(self._metadata.ends(wanted).values())
+
+
+@contextmanager
+def running_peer(peer: Peer, job: Job) -> "Iterator[subprocess.Popen[bytes]]":
+    """A peer that does not outlive the block, nor anything that it started."""
+    process = peer.start(job)
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(STOPPED_WITHIN_S)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def take_turns(
+    peers: Sequence[Peer], rounds: int, measure: Callable[[Peer], dict[str, Any]]
+) -> dict[str, list[dict[str, Any]]]:
+    """Every round of every peer, by peer."""
+    found: dict[str, list[dict[str, Any]]] = {peer.name: [] for peer in peers}
+    for _ in range(rounds):
+        for peer in peers:
+            found[peer.name].append(measure(peer))
+    return found

@@ -1,0 +1,137 @@
+"""
+How long a record is under way: from its timestamp to a read_committed reader of the copy.
+
+One clock, because everything runs on one machine; every peer keeps the timestamp. In milliseconds.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, TopicPartition
+
+from benchmarks.contest import Contest, running_peer
+from benchmarks.load import Load
+from benchmarks.peers import Peer
+from benchmarks.processes import cpu_s, descendants
+from benchmarks.rate import broker_pid
+from eos_mirror.testing import KafkaCluster
+
+PARTITIONS = 4
+VALUE_BYTES = 1_000
+WARM_UP_S, SECONDS = 20.0, 30.0
+FIRST_WITHIN_S = 90.0
+LINGER_MS = 0
+"""Of the producers of peers that are told: what is best for latency."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """CPU seconds so far."""
+
+    mirror: float
+    target: float
+
+
+def measure_latency(contest: Contest, peer: Peer, rate: int) -> dict[str, Any]:
+    """
+    One peer under one load.
+
+    Raises:
+        RuntimeError: Nothing arrived.
+    """
+    topic = f"latency-{peer.name}-{rate}"
+    contest.source.create_topic(topic, PARTITIONS)
+    job = contest.job(topic, codec="none", linger_ms=LINGER_MS)
+    if peer.needs_topic:
+        contest.target.create_topic(job.remote, PARTITIONS)
+    load = Load(
+        contest.source,
+        topic,
+        partitions=PARTITIONS,
+        rate=rate,
+        value_bytes=VALUE_BYTES,
+        linger_ms=1,
+    )
+    with running_peer(peer, job) as process, load.running():
+        reader = _Reader(contest.target, job.remote)
+        reader.wait_for_the_first(process)
+        list(reader.latencies(WARM_UP_S))
+        before = _spent(process.pid, contest.target)
+        began = time.monotonic()
+        found = sorted(reader.latencies(SECONDS))
+        lasted = time.monotonic() - began
+        after = _spent(process.pid, contest.target)
+        reader.close()
+    return {
+        "p50_ms": _percentile(found, 0.5),
+        "p90_ms": _percentile(found, 0.9),
+        "p99_ms": _percentile(found, 0.99),
+        "p999_ms": _percentile(found, 0.999),
+        "max_ms": found[-1],
+        "seen_rate": len(found) / lasted,
+        "mirror_core": (after.mirror - before.mirror) / lasted,
+        "target_core": (after.target - before.target) / lasted,
+    }
+
+
+def _percentile(ordered: Sequence[float], part: float) -> float:
+    return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
+
+
+def _spent(pid: int, target: KafkaCluster) -> Spent:
+    return Spent(
+        mirror=sum(cpu_s(one) for one in [pid, *descendants(pid)]),
+        target=cpu_s(broker_pid(target)),
+    )
+
+
+class _Reader:
+    """Reads the copy from its start."""
+
+    def __init__(self, target: KafkaCluster, remote: str) -> None:
+        self._target = target
+        self._remote = remote
+        self._consumer = Consumer(
+            {
+                **target.client_config(),
+                "group.id": "eos-mirror-benchmark",  # never joined, never committed
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "fetch.wait.max.ms": 500,
+                "fetch.queue.backoff.ms": 5,
+            }
+        )
+
+    def wait_for_the_first(self, process: Any) -> None:
+        """Until the copy exists, and something is in it."""
+        deadline = time.monotonic() + FIRST_WITHIN_S
+        while self._remote not in self._target.admin().list_topics(timeout=10).topics:
+            self._go_on(process, deadline)
+            time.sleep(0.1)
+        self._consumer.assign([TopicPartition(self._remote, p, 0) for p in range(PARTITIONS)])
+        while not self._consumer.consume(1, 0.1):
+            self._go_on(process, deadline)
+
+    def _go_on(self, process: Any, deadline: float) -> None:
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"{self._remote}: nothing arrived")
+
+    def latencies(self, seconds: float) -> Iterator[float]:
+        """In milliseconds, as records come; none of the records that were late before."""
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            first = self._consumer.poll(0.05)
+            if first is None:
+                continue
+            messages = [first, *self._consumer.consume(1_000, 0)]
+            now_ms = time.time() * 1_000
+            for message in messages:
+                if message.error() is None:
+                    yield now_ms - message.timestamp()[1]
+
+    def close(self) -> None:
+        """Leave."""
+        self._consumer.close()

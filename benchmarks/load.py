@@ -1,0 +1,63 @@
+"""A load that comes evenly, in a thread of its own."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
+
+from confluent_kafka import Producer
+
+from benchmarks.records import SEED
+from eos_mirror.testing import KafkaCluster
+
+TICK_S = 0.01
+POOL_VALUES = 1_000
+
+
+class Load:
+    """Records round by round over the partitions, as many a second as asked for."""
+
+    def __init__(
+        self,
+        cluster: KafkaCluster,
+        topic: str,
+        *,
+        partitions: int,
+        rate: int,
+        value_bytes: int,
+        linger_ms: int = 5,
+    ) -> None:
+        self._producer = Producer({**cluster.client_config(), "linger.ms": linger_ms})
+        self._topic = topic
+        self._partitions = partitions
+        self.rate = rate
+        chooser = Random(SEED)
+        self._values = [chooser.randbytes(value_bytes) for _ in range(POOL_VALUES)]
+        self._ended = threading.Event()
+        self.count = 0
+
+    def _run(self) -> None:
+        began = time.monotonic()
+        tick_s = min(TICK_S, 1 / self.rate)
+        while not self._ended.wait(tick_s):
+            due = int((time.monotonic() - began) * self.rate)
+            for number in range(self.count, due):
+                value = self._values[number % POOL_VALUES]
+                key, partition = b"%d" % number, number % self._partitions
+                self._producer.produce(self._topic, value, key, partition)
+            self.count = due
+            self._producer.poll(0)
+        if left := self._producer.flush(60):
+            raise RuntimeError(f"{left} records were not acknowledged in 60 s")
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """For the length of the block; all of it is written at its end."""
+        thread = threading.Thread(target=self._run)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join()

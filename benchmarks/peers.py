@@ -1,0 +1,134 @@
+"""Who copies: eos_mirror in its modes, MirrorMaker 2 in its modes, and bare loops; as data."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from eos_mirror.testing.installation import find_installation, log4j_config
+
+CONFIGS = Path(__file__).with_name("configs")
+LOOP = "benchmarks.loop"
+MIRROR_MAKER = "org.apache.kafka.connect.mirror.MirrorMaker"
+HEAP = "-Xmx1g"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """
+    One copy of one topic.
+
+    Attributes:
+        source, target: Bootstrap servers.
+        alias: Of the source cluster, new for each job: nobody goes on where another one was.
+        linger_ms: Of a producer whose peer does not know itself when to send.
+    """
+
+    source: str
+    target: str
+    topic: str
+    alias: str
+    codec: str
+    folder: Path
+    tasks: int = 2
+    interval_ms: int = 100
+    linger_ms: int = 20
+
+    @property
+    def remote(self) -> str:
+        """The copy."""
+        return f"{self.alias}.{self.topic}"
+
+    def config(self, name: str, **more: object) -> Path:
+        """A file of `configs/`, filled in."""
+        values = {
+            "alias": self.alias,
+            "source": self.source,
+            "target": self.target,
+            "topic": self.topic,
+            "tasks": self.tasks,
+            "interval_ms": self.interval_ms,
+            "linger_ms": self.linger_ms,
+            "codec": self.codec,
+            **more,
+        }
+        path = self.folder / f"{self.alias}-{name}"
+        path.write_text(Template((CONFIGS / name).read_text()).substitute(values))
+        return path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """
+    Attributes:
+        command: What to run for a job.
+        exactly_once: Whether a kill doubles nothing.
+        needs_topic: The remote topic has to be there before it starts.
+    """
+
+    name: str
+    command: Callable[[Job], list[str]]
+    exactly_once: bool
+    needs_topic: bool = False
+
+    def start(self, job: Job) -> "subprocess.Popen[bytes]":
+        """Run it; what it says goes to a file beside its configuration."""
+        with (job.folder / f"{job.alias}.log").open("wb") as log:
+            return subprocess.Popen(
+                self.command(job), stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
+
+
+def _ours(name: str, runtime: str) -> Callable[[Job], list[str]]:
+    return lambda job: [
+        *(sys.executable, "-m", "eos_mirror.cli.main", "run"),
+        str(job.config(name, runtime=runtime)),
+    ]
+
+
+def _mirror_maker(name: str) -> Callable[[Job], list[str]]:
+    def command(job: Job) -> list[str]:
+        return _java(MIRROR_MAKER, str(job.config(name)))
+
+    return command
+
+
+def _java(main: str, *arguments: str) -> list[str]:
+    installation = find_installation()
+    log4j = log4j_config(installation, level="WARN", stream="SYSTEM_ERR")
+    flags = [HEAP, "-XX:+UseG1GC", f"-Dlog4j2.configurationFile={log4j}"]
+    return installation.command(main, *arguments, flags=flags)
+
+
+def _java_loop(job: Job) -> list[str]:
+    """Compiled when it starts."""
+    where = job.source, job.target, job.topic, job.remote
+    return _java(str(CONFIGS / "Loop.java"), *where, str(job.interval_ms), job.codec)
+
+
+def _loop(mode: str) -> Callable[[Job], list[str]]:
+    return lambda job: [
+        *(sys.executable, "-m", LOOP, job.source, job.target, job.topic, job.remote),
+        *(mode, str(job.interval_ms), job.codec),
+    ]
+
+
+PEERS: Mapping[str, Peer] = {
+    peer.name: peer
+    for peer in (
+        Peer(name="eos", command=_ours("eos.properties", "local"), exactly_once=True),
+        Peer(name="alo", command=_ours("alo.properties", "local"), exactly_once=False),
+        Peer(name="eos-spark", command=_ours("eos.properties", "spark"), exactly_once=True),
+        Peer(name="alo-spark", command=_ours("alo.properties", "spark"), exactly_once=False),
+        Peer(name="mm2", command=_mirror_maker("mm2-defaults.properties"), exactly_once=False),
+        Peer(name="mm2-alo", command=_mirror_maker("mm2-alo.properties"), exactly_once=False),
+        Peer(name="mm2-eos", command=_mirror_maker("mm2-eos.properties"), exactly_once=True),
+        Peer(name="java-loop", command=_java_loop, exactly_once=False, needs_topic=True),
+        Peer(name="loop-eos", command=_loop("eos"), exactly_once=True, needs_topic=True),
+        Peer(name="loop-alo", command=_loop("alo"), exactly_once=False, needs_topic=True),
+    )
+}
+QUICK = ("eos", "alo", "mm2-eos", "mm2-alo")
+FULL = ("eos", "alo", "mm2-eos", "mm2-alo", "mm2", "loop-eos")

@@ -1,0 +1,136 @@
+"""From the rounds of a contest to a table: medians, and ranges of the ratios."""
+
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.steady import spread
+
+Rounds = Sequence[Mapping[str, Any]]
+Results = Mapping[str, Mapping[str, Rounds]]
+
+
+class Column(NamedTuple):
+    """
+    Of a table.
+
+    Attributes:
+        path: Where the figure is in a round.
+        factor: From its unit to that of the title.
+    """
+
+    title: str
+    path: tuple[str, ...]
+    factor: float = 1.0
+    form: str = ".2f"
+
+
+COPY = (
+    Column("k rec/s", ("rate",), 1e-3, ".0f"),
+    Column("tail", ("tail_rate",), 1e-3, ".0f"),
+    Column("CPU", ("cpu_s", "mirror")),
+    Column("tail", ("tail_cpu_s", "mirror")),
+    Column("source", ("cpu_s", "source")),
+    Column("target", ("cpu_s", "target")),
+    Column("RSS MB", ("rss_mb",), form=".0f"),
+    Column("first s", ("first_s",)),
+)
+DELAY = (
+    Column("p50 ms", ("p50_ms",), form=".1f"),
+    Column("p90 ms", ("p90_ms",), form=".1f"),
+    Column("p99 ms", ("p99_ms",), form=".1f"),
+    Column("p99.9 ms", ("p999_ms",), form=".1f"),
+    Column("mirror %", ("mirror_core",), 100, ".1f"),
+    Column("target %", ("target_core",), 100, ".1f"),
+)
+
+COPY_LEGEND = (
+    "k rec/s and CPU: of the steady state, without the first 20 % of the records; tail: without "
+    "the first half. CPU: seconds per million records, of the mirror with all its processes and of "
+    "each broker. RSS: highest of each process, summed. first: from exec to the first record that "
+    "a read_committed reader sees. Every copy verified."
+)
+DELAY_LEGEND = (
+    "ms: from the timestamp of a record to a read_committed reader of the copy. %: of one core, "
+    "of the mirror with all its processes and of the target broker."
+)
+
+
+def columns_of(of_cell: Mapping[str, Rounds]) -> Sequence[Column]:
+    """What was measured."""
+    (some, *_), *_ = of_cell.values()
+    return COPY if "rate" in some else DELAY
+
+
+def figure(one: Mapping[str, Any], column: Column) -> float:
+    """Of one round, in the unit of the title."""
+    found: Any = one
+    for name in column.path:
+        found = found[name]
+    return float(found) * column.factor
+
+
+def table(of_cell: Mapping[str, Rounds]) -> Iterator[str]:
+    """One cell: a row for each peer, as Markdown."""
+    columns = columns_of(of_cell)
+    yield from _head("peer", columns)
+    for peer, rounds in of_cell.items():
+        yield _row(peer, (spread([figure(one, c) for one in rounds], c.form) for c in columns))
+
+
+def ratios(of_cell: Mapping[str, Rounds]) -> Iterator[str]:
+    """The first peer over each other one, round by round, as Markdown."""
+    columns = columns_of(of_cell)
+    first, *others = of_cell
+    yield from _head(f"{first} /", columns)
+    for other in others:
+        pairs = list(zip(of_cell[first], of_cell[other], strict=True))
+        yield _row(
+            other,
+            (
+                spread([figure(ours, c) / figure(theirs, c) for ours, theirs in pairs], ".2f")
+                for c in columns
+            ),
+        )
+
+
+def _head(first: str, columns: Sequence[Column]) -> Iterator[str]:
+    yield _row(first, (column.title for column in columns))
+    yield "|---|" + "---|" * len(columns)
+
+
+def _row(first: str, cells: Iterator[str]) -> str:
+    return "| " + " | ".join((first, *cells)) + " |"
+
+
+def document(command: str, results: Results, rounds: int) -> Iterator[str]:
+    """The whole page."""
+    legends = {COPY: COPY_LEGEND, DELAY: DELAY_LEGEND}
+    yield f"`{command}`"
+    yield ""
+    yield f"{machine()}. Median (range) of {rounds} rounds."
+    yield from dict.fromkeys(legends[tuple(columns_of(of))] for of in results.values())
+    for cell, of_cell in results.items():
+        yield ""
+        yield f"## {cell}"
+        yield ""
+        yield from table(of_cell)
+        if len(of_cell) > 1:
+            yield ""
+            yield from ratios(of_cell)
+
+
+def machine() -> str:
+    """What it ran on."""
+    model = "unknown processor"
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.partition(":")[2].strip()
+            break
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return (
+        f"{os.cpu_count()} cores ({model}), {memory:.0f} GiB, {platform.system()}, "
+        f"Python {platform.python_version()}; both brokers on the same cores"
+    )

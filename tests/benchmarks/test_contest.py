@@ -1,0 +1,73 @@
+"""The contest: its configurations are whole, and its arithmetic is that of rounds."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.cells import CELLS
+from benchmarks.cells import QUICK as QUICK_CELLS
+from benchmarks.peers import CONFIGS, PEERS, Job
+from benchmarks.peers import QUICK as QUICK_PEERS
+from benchmarks.report import COPY, document, ratios, table
+from eos_mirror.settings.load import load_settings
+
+
+def one_round(rate: float, cpu_s: float) -> dict[str, Any]:
+    """Figures as a copy has them."""
+    spent = {"mirror": cpu_s, "source": 0.1, "target": 0.2}
+    return {
+        "rate": rate,
+        "tail_rate": rate * 2,
+        "cpu_s": spent,
+        "tail_cpu_s": spent,
+        "first_s": 1.5,
+        "rss_mb": 100.0,
+    }
+
+
+ROUNDS = {
+    "eos": [one_round(400_000, 2.0), one_round(300_000, 2.2), one_round(200_000, 2.4)],
+    "mm2": [one_round(200_000, 4.0), one_round(100_000, 4.4), one_round(200_000, 2.4)],
+}
+
+
+def test_a_row_has_the_median_and_the_range_of_its_rounds() -> None:
+    """In the units of the title."""
+    titles, _, eos, mm2 = table(ROUNDS)
+    assert titles.count("|") == eos.count("|") == len(COPY) + 2
+    assert "| eos | 300 (200-400) | 600 (400-800) | 2.20 (2.00-2.40)" in eos
+    assert mm2.startswith("| mm2 | 200 (100-200)")
+
+
+def test_a_ratio_is_taken_round_by_round() -> None:
+    """What else the machine did in a round fell on both."""
+    _, _, row = ratios(ROUNDS)
+    assert row.startswith("| mm2 | 2.00 (1.00-3.00) | 2.00 (1.00-3.00) | 0.50 (0.50-1.00)")
+
+
+def test_the_page_names_the_command_the_machine_and_every_cell() -> None:
+    """Who reads it can run it again."""
+    page = "\n".join(document("python -m benchmarks run", {"100B": ROUNDS, "1000B": ROUNDS}, 3))
+    assert page.startswith("`python -m benchmarks run`")
+    assert "both brokers on the same cores. Median (range) of 3 rounds" in page
+    assert page.count("| eos | 300 (200-400)") == 2
+
+
+def test_a_quick_run_is_made_of_what_there_is() -> None:
+    """Names of cells and peers are given by hand."""
+    assert set(QUICK_CELLS) <= set(CELLS)
+    assert set(QUICK_PEERS) <= set(PEERS)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in CONFIGS.glob("*.properties")))
+def test_a_configuration_is_filled_in(tmp_path: Path, name: str) -> None:
+    """All of it; and ours is one that we take."""
+    job = Job(
+        source="a:9092", target="b:9092", topic="t", alias="p1", codec="none", folder=tmp_path
+    )
+    path = job.config(name, runtime="local")
+    assert "$" not in path.read_text()
+    if not name.startswith("mm2"):
+        (flow,) = load_settings(path).flows
+        assert flow.exactly_once == (name == "eos.properties")
