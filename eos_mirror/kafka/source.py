@@ -47,6 +47,10 @@ TRANSIENT = frozenset(
 )
 """The client goes on by itself; a deleted topic is found by its id, not by this."""
 
+REBALANCING = frozenset({KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION})
+"""What a commit meets in a rebalance: a commit that is sent behind a JoinGroup still has the
+generation from before. Whoever is no longer a member gets another answer."""
+
 # every record that consume returns has these; the stubs allow None for messages in general
 _topic_of = cast("Callable[[Message], str]", Message.topic)
 _partition_of = cast("Callable[[Message], int]", Message.partition)
@@ -189,7 +193,11 @@ class KafkaSourceGroup:
         return offsets
 
     def commit(self, offsets: Mapping[TopicPartition, GroupOffset], *, within: timedelta) -> None:
-        """See `ports.SourceGroup`. A rebalance that is under way is waited for."""
+        """
+        See `ports.SourceGroup`. A rebalance that is under way is waited for.
+
+        Whoever is still a member of the group still owns what it was not asked to give up.
+        """
         theirs = [_theirs(p, one.position, metadata=one.metadata) for p, one in offsets.items()]
         if theirs:
             retrying(lambda: self._commit(theirs), within=within)
@@ -200,7 +208,7 @@ class KafkaSourceGroup:
             done = self._consumer.commit(offsets=offsets, asynchronous=False)
         except KafkaException as exc:
             error = exc.args[0]
-            if error.code() == KafkaError.REBALANCE_IN_PROGRESS:
+            if error.code() in REBALANCING:
                 raise RetriableError(f"{what}: a rebalance is under way") from exc
             raise as_mirror_error(error, what, source=True) from exc
         for one in done or []:
