@@ -169,6 +169,8 @@ class KafkaProducer:
             raise TargetUnavailable(f"flush: {left} records not acknowledged in {within}")
         for remote, book in self._books.items():
             if book.error is not None:
+                if book.error.code() == KafkaError._PURGE_QUEUE:  # noqa: SLF001 (public name)
+                    self._raise_cause(f"produce to {remote}")
                 raise _lost(remote, book.error)
         return {
             remote: Delivered(first=book.first, last=book.last, count=book.count)

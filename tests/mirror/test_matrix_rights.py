@@ -114,7 +114,8 @@ def test_p4_a_right_withdrawn_while_mirroring_ends_the_task_with_its_name(
         finally:
             allow_again(guarded, resource, operation)
 
-    assert len(running.found("task.restarting")) <= 1
+    restarts = [one["reason"] for one in running.found("task.restarting")]
+    assert len(restarts) <= 1, restarts
     assert "NotAuthorized" in failed["reason"]
     assert operation.name in failed["reason"]
     with mirror(config, "--once") as again:
