@@ -34,9 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Exit code."""
     args = _parse(argv)
     if args.verb == "draw":
-        for path in draw(args.folder, json.loads(args.result.read_text())):
-            print(path)
-        return 0
+        return _draw(args)
     command = shlex.join([Path(sys.executable).name, "-m", "benchmarks", *sys.argv[1:]])
     measure: Callable[[Contest, argparse.Namespace], Results] = args.measure
     with tempfile.TemporaryDirectory() as folder, two_clusters() as (source, target):
@@ -53,6 +51,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.json:
         found = {"command": command, "machine": machine(), "results": results}
         args.json.write_text(json.dumps(found, indent=1) + "\n")
+    return 0
+
+
+def _draw(args: argparse.Namespace) -> int:
+    try:
+        written = draw(args.folder, json.loads(args.result.read_text()))
+    except RuntimeError as exc:
+        sys.stderr.write(f"{exc}\n")
+        return 1
+    print("\n".join(map(str, written)))
     return 0
 
 

@@ -12,7 +12,7 @@ class Cell:
     Attributes:
         batch_bytes: Of the batches that the source holds, at most.
         codec: Of the source; peers are told to write the same.
-        headers: Two with each tenth record.
+        headers: Two with each record.
     """
 
     value_bytes: int
@@ -32,11 +32,6 @@ class Cell:
         if self.headers:
             parts.append("headers")
         return "-".join(parts)
-
-    @property
-    def gigabytes(self) -> float:
-        """Of the values."""
-        return self.value_bytes * self.records / 1e9
 
 
 DEFAULT = Cell(value_bytes=100, records=4_000_000)

@@ -64,13 +64,11 @@ class Peer:
     """
     Attributes:
         command: What to run for a job.
-        exactly_once: Whether a kill doubles nothing.
         needs_topic: The remote topic has to be there before it starts.
     """
 
     name: str
     command: Callable[[Job], list[str]]
-    exactly_once: bool
     needs_topic: bool = False
 
     def start(self, job: Job) -> "subprocess.Popen[bytes]":
@@ -118,16 +116,16 @@ def _loop(mode: str) -> Callable[[Job], list[str]]:
 PEERS: Mapping[str, Peer] = {
     peer.name: peer
     for peer in (
-        Peer(name="eos", command=_ours("eos.properties", "local"), exactly_once=True),
-        Peer(name="alo", command=_ours("alo.properties", "local"), exactly_once=False),
-        Peer(name="eos-spark", command=_ours("eos.properties", "spark"), exactly_once=True),
-        Peer(name="alo-spark", command=_ours("alo.properties", "spark"), exactly_once=False),
-        Peer(name="mm2", command=_mirror_maker("mm2-defaults.properties"), exactly_once=False),
-        Peer(name="mm2-alo", command=_mirror_maker("mm2-alo.properties"), exactly_once=False),
-        Peer(name="mm2-eos", command=_mirror_maker("mm2-eos.properties"), exactly_once=True),
-        Peer(name="java-loop", command=_java_loop, exactly_once=False, needs_topic=True),
-        Peer(name="loop-eos", command=_loop("eos"), exactly_once=True, needs_topic=True),
-        Peer(name="loop-alo", command=_loop("alo"), exactly_once=False, needs_topic=True),
+        Peer(name="eos", command=_ours("eos.properties", "local")),
+        Peer(name="alo", command=_ours("alo.properties", "local")),
+        Peer(name="eos-spark", command=_ours("eos.properties", "spark")),
+        Peer(name="alo-spark", command=_ours("alo.properties", "spark")),
+        Peer(name="mm2", command=_mirror_maker("mm2-defaults.properties")),
+        Peer(name="mm2-alo", command=_mirror_maker("mm2-alo.properties")),
+        Peer(name="mm2-eos", command=_mirror_maker("mm2-eos.properties")),
+        Peer(name="java-loop", command=_java_loop, needs_topic=True),
+        Peer(name="loop-eos", command=_loop("eos"), needs_topic=True),
+        Peer(name="loop-alo", command=_loop("alo"), needs_topic=True),
     )
 }
 QUICK = ("eos", "alo", "mm2-eos", "mm2-alo")
