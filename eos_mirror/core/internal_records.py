@@ -1,0 +1,185 @@
+"""
+The records of MirrorMaker 2's internal topics, byte for byte.
+
+Kafka's own formatters, `MirrorClient` and `RemoteClusterUtils` read what is encoded here, and
+what they or MirrorMaker 2 wrote is decoded here. Integers are big-endian; a string is its length
+in two bytes and UTF-8. There is no magic, no schema and no header.
+
+Source: Kafka's Heartbeat, Checkpoint and OffsetSync (KIP-382).
+"""
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from eos_mirror.core.records import TopicPartition
+
+VERSION: Final = 0
+"""Of the values of heartbeats and checkpoints; offset syncs have none."""
+
+_SHORT, _INT, _LONG = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
+_PAIR: Final = struct.Struct(">qq")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """
+    Written to `heartbeats` on the target.
+
+    Attributes:
+        source, target: Aliases.
+        timestamp_ms: Of its making.
+    """
+
+    source: str
+    target: str
+    timestamp_ms: int
+
+    @property
+    def key(self) -> bytes:
+        """Of the record."""
+        return _string(self.source) + _string(self.target)
+
+    @property
+    def value(self) -> bytes:
+        """Of the record."""
+        return _SHORT.pack(VERSION) + _LONG.pack(self.timestamp_ms)
+
+    @staticmethod
+    def decode(key: bytes | None, value: bytes | None) -> "Heartbeat":
+        """
+        Read one back.
+
+        Raises:
+            ValueError: Not a heartbeat of version 0.
+        """
+        names, fields = _Reader(key), _Reader(value)
+        fields.expect_version()
+        return Heartbeat(
+            source=names.string(), target=names.string(), timestamp_ms=fields.number(_LONG)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """
+    A group's offset, translated; written to `<source>.checkpoints.internal` on the target.
+
+    Attributes:
+        partition: With the name of the topic on the target.
+        upstream: The group's offset on the source.
+        downstream: Where it would go on on the target.
+        metadata: That of the group's offset.
+    """
+
+    group: str
+    partition: TopicPartition
+    upstream: int
+    downstream: int
+    metadata: str = ""
+
+    @property
+    def key(self) -> bytes:
+        """Of the record."""
+        topic, number = self.partition
+        return _string(self.group) + _string(topic) + _INT.pack(number)
+
+    @property
+    def value(self) -> bytes:
+        """Of the record."""
+        offsets = _PAIR.pack(self.upstream, self.downstream)
+        return _SHORT.pack(VERSION) + offsets + _string(self.metadata)
+
+    @staticmethod
+    def decode(key: bytes | None, value: bytes | None) -> "Checkpoint":
+        """
+        Read one back.
+
+        Raises:
+            ValueError: Not a checkpoint of version 0.
+        """
+        names, fields = _Reader(key), _Reader(value)
+        fields.expect_version()
+        return Checkpoint(
+            group=names.string(),
+            partition=TopicPartition(names.string(), names.number(_INT)),
+            upstream=fields.number(_LONG),
+            downstream=fields.number(_LONG),
+            metadata=fields.string(),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetSync:
+    """
+    Two offsets of one record; written to `mm2-offset-syncs.<alias>.internal`.
+
+    Attributes:
+        partition: With the name of the topic on the source.
+    """
+
+    partition: TopicPartition
+    upstream: int
+    downstream: int
+
+    @property
+    def key(self) -> bytes:
+        """Of the record."""
+        topic, number = self.partition
+        return _string(topic) + _INT.pack(number)
+
+    @property
+    def value(self) -> bytes:
+        """Of the record."""
+        return _PAIR.pack(self.upstream, self.downstream)
+
+    @staticmethod
+    def decode(key: bytes | None, value: bytes | None) -> "OffsetSync":
+        """
+        Read one back.
+
+        Raises:
+            ValueError: Not an offset sync.
+        """
+        names, fields = _Reader(key), _Reader(value)
+        return OffsetSync(
+            partition=TopicPartition(names.string(), names.number(_INT)),
+            upstream=fields.number(_LONG),
+            downstream=fields.number(_LONG),
+        )
+
+
+def _string(text: str) -> bytes:
+    encoded = text.encode()
+    try:
+        return _SHORT.pack(len(encoded)) + encoded
+    except struct.error as exc:
+        raise ValueError(f"{text[:40]!r}...: more than 32767 bytes") from exc
+
+
+class _Reader:
+    """Takes fields from the front; what stands behind the last one is ignored, as in Java."""
+
+    def __init__(self, data: bytes | None) -> None:
+        if data is None:
+            raise ValueError("a null where a record of MirrorMaker 2 has bytes")
+        self._data = data
+        self._at = 0
+
+    def number(self, form: struct.Struct) -> int:
+        return int(form.unpack(self._take(form.size))[0])
+
+    def string(self) -> str:
+        return self._take(self.number(_SHORT)).decode()
+
+    def expect_version(self) -> None:
+        version = self.number(_SHORT)
+        if version != VERSION:
+            raise ValueError(f"version {version}, but only {VERSION} is known")
+
+    def _take(self, size: int) -> bytes:
+        end = self._at + size
+        if size < 0 or end > len(self._data):
+            raise ValueError(f"{self._data[:40]!r} ends within a field of {size} bytes")
+        taken, self._at = self._data[self._at : end], end
+        return taken
