@@ -3,9 +3,13 @@
 from collections import defaultdict
 from collections.abc import Callable
 
+import hypothesis
 import pytest
 
 pytest_plugins = ["eos_mirror.testing.pytest_plugin"]
+
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")  # a wall time is no property
 
 IN_A_TABLE = "in the table: "
 

@@ -3,7 +3,7 @@
 import uuid
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eos_mirror.core.metadata import ShadowMetadata, decode, encode
@@ -73,7 +73,6 @@ def test_every_metadata_is_read_back(metadata: ShadowMetadata) -> None:
     assert decode(encode(metadata)) == metadata
 
 
-@settings(deadline=None)
 @given(
     st.integers(0, 2**61),
     st.lists(st.tuples(st.integers(0, 2**53), st.integers(1, 2**53), st.integers(0, 2**53))),

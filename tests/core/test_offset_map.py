@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eos_mirror.core.offset_map import (
@@ -97,7 +97,6 @@ class Mirror:
         return [decode_segment(data) for data in self.spilled]
 
 
-@settings(deadline=None)
 @given(START, TARGET_END, HISTORY)
 def test_translate_is_exact_for_every_offset(
     start: int, target_end: int | None, history: list[Step]
@@ -121,7 +120,6 @@ def test_translate_is_exact_for_every_offset(
         assert offset_map.translate(upstream) == expected(upstream), upstream
 
 
-@settings(deadline=None)
 @given(START, TARGET_END, HISTORY)
 def test_a_translated_reader_sees_exactly_the_images_of_the_rest(
     start: int, target_end: int | None, history: list[Step]
@@ -144,7 +142,6 @@ def test_a_translated_reader_sees_exactly_the_images_of_the_rest(
         }
 
 
-@settings(deadline=None)
 @given(START, TARGET_END, HISTORY)
 def test_reverse_is_exact_for_every_offset(
     start: int, target_end: int | None, history: list[Step]
@@ -174,7 +171,6 @@ def test_only_a_mirrored_record_has_an_original(history: list[Step]) -> None:
         assert offset_map.copy_of(upstream) == downstream
 
 
-@settings(deadline=None)
 @given(HISTORY, st.integers(0, 5))
 def test_expired_segments_answer_before_start(history: list[Step], expired: int) -> None:
     """Without its oldest segments the map answers exactly or not at all."""
@@ -300,7 +296,6 @@ def test_a_steady_transaction_takes_three_bytes() -> None:
     assert len(tail.spill()[1]) == 6 + 64 * 3 + 1
 
 
-@settings(deadline=None)
 @given(START, TARGET_END, HISTORY)
 def test_cut_or_lengthened_bytes_are_refused(
     start: int, target_end: int | None, history: list[Step]
@@ -315,7 +310,6 @@ def test_cut_or_lengthened_bytes_are_refused(
         decode_segment(data + b"\0")
 
 
-@settings(deadline=None)
 @given(HISTORY, st.data())
 def test_damaged_bytes_are_refused_or_read_as_what_they_say(
     history: list[Step], data: st.DataObject

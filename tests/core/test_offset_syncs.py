@@ -1,7 +1,7 @@
 """Offset syncs: the vectors of Kafka's own tests, and the invariants for any order of syncs."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eos_mirror.core.offset_syncs import (
@@ -101,7 +101,6 @@ STEPS = st.lists(st.integers(1, 2**20), min_size=1, max_size=200)
 
 
 @given(STEPS)
-@settings(deadline=None)
 def test_the_invariants_hold_for_any_spacing(steps: list[int]) -> None:
     """A to D."""
     upstream = 0
@@ -120,7 +119,6 @@ def test_the_invariants_hold_for_any_spacing(steps: list[int]) -> None:
 
 
 @given(STEPS, st.integers(0, 2**28))
-@settings(deadline=None)
 def test_a_translation_never_overshoots(steps: list[int], upstream: int) -> None:
     """Whatever is translated was mirrored: at most one past the last sync that is not later."""
     at = Sync(0, 0)

@@ -25,7 +25,6 @@ def test_the_guarantee_holds_in_any_order_of_misfortunes() -> None:
         settings=settings(
             max_examples=EXAMPLES,
             stateful_step_count=STEPS,
-            deadline=None,
             derandomize=not FULL,
             print_blob=True,
             suppress_health_check=list(HealthCheck),
