@@ -122,7 +122,12 @@ def test_p6_a_task_killed_with_deliveries_pending_loses_and_doubles_nothing(
     config = detour(site.config(), proxied)
     with fault_proxies(proxied.proxy_ports) as proxies, mirror(config) as running:
         for kill in range(3):
-            running.wait_for("partitions.acquired", count=kill + 1)
+            running.wait_for("incarnation.started", count=kill + 1)
+            wait_until(  # or it is the claim whose answer does not come
+                lambda: running.owned() == site.partitions,
+                within=timedelta(seconds=60),
+                what="every partition is owned",
+            )
             drain(site, running)
             unanswered = Fault(Api.PRODUCE, Action.DELAY_RESPONSE, times=None)
             proxies[1].inject(unanswered)

@@ -46,6 +46,7 @@ def write_config(
         "runtime": "local",
         "refresh.topics.interval.seconds": 1,
         "tasks.max": 1,
+        "emit.heartbeats.enabled": "false",  # every flow would mirror them
     }
     keys.update({key.replace("_", "."): value for key, value in extra.items()})
     lines = [
@@ -109,6 +110,16 @@ class Mirror:
         found = self.found(name, **fields)
         assert len(found) >= count, f"ended without {name}: {self.events[-5:]} {self.errors}"
         return found[count - 1]
+
+    def owned(self, task: int = 0) -> int:
+        """Partitions that the newest incarnation of a task has acquired, maybe in several steps."""
+        owned = 0
+        for event in list(self.events):
+            if event.get("task") == task and event["event"] == "incarnation.started":
+                owned = 0
+            elif event.get("task") == task and event["event"] == "partitions.acquired":
+                owned += event["partitions"]
+        return owned
 
     def pid(self, task: int = 0) -> int:
         """Process of a task, as of its last start."""
