@@ -3,8 +3,12 @@ Exactly once against at least once against MirrorMaker 2, in one run on one mach
 
     python -m benchmarks run --quick
     python -m benchmarks run --cells 100B 1000B --peers eos mm2-eos --rounds 5 --json result.json
+    python -m benchmarks run --cells 100B --peers eos alo --intervals 10 100 1000 --tasks 1 2
     python -m benchmarks latency --rates 1000 10000 --peers eos mm2-eos
+    python -m benchmarks partitions --partitions 10 100 1000 --rate 10000 --peers eos mm2-eos
+    python -m benchmarks kill --rate 20000 --peers eos mm2-eos
     python -m benchmarks draw result.json FOLDER
+    python -m benchmarks compare old.json new.json
 """
 
 import argparse
@@ -13,18 +17,22 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from benchmarks import cells, peers
 from benchmarks.contest import Contest, NotExactError, take_turns
+from benchmarks.killed import measure_kill
 from benchmarks.latency import measure_latency
+from benchmarks.partitions import measure_partitions
 from benchmarks.peers import Peer
 from benchmarks.pictures import draw
-from benchmarks.report import document, machine
+from benchmarks.report import comparison, document, machine
 from benchmarks.throughput import two_clusters
 
 FULL_ROUNDS = 5
+INTERVALS_MS, TASKS = (100,), (2,)
 
 Results = dict[str, dict[str, list[dict[str, Any]]]]
 """Figures of each round, by peer, by cell or load."""
@@ -35,6 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parse(argv)
     if args.verb == "draw":
         return _draw(args)
+    if args.verb == "compare":
+        old, new = (json.loads(path.read_text())["results"] for path in (args.old, args.new))
+        print("\n".join(comparison(old, new)))
+        return 0
     command = shlex.join([Path(sys.executable).name, "-m", "benchmarks", *sys.argv[1:]])
     measure: Callable[[Contest, argparse.Namespace], Results] = args.measure
     with tempfile.TemporaryDirectory() as folder, two_clusters() as (source, target):
@@ -69,23 +81,49 @@ def _copies(contest: Contest, args: argparse.Namespace) -> Results:
     for name in args.cells:
         cell = cells.CELLS[name]
         with contest.topic(cell):
+            for interval_ms, tasks in product(args.intervals, args.tasks):
 
-            def copy(peer: Peer, cell: cells.Cell = cell) -> dict[str, Any]:
-                return contest.copy(peer, cell)
+                def copy(
+                    peer: Peer,
+                    cell: cells.Cell = cell,
+                    interval_ms: int = interval_ms,
+                    tasks: int = tasks,
+                ) -> dict[str, Any]:
+                    return contest.copy(peer, cell, interval_ms=interval_ms, tasks=tasks)
 
-            results[name] = take_turns(_peers(args), args.rounds, copy)
+                label = f"{name}, {interval_ms} ms, tasks: {tasks}"
+                results[label] = take_turns(_peers(args), args.rounds, copy)
     return results
 
 
 def _latencies(contest: Contest, args: argparse.Namespace) -> Results:
-    results = {}
-    for rate in args.rates:
+    def look(rate: int) -> dict[str, list[dict[str, Any]]]:
+        return take_turns(
+            _peers(args), args.rounds, lambda peer: measure_latency(contest, peer, rate)
+        )
 
-        def look(peer: Peer, rate: int = rate) -> dict[str, Any]:
-            return measure_latency(contest, peer, rate)
+    return {f"{rate} records a second": look(rate) for rate in args.rates}
 
-        results[f"{rate} records a second"] = take_turns(_peers(args), args.rounds, look)
-    return results
+
+def _partitions(contest: Contest, args: argparse.Namespace) -> Results:
+    def look(count: int) -> dict[str, list[dict[str, Any]]]:
+        return take_turns(
+            _peers(args),
+            args.rounds,
+            lambda peer: measure_partitions(contest, peer, count, args.rate),
+        )
+
+    return {
+        f"{count} partitions, {args.rate} records a second": look(count)
+        for count in args.partitions
+    }
+
+
+def _kills(contest: Contest, args: argparse.Namespace) -> Results:
+    found = take_turns(
+        _peers(args), args.rounds, lambda peer: measure_kill(contest, peer, args.rate)
+    )
+    return {f"killed under {args.rate} records a second": found}
 
 
 def _peers(args: argparse.Namespace) -> list[Peer]:
@@ -100,11 +138,20 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     size.add_argument("--quick", action="store_true", help="two cells, four peers, one round")
     size.add_argument("--full", action="store_true", help="four cells, six peers, five rounds")
     size.add_argument("--cells", nargs="+", choices=cells.CELLS, default=cells.QUICK)
+    run.add_argument("--intervals", nargs="+", type=int, default=INTERVALS_MS, help="ms, commits")
+    run.add_argument("--tasks", nargs="+", type=int, default=TASKS)
     run.set_defaults(measure=_copies)
     latency = verbs.add_parser("latency", help="how long records are under way")
     latency.add_argument("--rates", nargs="+", type=int, default=[1_000], help="records a second")
     latency.set_defaults(measure=_latencies)
-    for verb in (run, latency):
+    many = verbs.add_parser("partitions", help="start and cost of many partitions")
+    many.add_argument("--partitions", nargs="+", type=int, default=[10, 1_000])
+    many.add_argument("--rate", type=int, default=0, help="records a second; 0 is at rest")
+    many.set_defaults(measure=_partitions)
+    kill = verbs.add_parser("kill", help="SIGKILL of everything, and a new start")
+    kill.add_argument("--rate", type=int, default=20_000, help="records a second")
+    kill.set_defaults(measure=_kills)
+    for verb in (run, latency, many, kill):
         verb.add_argument("--peers", nargs="+", choices=peers.PEERS, default=peers.QUICK)
         verb.add_argument("--rounds", type=int, default=1)
         verb.add_argument("--json", type=Path, metavar="F", help="every round")
@@ -112,6 +159,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     pictures = verbs.add_parser("draw", help="pictures of a result")
     pictures.add_argument("result", type=Path, help="of --json")
     pictures.add_argument("folder", type=Path)
+    compare = verbs.add_parser("compare", help="a result over an older one")
+    compare.add_argument("old", type=Path, help="of --json")
+    compare.add_argument("new", type=Path, help="of --json")
     args = parser.parse_args(argv)
     if getattr(args, "full", False):
         args.cells, args.peers, args.rounds = cells.FULL, peers.FULL, FULL_ROUNDS

@@ -13,6 +13,7 @@ class Cell:
         batch_bytes: Of the batches that the source holds, at most.
         codec: Of the source; peers are told to write the same.
         headers: Two with each record.
+        partitions: Of the topic; the records are spread evenly.
     """
 
     value_bytes: int
@@ -20,6 +21,7 @@ class Cell:
     batch_bytes: int = 900_000
     codec: str = "none"
     headers: bool = False
+    partitions: int = 8
 
     @property
     def name(self) -> str:
@@ -31,6 +33,8 @@ class Cell:
             parts.append(f"batches-{self.batch_bytes}")
         if self.headers:
             parts.append("headers")
+        if self.partitions != DEFAULT.partitions:
+            parts.append(f"partitions-{self.partitions}")
         return "-".join(parts)
 
 
@@ -47,6 +51,8 @@ CELLS: Mapping[str, Cell] = {
         Cell(value_bytes=1_000, records=1_000_000, codec="zstd"),
         Cell(value_bytes=1_000, records=1_000_000, headers=True),
         Cell(value_bytes=100, records=200_000, batch_bytes=1),
+        Cell(value_bytes=100, records=4_000_000, partitions=1),
+        Cell(value_bytes=100, records=4_000_000, partitions=100),
     )
 }
 QUICK = ("100B", "1000B")

@@ -22,7 +22,7 @@ from benchmarks.cells import Cell
 from benchmarks.peers import Job, Peer
 from benchmarks.processes import cpu_s, descendants, machine_cpu_s, peak_rss_mb
 from benchmarks.rate import broker_pid
-from benchmarks.records import PARTITIONS, digest, fill
+from benchmarks.records import digest, fill
 from benchmarks.steady import Sample, steady_state
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.metadata import ClusterMetadata
@@ -60,8 +60,8 @@ class Contest:
     @contextmanager
     def topic(self, cell: Cell) -> Iterator[None]:
         """Its topic, filled, and read once, so that it is in memory for everybody."""
-        count = cell.records // PARTITIONS * PARTITIONS
-        self.source.create_topic(cell.name, PARTITIONS)
+        count = cell.records // cell.partitions * cell.partitions
+        self.source.create_topic(cell.name, cell.partitions)
         fill(
             self.source,
             cell.name,
@@ -78,8 +78,8 @@ class Contest:
         yield
         self.source.admin().delete_topics([cell.name])[cell.name].result(30)
 
-    def job(self, topic: str, *, codec: str, linger_ms: int = 20) -> Job:
-        """A new one, under an alias that nobody had."""
+    def job(self, topic: str, *, codec: str = "none", **more: int) -> Job:
+        """A new one, under an alias that nobody had; `more` as `Job` has it."""
         return Job(
             source=self.source.bootstrap,
             target=self.target.bootstrap,
@@ -87,7 +87,7 @@ class Contest:
             alias=next(self._aliases),
             codec=codec,
             folder=self.folder,
-            linger_ms=linger_ms,
+            **more,
         )
 
     def last_words(self) -> str:
@@ -95,32 +95,35 @@ class Contest:
         logs = sorted(self.folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
         return logs[-1].read_text(errors="replace")[-2_000:] if logs else ""
 
-    def copy(self, peer: Peer, cell: Cell) -> dict[str, Any]:
+    def copy(self, peer: Peer, cell: Cell, **more: int) -> dict[str, Any]:
         """
-        One copy by one peer, and what it took.
+        One copy by one peer, and what it took; `more` as `Job` has it.
 
         Raises:
             NotExactError: It is not the source.
             RuntimeError: It did not come to an end.
         """
-        job = self.job(cell.name, codec=cell.codec)
+        job = self.job(cell.name, codec=cell.codec, **more)
         if peer.needs_topic:
-            self.target.create_topic(job.remote, PARTITIONS)
+            self.target.create_topic(job.remote, cell.partitions)
         total, _ = self.originals[cell.name]
         with running_peer(peer, job) as process:
             started_at = time.monotonic()
-            watch = _Watch(process, self.source, self.target, job.remote)
+            watch = Watch(self, process, job.remote, partitions=cell.partitions)
             samples = list(watch.until_whole(total))
         if digest(self.target, job.remote) != self.originals[cell.name]:
             raise NotExactError(f"{peer.name}: {job.remote} differs from {cell.name}")
         self.target.admin().delete_topics([job.remote])[job.remote].result(30)
-        return _figures(samples, total, started_at)
+        return _figures(samples, total, cell.partitions, started_at)
 
 
-def _figures(samples: Sequence[Sample], total: int, started_at: float) -> dict[str, Any]:
+def _figures(
+    samples: Sequence[Sample], total: int, partitions: int, started_at: float
+) -> dict[str, Any]:
     steady = steady_state(samples, total=total)
     tail = steady_state(samples, total=total, warm_up=TAIL)
     first = next(one for one in samples if one.records)
+    markers = samples[-1].records - total
     return {
         "rate": steady.rate,
         "tail_rate": tail.rate,
@@ -130,23 +133,29 @@ def _figures(samples: Sequence[Sample], total: int, started_at: float) -> dict[s
         "first_cpu_s": first.cpu_s["mirror"],
         "rss_mb": samples[-1].peak_rss_mb,
         "seconds": steady.seconds,
+        "per_transaction": total * partitions / markers if markers > 0 else 0.0,
     }
 
 
-class _Watch:
+class Watch:
     """Looks at a copy that grows, and at who makes it grow."""
 
     def __init__(
         self,
+        contest: Contest,
         process: "subprocess.Popen[bytes]",
-        source: KafkaCluster,
-        target: KafkaCluster,
         remote: str,
+        *,
+        partitions: int,
     ) -> None:
         self._process = process
-        self._brokers = {"source": broker_pid(source), "target": broker_pid(target)}
-        self._metadata = ClusterMetadata(target.client_config(), source=False)
+        self._brokers = {
+            "source": broker_pid(contest.source),
+            "target": broker_pid(contest.target),
+        }
+        self._metadata = ClusterMetadata(contest.target.client_config(), source=False)
         self._remote = remote
+        self._partitions = partitions
         self._is_there = False
         self._spent: dict[int, float] = {}
         self._peaks: dict[int, float] = {}
@@ -163,13 +172,14 @@ class _Watch:
         while before < total or time.monotonic() - grown_at < STILL_S:
             if self._process.poll() is not None or time.monotonic() - began > COPIED_WITHIN_S:
                 raise RuntimeError(f"{self._remote}: {before} of {total}, and no more")
-            sample = self._look()
+            sample = self.look()
             if sample.records > before:
                 before, grown_at = sample.records, sample.at
             yield sample
             time.sleep(LOOK_EVERY_S)
 
-    def _look(self) -> Sample:
+    def look(self) -> Sample:
+        """One."""
         for pid in [self._process.pid, *descendants(self._process.pid)]:
             self._spent[pid] = max(cpu_s(pid), self._spent.get(pid, 0.0))
             self._peaks[pid] = max(peak_rss_mb(pid), self._peaks.get(pid, 0.0))
@@ -188,7 +198,7 @@ class _Watch:
         self._is_there = self._is_there or self._remote in self._metadata.topics([self._remote])
         if not self._is_there:
             return 0
-        wanted = [TopicPartition(self._remote, p) for p in range(PARTITIONS)]
+        wanted = [TopicPartition(self._remote, p) for p in range(self._partitions)]
         return sum(self._metadata.ends(wanted).values())
 
 

@@ -5,23 +5,21 @@ One clock, because everything runs on one machine; every peer keeps the timestam
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from confluent_kafka import Consumer, TopicPartition
 
 from benchmarks.contest import Contest, running_peer
 from benchmarks.load import Load
 from benchmarks.peers import Peer
 from benchmarks.processes import cpu_s, descendants
 from benchmarks.rate import broker_pid
+from benchmarks.reader import Reader
 from eos_mirror.testing import KafkaCluster
 
 PARTITIONS = 4
 VALUE_BYTES = 1_000
 WARM_UP_S, SECONDS = 20.0, 30.0
-FIRST_WITHIN_S = 90.0
 LINGER_MS = 0
 """Of the producers of peers that are told: what is best for latency."""
 
@@ -41,7 +39,7 @@ def measure_latency(contest: Contest, peer: Peer, rate: int) -> dict[str, Any]:
     Raises:
         RuntimeError: Nothing arrived.
     """
-    job = contest.job(f"latency-{peer.name}-{rate}", codec="none", linger_ms=LINGER_MS)
+    job = contest.job(f"latency-{peer.name}-{rate}", linger_ms=LINGER_MS)
     contest.source.create_topic(job.topic, PARTITIONS)
     if peer.needs_topic:
         contest.target.create_topic(job.remote, PARTITIONS)
@@ -54,7 +52,7 @@ def measure_latency(contest: Contest, peer: Peer, rate: int) -> dict[str, Any]:
         linger_ms=1,
     )
     with running_peer(peer, job) as process, load.running():
-        reader = _Reader(contest.target, job.remote)
+        reader = Reader(contest.target, job.remote, partitions=PARTITIONS)
         reader.wait_for_the_first(process)
         list(reader.latencies(WARM_UP_S))
         before = _spent(process.pid, contest.target)
@@ -85,53 +83,3 @@ def _spent(pid: int, target: KafkaCluster) -> Spent:
         mirror=sum(cpu_s(one) for one in [pid, *descendants(pid)]),
         target=cpu_s(broker_pid(target)),
     )
-
-
-class _Reader:
-    """Reads the copy from its start."""
-
-    def __init__(self, target: KafkaCluster, remote: str) -> None:
-        self._target = target
-        self._remote = remote
-        self._consumer = Consumer(
-            {
-                **target.client_config(),
-                "group.id": "eos-mirror-benchmark",  # never joined, never committed
-                "isolation.level": "read_committed",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "fetch.wait.max.ms": 500,
-                "fetch.queue.backoff.ms": 5,
-            }
-        )
-
-    def wait_for_the_first(self, process: Any) -> None:
-        """Until the copy exists, and something is in it."""
-        deadline = time.monotonic() + FIRST_WITHIN_S
-        while self._remote not in self._target.admin().list_topics(timeout=10).topics:
-            self._go_on(process, deadline)
-            time.sleep(0.1)
-        self._consumer.assign([TopicPartition(self._remote, p, 0) for p in range(PARTITIONS)])
-        while not self._consumer.consume(1, 0.1):
-            self._go_on(process, deadline)
-
-    def _go_on(self, process: Any, deadline: float) -> None:
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"{self._remote}: nothing arrived")
-
-    def latencies(self, seconds: float) -> Iterator[float]:
-        """In milliseconds, as records come."""
-        ends = time.monotonic() + seconds
-        while time.monotonic() < ends:
-            first = self._consumer.poll(0.05)
-            if first is None:
-                continue
-            messages = [first, *self._consumer.consume(1_000, 0)]
-            now_ms = time.time() * 1_000
-            for message in messages:
-                if message.error() is None:
-                    yield now_ms - message.timestamp()[1]
-
-    def close(self) -> None:
-        """Leave."""
-        self._consumer.close()

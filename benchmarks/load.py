@@ -35,6 +35,7 @@ class Load:
         chooser = Random(SEED)
         self._values = [chooser.randbytes(value_bytes) for _ in range(POOL_VALUES)]
         self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run)
         self.count = 0
 
     def _run(self) -> None:
@@ -54,10 +55,13 @@ class Load:
     @contextmanager
     def running(self) -> Iterator[None]:
         """For the length of the block; all of it is written at its end."""
-        thread = threading.Thread(target=self._run)
-        thread.start()
+        self._thread.start()
         try:
             yield
         finally:
-            self._ended.set()
-            thread.join()
+            self.end()
+
+    def end(self) -> None:
+        """No more; all of it is written. Again does nothing."""
+        self._ended.set()
+        self._thread.join()

@@ -73,7 +73,7 @@ class Peer:
 
     def start(self, job: Job) -> "subprocess.Popen[bytes]":
         """Run it; what it says goes to a file beside its configuration."""
-        with (job.folder / f"{job.alias}.log").open("wb") as log:
+        with (job.folder / f"{job.alias}.log").open("ab") as log:
             return subprocess.Popen(
                 self.command(job), stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )

@@ -55,10 +55,11 @@ def fill(
     pool = _values(value_bytes, compressible=config["compression.type"] != "none")
     some_headers = [("trace", b"0123456789abcdef"), ("kind", b"order")] if headers else []
     producer = Producer({**cluster.client_config(), **config})
-    each = count // PARTITIONS
+    partitions = count_partitions(cluster, topic)
+    each = count // partitions
     for start in range(0, each, CHUNK_RECORDS):
         numbers = range(start, min(start + CHUNK_RECORDS, each))
-        for partition in range(PARTITIONS):
+        for partition in range(partitions):
             deque(
                 map(
                     producer.produce,
@@ -92,6 +93,11 @@ def _values(value_bytes: int, *, compressible: bool) -> list[bytes]:
     return values
 
 
+def count_partitions(cluster: KafkaCluster, topic: str) -> int:
+    """Of a topic that exists."""
+    return len(cluster.admin().list_topics(topic, timeout=10).topics[topic].partitions)
+
+
 def digest(cluster: KafkaCluster, topic: str) -> tuple[int, Sequence[str]]:
     """
     Count of all committed records, and a hash of each partition that depends on their order.
@@ -111,11 +117,12 @@ def digest(cluster: KafkaCluster, topic: str) -> tuple[int, Sequence[str]]:
             "fetch.queue.backoff.ms": 5,
         }
     )
-    consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in range(PARTITIONS)])
-    hashes = [hashlib.blake2b(digest_size=8) for _ in range(PARTITIONS)]
+    partitions = count_partitions(cluster, topic)
+    consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in range(partitions)])
+    hashes = [hashlib.blake2b(digest_size=8) for _ in range(partitions)]
     count, ended = 0, set[int]()
     deadline = monotonic() + READ_WITHIN.total_seconds()
-    while len(ended) < PARTITIONS:
+    while len(ended) < partitions:
         if monotonic() > deadline:
             raise TimeoutError(f"{topic} was not read in {READ_WITHIN}")
         for message in consumer.consume(500, 0.02):
@@ -125,8 +132,11 @@ def digest(cluster: KafkaCluster, topic: str) -> tuple[int, Sequence[str]]:
                     ended.add(partition)
                 continue
             key, value = message.key() or b"", message.value() or b""
+            headers = message.headers()
             frame = FRAME.pack(message.timestamp()[1], len(key), len(value))
             hashes[partition].update(frame + key + value)
+            if headers:
+                hashes[partition].update(repr(headers).encode())
             count += 1
     consumer.close()
     return count, [one.hexdigest() for one in hashes]

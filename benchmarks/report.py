@@ -3,7 +3,9 @@
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from math import nan
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 from benchmarks.steady import spread
@@ -36,6 +38,7 @@ COPY = (
     Column("target", ("cpu_s", "target")),
     Column("RSS MB", ("rss_mb",), form=".0f"),
     Column("first s", ("first_s",)),
+    Column("records/tx", ("per_transaction",), form=".0f"),
 )
 DELAY = (
     Column("p50 ms", ("p50_ms",), form=".1f"),
@@ -45,23 +48,47 @@ DELAY = (
     Column("mirror %", ("mirror_core",), 100, ".1f"),
     Column("target %", ("target_core",), 100, ".1f"),
 )
+MANY = (
+    Column("all s", ("all_s",)),
+    Column("CPU s", ("all_cpu_s",)),
+    Column("mirror %", ("cores", "mirror"), 100, ".1f"),
+    Column("source %", ("cores", "source"), 100, ".1f"),
+    Column("target %", ("cores", "target"), 100, ".1f"),
+    Column("RSS MB", ("rss_mb",), form=".0f"),
+)
+KILL = (
+    Column("next s", ("next_s",)),
+    Column("caught up s", ("near_s",)),
+    Column("records", ("records",), form=".0f"),
+)
 
 COPY_LEGEND = (
     "k rec/s and CPU: of the steady state, without the first 20 % of the records; tail: without "
     "the first half. CPU: seconds per million records, of the mirror with all its processes and of "
     "each broker. RSS: highest of each process, summed. first: from exec to the first record that "
-    "a read_committed reader sees. Every copy verified."
+    "a read_committed reader sees. records/tx: of all partitions; without transactions 0. Every "
+    "copy verified."
 )
 DELAY_LEGEND = (
     "ms: from the timestamp of a record to a read_committed reader of the copy. %: of one core, "
     "of the mirror with all its processes and of the target broker."
 )
+MANY_LEGEND = (
+    "all: from exec until a record of every partition is copied, and the CPU seconds of the mirror "
+    "for it. %: of one core, then. RSS: highest of each process, summed."
+)
+KILL_LEGEND = (
+    "From SIGKILL of every process of the mirror, and a new start at once, until a read_committed "
+    "reader gets the next record, and until it is less than a second behind the load. Nothing "
+    "missing, nothing twice: every copy verified."
+)
+LEGENDS = {COPY: COPY_LEGEND, DELAY: DELAY_LEGEND, MANY: MANY_LEGEND, KILL: KILL_LEGEND}
 
 
-def columns_of(of_cell: Mapping[str, Rounds]) -> Sequence[Column]:
+def columns_of(of_cell: Mapping[str, Rounds]) -> tuple[Column, ...]:
     """What was measured."""
     (some, *_), *_ = of_cell.values()
-    return COPY if "rate" in some else DELAY
+    return next(columns for columns in LEGENDS if columns[0].path[0] in some)
 
 
 def figure(one: Mapping[str, Any], column: Column) -> float:
@@ -90,10 +117,31 @@ def ratios(of_cell: Mapping[str, Rounds]) -> Iterator[str]:
         yield _row(
             other,
             (
-                spread([figure(ours, c) / figure(theirs, c) for ours, theirs in pairs], ".2f")
+                spread([_over(figure(ours, c), figure(theirs, c)) for ours, theirs in pairs], ".2f")
                 for c in columns
             ),
         )
+
+
+def _over(ours: float, theirs: float) -> float:
+    return ours / theirs if theirs else nan
+
+
+def comparison(old: Results, new: Results) -> Iterator[str]:
+    """The medians of a new result over those of an old one, where both have the same peer."""
+    for cell, of_cell in new.items():
+        both = [peer for peer in of_cell if peer in old.get(cell, {})]
+        columns = columns_of(of_cell)
+        if not both or columns_of(old[cell]) != columns:
+            continue
+        yield from ("", f"## {cell}, new / old", "")
+        yield from _head("peer", columns)
+        for peer in both:
+            after, before = (
+                [median(figure(one, c) for one in rounds) for c in columns]
+                for rounds in (of_cell[peer], old[cell][peer])
+            )
+            yield _row(peer, (f"{_over(*pair):.2f}" for pair in zip(after, before, strict=True)))
 
 
 def _head(first: str, columns: Sequence[Column]) -> Iterator[str]:
@@ -107,11 +155,10 @@ def _row(first: str, cells: Iterator[str]) -> str:
 
 def document(command: str, results: Results, rounds: int) -> Iterator[str]:
     """The whole page."""
-    legends = {COPY: COPY_LEGEND, DELAY: DELAY_LEGEND}
     yield f"`{command}`"
     yield ""
-    yield f"{machine()}. Median (range) of {rounds} rounds."
-    yield from dict.fromkeys(legends[tuple(columns_of(of))] for of in results.values())
+    yield f"{machine()}. {_rounds(rounds)}"
+    yield from dict.fromkeys(LEGENDS[columns_of(of)] for of in results.values())
     for cell, of_cell in results.items():
         yield ""
         yield f"## {cell}"
@@ -120,6 +167,10 @@ def document(command: str, results: Results, rounds: int) -> Iterator[str]:
         if len(of_cell) > 1:
             yield ""
             yield from ratios(of_cell)
+
+
+def _rounds(count: int) -> str:
+    return f"Median (range) of {count} rounds." if count > 1 else "One round."
 
 
 def machine() -> str:

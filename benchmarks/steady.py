@@ -78,6 +78,8 @@ def steady_state(
 
 
 def spread(values: Sequence[float], form: str = ".0f") -> str:
-    """Median and range: `512 (498-530)`."""
+    """Median and range: `512 (498-530)`; of one value the value."""
+    if len(values) == 1:
+        return format(values[0], form)
     low, middle, high = (format(x, form) for x in (min(values), median(values), max(values)))
     return f"{middle} ({low}-{high})"

@@ -9,7 +9,7 @@ from benchmarks.cells import CELLS
 from benchmarks.cells import QUICK as QUICK_CELLS
 from benchmarks.peers import CONFIGS, PEERS, Job
 from benchmarks.peers import QUICK as QUICK_PEERS
-from benchmarks.report import COPY, document, ratios, table
+from benchmarks.report import COPY, LEGENDS, columns_of, comparison, document, ratios, table
 from eos_mirror.settings.load import load_settings
 
 
@@ -23,6 +23,7 @@ def one_round(rate: float, cpu_s: float) -> dict[str, Any]:
         "tail_cpu_s": spent,
         "first_s": 1.5,
         "rss_mb": 100.0,
+        "per_transaction": 0.0,
     }
 
 
@@ -44,6 +45,27 @@ def test_a_ratio_is_taken_round_by_round() -> None:
     """What else the machine did in a round fell on both."""
     _, _, row = ratios(ROUNDS)
     assert row.startswith("| mm2 | 2.00 (1.00-3.00) | 2.00 (1.00-3.00) | 0.50 (0.50-1.00)")
+
+
+def test_what_a_peer_has_none_of_has_no_ratio() -> None:
+    """At least once has no transactions."""
+    _, _, row = ratios(ROUNDS)
+    assert row.endswith("| nan (nan-nan) |")
+
+
+def test_a_result_is_compared_with_an_older_one_where_both_have_figures() -> None:
+    """Medians over medians; a cell or a peer of only one of them is left out."""
+    old = {"100B": {"eos": [one_round(150_000, 1.1)]}, "1000B": {"mm2": [one_round(1, 1)]}}
+    page = list(comparison(old, {"100B": ROUNDS, "1000B": {"eos": ROUNDS["eos"]}}))
+    assert [line for line in page if line.startswith("##")] == ["## 100B, new / old"]
+    assert page[-1].startswith("| eos | 2.00 | 2.00 | 2.00 | 2.00 | 1.00 |")
+
+
+def test_every_measure_is_known_by_its_first_figure() -> None:
+    """Which table a result gets depends on it."""
+    for columns in LEGENDS:
+        name = columns[0].path[0]
+        assert columns_of({"eos": [{name: 1.0}]}) is columns
 
 
 def test_the_page_names_the_command_the_machine_and_every_cell() -> None:

@@ -1,0 +1,75 @@
+"""
+What a topic of many partitions costs: to start, at rest, and under a load that is the same for all.
+
+A record waits in every partition before the mirror starts; it has started when all are copied.
+"""
+
+import time
+from contextlib import ExitStack
+from typing import Any
+
+from confluent_kafka import Producer
+
+from benchmarks.contest import Contest, Watch, running_peer
+from benchmarks.load import Load
+from benchmarks.peers import Job, Peer
+
+VALUE_BYTES = 1_000
+SETTLE_S, SECONDS = 10.0, 30.0
+STARTED_WITHIN_S = 180.0
+LOOK_EVERY_S = 0.2
+
+
+def measure_partitions(contest: Contest, peer: Peer, partitions: int, rate: int) -> dict[str, Any]:
+    """
+    One peer with one topic.
+
+    Args:
+        rate: Records a second over all partitions; 0 is at rest.
+
+    Raises:
+        RuntimeError: It did not start.
+    """
+    job = contest.job(f"partitions-{partitions}-{rate}-{peer.name}")
+    contest.source.create_topic(job.topic, partitions)
+    if peer.needs_topic:
+        contest.target.create_topic(job.remote, partitions)
+    _one_each(contest, job, partitions)
+    with running_peer(peer, job) as process, ExitStack() as stack:
+        started_at = time.monotonic()
+        watch = Watch(contest, process, job.remote, partitions=partitions)
+        while (first := watch.look()).records < partitions:
+            if process.poll() is not None or first.at - started_at > STARTED_WITHIN_S:
+                raise RuntimeError(f"{peer.name}: {first.records} of {partitions}, and no more")
+            time.sleep(LOOK_EVERY_S)
+        if rate:
+            load = Load(
+                contest.source,
+                job.topic,
+                partitions=partitions,
+                rate=rate,
+                value_bytes=VALUE_BYTES,
+            )
+            stack.enter_context(load.running())
+        time.sleep(SETTLE_S)
+        before = watch.look()
+        time.sleep(SECONDS)
+        after = watch.look()
+    for cluster, topic in ((contest.source, job.topic), (contest.target, job.remote)):
+        cluster.admin().delete_topics([topic])[topic].result(60)
+    lasted = after.at - before.at
+    cores = {role: (after.cpu_s[role] - before.cpu_s[role]) / lasted for role in before.cpu_s}
+    return {
+        "all_s": first.at - started_at,
+        "all_cpu_s": first.cpu_s["mirror"],
+        "cores": cores,
+        "rss_mb": after.peak_rss_mb,
+    }
+
+
+def _one_each(contest: Contest, job: Job, partitions: int) -> None:
+    producer = Producer(contest.source.client_config())
+    for partition in range(partitions):
+        producer.produce(job.topic, b"first", b"first", partition)
+    if left := producer.flush(60):
+        raise RuntimeError(f"{left} records were not acknowledged in 60 s")

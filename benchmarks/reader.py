@@ -1,0 +1,68 @@
+"""Reads a copy as an application does, and says how old records are when they arrive."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from confluent_kafka import Consumer, TopicPartition
+
+from eos_mirror.testing import KafkaCluster
+
+FIRST_WITHIN_S = 90.0
+
+
+class Reader:
+    """Reads the copy from its start."""
+
+    def __init__(self, target: KafkaCluster, remote: str, *, partitions: int) -> None:
+        self._target = target
+        self._remote = remote
+        self._partitions = partitions
+        self._consumer = Consumer(
+            {
+                **target.client_config(),
+                "group.id": "eos-mirror-benchmark",  # never joined, never committed
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "fetch.wait.max.ms": 500,
+                "fetch.queue.backoff.ms": 5,
+            }
+        )
+
+    def wait_for_the_first(self, process: Any) -> None:
+        """Until the copy exists, and something is in it."""
+        deadline = time.monotonic() + FIRST_WITHIN_S
+        while self._remote not in self._target.admin().list_topics(timeout=10).topics:
+            self._go_on(process, deadline)
+            time.sleep(0.1)
+        self._consumer.assign([TopicPartition(self._remote, p, 0) for p in range(self._partitions)])
+        while not self._consumer.consume(1, 0.1):
+            self._go_on(process, deadline)
+
+    def wait_for_more(self, process: Any) -> None:
+        """Until something arrives."""
+        deadline = time.monotonic() + FIRST_WITHIN_S
+        while not self._consumer.consume(1, 0.05):
+            self._go_on(process, deadline)
+
+    def _go_on(self, process: Any, deadline: float) -> None:
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"{self._remote}: nothing arrived")
+
+    def latencies(self, seconds: float) -> Iterator[float]:
+        """In milliseconds, as records come."""
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            first = self._consumer.poll(0.05)
+            if first is None:
+                continue
+            messages = [first, *self._consumer.consume(1_000, 0)]
+            now_ms = time.time() * 1_000
+            for message in messages:
+                if message.error() is None:
+                    yield now_ms - message.timestamp()[1]
+
+    def close(self) -> None:
+        """Leave."""
+        self._consumer.close()
