@@ -123,6 +123,7 @@ def write_config(
         "replication.factor": 1,
         "internal.topic.replication.factor": 1,
         "transaction.boundary.interval.ms": 100,
+        "emit.heartbeats.enabled": "false",
         **settings,
     }
     path = folder / f"{flow.name}.properties"

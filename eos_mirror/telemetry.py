@@ -75,6 +75,11 @@ EVENTS: Final = (
         Level.WARNING,
         "An entry of the ledger cannot be written now; it is tried again.",
     ),
+    Event(
+        "heartbeats.failed",
+        Level.WARNING,
+        "Heartbeats of a pair of clusters cannot be written now; said once until they can.",
+    ),
     Event("stopping", Level.INFO, "A signal was received; tasks finish and release."),
     Event("stopped", Level.INFO, "Every task has ended."),
 )

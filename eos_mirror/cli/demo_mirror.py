@@ -36,6 +36,7 @@ A->B.topics = {topic}
 # one broker on each side
 replication.factor = 1
 internal.topic.replication.factor = 1
+emit.heartbeats.enabled = false
 
 tasks.max = 2
 runtime = {runtime}

@@ -17,6 +17,7 @@ from typing import Any
 from opentelemetry.metrics import get_meter_provider
 
 from eos_mirror.control.flow import ENTRY, FlowRunner
+from eos_mirror.control.heartbeats import Heartbeats
 from eos_mirror.control.summary import Summary
 from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
 from eos_mirror.core.records import TopicPartition
@@ -161,7 +162,7 @@ class Driver:
                 runner.prepare()
             ends = {runner: runner.source_ends() for runner in self.flows} if once else {}
             self._start_tasks(place, cleanup)
-            self._start_chores(cleanup)
+            self._start_chores(cleanup, once=once)
             self._wait_until(self._is_ready, POLL_S)
             for runner, wanted in ends.items():
                 self._catch_up(runner, wanted)
@@ -255,7 +256,7 @@ class Driver:
 
     # ------------------------------------------------------------------ chores
 
-    def _start_chores(self, cleanup: ExitStack) -> None:
+    def _start_chores(self, cleanup: ExitStack, *, once: bool) -> None:
         def failed(name: str, exc: Exception) -> None:
             reason = f"{type(exc).__name__}: {exc}"
             self._on_event("chore.failed", {"chore": name, "reason": reason})
@@ -275,6 +276,10 @@ class Driver:
         for scheduler in (chores, watch):
             scheduler.start()
             cleanup.callback(scheduler.stop, timedelta(seconds=5))
+        if not once:
+            heartbeats = Heartbeats(self._settings.heartbeats, on_event=self._on_event)
+            heartbeats.start()
+            cleanup.callback(heartbeats.stop, timedelta(seconds=5))
 
     def _tell_summary(self) -> None:
         if self._ready_s is not None:

@@ -20,7 +20,8 @@ class _Job:
 
 class Scheduler:
     """
-    Runs each chore at once and then every interval, counted from the end of its last run.
+    Runs each chore at once, or after a while, and then every interval, counted from the end of its
+    last run.
 
     Invariants:
         A. No two chores run at the same time.
@@ -38,10 +39,12 @@ class Scheduler:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="scheduler", daemon=True)
 
-    def add(self, name: str, interval: timedelta, chore: Chore) -> None:
-        """Put a chore on the list. Before `start` only."""
+    def add(
+        self, name: str, interval: timedelta, chore: Chore, *, after: timedelta = timedelta(0)
+    ) -> None:
+        """Put a chore on the list, for the first time `after` now. Before `start` only."""
         job = _Job(name=name, interval_s=interval.total_seconds(), chore=chore)
-        self._push(time.monotonic(), job)
+        self._push(time.monotonic() + after.total_seconds(), job)
 
     def start(self) -> None:
         """Begin."""

@@ -8,8 +8,9 @@ them; their repr hides these, JSON and pickle do not.
 from collections.abc import Mapping
 from datetime import timedelta
 
+from eos_mirror.core.flow import Flow
 from eos_mirror.settings.mask import Masked
-from eos_mirror.settings.model import FlowSettings
+from eos_mirror.settings.model import FlowSettings, HeartbeatSettings
 
 HEARTBEATS_PER_SESSION = 3
 LONGEST_HEARTBEAT = timedelta(seconds=3)
@@ -35,6 +36,7 @@ PRODUCER = {
     "retry.backoff.ms": "5",  # waited out at each back-to-back transaction
     "retry.backoff.max.ms": "1000",
 }
+HEARTBEATS = {"message.timeout.ms": "10000", "linger.ms": "0"}
 ANSWERED_WITHIN = timedelta(seconds=10)
 """A request of a producer is sent again, or given up, when its answer has not come by then: before
 the records of a transaction must be acknowledged. 60 s by default."""
@@ -72,7 +74,7 @@ def source_consumer(flow: FlowSettings, *, slot: int) -> Masked:
         "session.timeout.ms": _ms(session),
     }
     said = flow.clients.source_consumer
-    return _complete(flow, f"source-consumer-{slot}", CONSUMER | timing, said, forced)
+    return _complete(flow.flow, f"source-consumer-{slot}", CONSUMER | timing, said, forced)
 
 
 def target_producer(flow: FlowSettings) -> Masked:
@@ -82,28 +84,39 @@ def target_producer(flow: FlowSettings) -> Masked:
     said = dict(flow.clients.target_producer)
     for name in WITHIN_THE_TRANSACTION & said.keys():
         said[name] = min(said[name], forced["transaction.timeout.ms"], key=_number)
-    return _complete(flow, "target-producer", PRODUCER | timing, said, forced)
+    return _complete(flow.flow, "target-producer", PRODUCER | timing, said, forced)
 
 
 def source_admin(flow: FlowSettings) -> Masked:
     """Connection and security of the source: admin clients and plain readers."""
-    return _complete(flow, "source-admin", {}, flow.clients.source_admin, {})
+    return _complete(flow.flow, "source-admin", {}, flow.clients.source_admin, {})
 
 
 def target_admin(flow: FlowSettings) -> Masked:
     """Connection and security of the target: admin clients and plain readers."""
-    return _complete(flow, "target-admin", {}, flow.clients.target_admin, {})
+    return _complete(flow.flow, "target-admin", {}, flow.clients.target_admin, {})
+
+
+def heartbeat_admin(pair: HeartbeatSettings) -> Masked:
+    """Makes the topic."""
+    return _complete(pair.flow, "heartbeats-target-admin", {}, pair.client, {})
+
+
+def heartbeat_producer(pair: HeartbeatSettings) -> Masked:
+    """One that is late is of no use, so it is not kept for long."""
+    forced = {"acks": "all", "allow.auto.create.topics": "false"}
+    return _complete(pair.flow, "heartbeats-target-producer", HEARTBEATS, pair.client, forced)
 
 
 def _complete(
-    flow: FlowSettings,
+    flow: Flow,
     role: str,
     defaults: Mapping[str, str],
     said: Mapping[str, str],
     forced: Mapping[str, str],
 ) -> Masked:
     prefix = f"{said['client.id']}|" if said.get("client.id") else ""
-    name = {"client.id": f"{prefix}{flow.flow.name}|{role}"}
+    name = {"client.id": f"{prefix}{flow.name}|{role}"}
     return Masked({**COMMON, **defaults, **said, **forced, **name})
 
 

@@ -65,6 +65,17 @@ def connect(
     return FlowClients(**said)
 
 
+def connect_target(
+    flow: Flow, cluster: ClusterSettings, lines: Mapping[str, Property], resolver: Resolver
+) -> Masked:
+    """Likewise, of the client alone that administers the target."""
+    role = "target_admin"
+    layers = layers_of(flow)[role]
+    said = _said(f"{flow}.{PREFIXES[role]}", _ENFORCE[role], obeyed(lines, layers), resolver)
+    said["bootstrap.servers"] = ",".join(cluster.bootstrap_servers)
+    return said
+
+
 def _said(
     owner: str,
     enforce: Callable[[Translation], None],

@@ -14,6 +14,7 @@ from eos_mirror.settings.model import (
     VERIFY_SPARK,
     ClusterSettings,
     FlowSettings,
+    HeartbeatSettings,
     Key,
     Scope,
     Settings,
@@ -67,6 +68,7 @@ def _rows(model: type, scope: Scope) -> tuple[Row, ...]:
 TOP_ROWS = _rows(Settings, Scope.TOP)
 CLUSTER_ROWS = _rows(ClusterSettings, Scope.CLUSTER)
 FLOW_ROWS = _rows(FlowSettings, Scope.FLOW)
+HEARTBEAT_ROWS = _rows(HeartbeatSettings, Scope.FLOW)
 CLUSTERS_ROW = _row(CLUSTERS, Scope.TOP, "")
 ENABLED_ROW = _row(ENABLED, Scope.FLOW_ONLY, "")
 SPARK_ROW = _row(SPARK, Scope.TOP, "")
@@ -80,6 +82,7 @@ TABLE = (
     *CLUSTER_ROWS,
     ENABLED_ROW,
     *FLOW_ROWS,
+    *HEARTBEAT_ROWS,
 )
 """Every key this version uses, in the order of the reference page."""
 

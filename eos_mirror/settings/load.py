@@ -11,11 +11,23 @@ from pathlib import Path
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.errors import ConfigError
-from eos_mirror.settings.connect import connect, layers_of
-from eos_mirror.settings.keys import CLUSTER_ROWS, CLUSTERS_ROW, ENABLED_ROW, FLOW_ROWS, TOP_ROWS
+from eos_mirror.settings.connect import connect, connect_target, layers_of
+from eos_mirror.settings.keys import (
+    CLUSTER_ROWS,
+    CLUSTERS_ROW,
+    ENABLED_ROW,
+    FLOW_ROWS,
+    HEARTBEAT_ROWS,
+    TOP_ROWS,
+)
 from eos_mirror.settings.layers import heard
 from eos_mirror.settings.mask import Masked
-from eos_mirror.settings.model import ClusterSettings, FlowSettings, Settings
+from eos_mirror.settings.model import (
+    ClusterSettings,
+    FlowSettings,
+    HeartbeatSettings,
+    Settings,
+)
 from eos_mirror.settings.properties import Property, read_properties
 from eos_mirror.settings.resolve import Report, Resolver
 from eos_mirror.settings.sections import AUDITS, nearest, sort_lines
@@ -66,12 +78,15 @@ def load_settings(
     if clusters is not None:
         enabled = _into(clusters, enabled, aliases, report)
     flows = [_flow(flow, known, sections.clients, resolver) for flow in enabled]
+    near = [Flow(s, t) for t in clusters or aliases for s in aliases if s != t and t in known]
+    pairs = [_heartbeats(flow, known, sections.clients, resolver) for flow in near]
     if report.faults:
         raise ConfigError(*sorted(report.faults, key=_line_number))
     return Settings(
         path=path,
         clusters=tuple(cluster for cluster in known.values() if cluster is not None),
         flows=tuple(flow for flow in flows if flow is not None),
+        heartbeats=tuple(pair for pair in pairs if pair is not None),
         spark=mirrors,
         verify_spark=Masked({**mirrors, **audits}),
         notes=tuple(report.notes),
@@ -160,6 +175,18 @@ def _flow(
     settings = FlowSettings(flow=flow, clients=clients, **values)
     _check_together(settings, resolver, owners)
     return settings
+
+
+def _heartbeats(
+    flow: Flow, clusters: Clusters, lines: Mapping[str, Property], resolver: Resolver
+) -> HeartbeatSettings | None:
+    """Those of a pair; None if it has none, or if something is wrong, which is then reported."""
+    values = resolver.values(HEARTBEAT_ROWS, (f"{flow}.", f"{flow.target}.", ""))
+    target = clusters[flow.target]
+    if target is None or len(values) < len(HEARTBEAT_ROWS) or not values["enabled"]:
+        return None
+    client = connect_target(flow, target, lines, resolver)
+    return HeartbeatSettings(flow=flow, client=client, **values)
 
 
 def _check_together(flow: FlowSettings, resolver: Resolver, owners: Sequence[str]) -> None:

@@ -251,6 +251,34 @@ class FlowSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatSettings:
+    """
+    Heartbeats of one pair of clusters.
+
+    Attributes:
+        flow: The pair; whether it is enabled does not matter: what is written to the source of a
+            flow comes back with its copies, and that is how its way is known.
+        client: What the file says about clients of the target, as `FlowClients` has it.
+    """
+
+    flow: Flow
+    client: Masked
+
+    enabled: Annotated[
+        Boolean,
+        Key(
+            "emit.heartbeats.enabled",
+            "true",
+            "Heartbeats are written to the target, also of flows that are not enabled.",
+        ),
+    ]
+    interval: Annotated[Seconds, Key("emit.heartbeats.interval.seconds", "1", "How often.")]
+    replication_factor: Annotated[
+        Count, Key("heartbeats.topic.replication.factor", "3", "Of the topic `heartbeats`.")
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """
     A whole file, checked.
@@ -259,6 +287,7 @@ class Settings:
         path: The file.
         clusters: Every cluster, in the order of `clusters`.
         flows: The enabled flows that were asked for, in the order of `clusters`.
+        heartbeats: Every pair that has them and whose target was asked for.
         spark: `spark.*` as written, for the Spark session.
         verify_spark: The same for audits: with what `verify.spark.*` says otherwise.
         notes: One line each, for people: lines of the file that do nothing.
@@ -268,6 +297,7 @@ class Settings:
     path: Path
     clusters: tuple[ClusterSettings, ...]
     flows: tuple[FlowSettings, ...]
+    heartbeats: tuple[HeartbeatSettings, ...]
     spark: Masked
     verify_spark: Masked
     notes: tuple[str, ...]

@@ -52,6 +52,7 @@ EVENTS = {
     "records.dropped": NEVER,
     "chore.failed": UNREACHABLE,
     "ledger.failed": rf"{UNREACHABLE}|RetriableError: .*",
+    "heartbeats.failed": UNREACHABLE,
     "stopping": ALWAYS,
     "stopped": ALWAYS,
 }

@@ -4,14 +4,15 @@ import re
 from pathlib import Path
 
 from eos_mirror.settings.accepted import NAMES, PREFIXES, REFUSED, RENAMED
-from eos_mirror.settings.clients import COMMON, CONSUMER, PRODUCER
+from eos_mirror.settings.clients import COMMON, CONSUMER, HEARTBEATS, PRODUCER
 from eos_mirror.settings.forced import MAX_IN_FLIGHT, MEMBER_RULES, WRITER_RULES
-from eos_mirror.settings.keys import FLOW_ROWS, ROWS, TABLE, TOP_ROWS
-from eos_mirror.settings.model import FlowSettings, Settings
+from eos_mirror.settings.keys import FLOW_ROWS, HEARTBEAT_ROWS, ROWS, TABLE, TOP_ROWS
+from eos_mirror.settings.model import FlowSettings, HeartbeatSettings, Settings
 from eos_mirror.settings.reference import BEGIN, END, reference
 from eos_mirror.settings.values import RESERVED_ALIASES
 from tests.settings.conftest import Load
 
+ALL_ROWS = (*FLOW_ROWS, *HEARTBEAT_ROWS, *TOP_ROWS)
 PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
 
 
@@ -36,21 +37,23 @@ def test_every_key_has_one_row() -> None:
 def test_every_field_has_its_row() -> None:
     """A setting without a key would be a constant in disguise."""
     composed = {"flow", "clients", "path", "clusters", "flows", "notes", "origins"}
-    composed |= {"spark", "verify_spark"}
-    fields = {*FlowSettings.__dataclass_fields__, *Settings.__dataclass_fields__}
+    composed |= {"spark", "verify_spark", "heartbeats", "client"}
+    models = (FlowSettings, HeartbeatSettings, Settings)
+    fields = {name for model in models for name in model.__dataclass_fields__}
 
-    assert {row.attribute for row in (*FLOW_ROWS, *TOP_ROWS)} == fields - composed
+    assert {row.attribute for row in ALL_ROWS} == fields - composed
 
 
 def test_every_default_can_be_written(load: Load) -> None:
     """Writing a documented default changes nothing but the origins."""
     written = "".join(
         f"{row.name} = {row.key.default.replace(chr(92), chr(92) * 2)}\n"
-        for row in (*FLOW_ROWS, *TOP_ROWS)
+        for row in ALL_ROWS
         if row.key.default
     )
 
     assert load(written).flows == load().flows
+    assert load(written).heartbeats == load().heartbeats
 
 
 def test_the_page_names_every_forced_setting() -> None:
@@ -61,7 +64,7 @@ def test_the_page_names_every_forced_setting() -> None:
 
 def test_the_page_names_every_client_default() -> None:
     """What is set without being asked for is said, with its value."""
-    for defaults in (COMMON, CONSUMER, PRODUCER):
+    for defaults in (COMMON, CONSUMER, PRODUCER, HEARTBEATS):
         for name, value in defaults.items():
             assert f"`{name}={value}`" in PAGE, name
 

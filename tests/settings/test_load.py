@@ -249,8 +249,8 @@ def test_a_client_setting_knows_where_it_came_from(load: Load) -> None:
     ("line", "note"),
     [
         (
-            "emit.heartbeats.enabled = false",
-            "f:5: emit.heartbeats.enabled: accepted, no effect in this version (heartbeats)",
+            "emit.checkpoints.enabled = false",
+            "f:5: emit.checkpoints.enabled: accepted, no effect in this version (checkpoints)",
         ),
         (
             "B.offset.storage.replication.factor = 1",
@@ -344,3 +344,21 @@ def test_every_key_of_mm2_is_accepted(load: Load) -> None:
 
     assert load(more).flows
     assert BASE.count("\n") == 4, "the line numbers in these tests count from it"
+
+
+def test_every_pair_has_heartbeats_unless_told_otherwise(load: Load) -> None:
+    """Also one that is not enabled, as in MirrorMaker 2; the narrowest line counts."""
+    pairs = load("").heartbeats
+    assert [str(pair.flow) for pair in pairs] == ["B->A", "A->B"]
+    assert all(pair.interval == timedelta(seconds=1) for pair in pairs)
+    assert all(pair.replication_factor == 3 for pair in pairs)
+
+    lines = "emit.heartbeats.enabled = false\nB->A.emit.heartbeats.enabled = true\n"
+    (pair,) = load(f"{lines}A.heartbeats.topic.replication.factor = 1\n").heartbeats
+    assert (str(pair.flow), pair.replication_factor) == ("B->A", 1)
+    assert pair.client["bootstrap.servers"] == "a:9092"
+
+
+def test_heartbeats_go_only_into_the_clusters_that_were_asked_for(load: Load) -> None:
+    """`--clusters`: what is not near is left to another process."""
+    assert [str(pair.flow) for pair in load("", clusters=["B"]).heartbeats] == ["A->B"]
