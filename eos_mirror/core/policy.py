@@ -203,5 +203,30 @@ def is_internal_topic(policy: ReplicationPolicy, topic: str) -> bool:
     return topic.startswith(("__", ".")) or policy.internal_topics.is_internal(topic)
 
 
+def hops_to(policy: ReplicationPolicy, topic: str, alias: str) -> int | None:
+    """
+    How many clusters away `alias` is on the way that `topic` came; None if it is not on it.
+
+    Source: Kafka's MirrorClient.countHopsForTopic.
+    """
+    for hops, source in enumerate(sources_of(policy, topic), 1):
+        if source == alias:
+            return hops
+    return None
+
+
+def sources_of(policy: ReplicationPolicy, topic: str) -> list[str]:
+    """The clusters that a topic came from, the nearest first; a loop is followed once."""
+    sources: list[str] = []
+    at: str | None = topic
+    while at is not None:
+        source = policy.topic_source(at)
+        if source is None or source in sources:
+            break
+        sources.append(source)
+        at = policy.upstream_topic(at)
+    return sources
+
+
 def _looks_like_heartbeats(topic: str) -> bool:
     return topic.endswith(HEARTBEATS_TOPIC)
