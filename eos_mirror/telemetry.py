@@ -45,6 +45,16 @@ EVENTS: Final = (
     Event("flow.rejoining", Level.INFO, "Partitions had no owner: the tasks join the group anew."),
     Event("topic.created", Level.INFO, "A remote topic was created on the target."),
     Event("topic.grown", Level.INFO, "A remote topic got more partitions."),
+    Event(
+        "topic.altered",
+        Level.INFO,
+        "A remote topic was configured as its source topic is; values set, names deleted.",
+    ),
+    Event(
+        "topic.unaltered",
+        Level.WARNING,
+        "The target refused to configure a remote topic as its source topic is; the reason.",
+    ),
     Event("topic.refused", Level.WARNING, "A new source topic cannot be mirrored; the reason."),
     Event("task.started", Level.DETAIL, "The process of a task has called the driver."),
     Event("task.restarting", Level.WARNING, "A task ended and is started again; the reason."),

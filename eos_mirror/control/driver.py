@@ -34,6 +34,9 @@ from eos_mirror.telemetry import register_metrics
 
 POLL_S = 0.05
 CAUGHT_UP_POLL_S = 0.25
+SETTLED = timedelta(seconds=5)
+"""The clusters have enough to do while tasks start."""
+
 EVERYWHERE = "0.0.0.0"  # noqa: S104 (executors on other hosts call; every line is signed)
 ASSIGNMENT_EVERY = timedelta(seconds=1)
 
@@ -269,6 +272,13 @@ class Driver:
                     f"topics of {runner.flow}",
                     runner.settings.refresh_topics_interval,
                     runner.follow_topics,
+                )
+            if runner.settings.sync_configs:
+                chores.add(
+                    f"configuration of the topics of {runner.flow}",
+                    runner.settings.sync_configs_interval,
+                    runner.topics.follow_configs,
+                    after=SETTLED,
                 )
             watch.add(f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment)
         watch.add("summary", self._settings.summary_interval, self._tell_summary)

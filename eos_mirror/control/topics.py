@@ -7,10 +7,12 @@ from eos_mirror.core.filters import TopicFilter
 from eos_mirror.core.plan import FlowPlan, plan_flow
 from eos_mirror.core.policy import replication_policy
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.topic_configs import ConfigFilter, config_changes, initial_config
 from eos_mirror.kafka.topics import TopicSpec
 from eos_mirror.operate.facts import FlowClusters
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.model import FlowSettings
+from eos_mirror.settings.values import DefaultsFrom
 
 INTERNAL_CONFIG = {"cleanup.policy": "compact", "unclean.leader.election.enable": "false"}
 MAP_MESSAGE_BYTES = str(16 * 1024 * 1024)
@@ -23,7 +25,6 @@ OPEN_TIMESTAMPS = {
 }
 """The source has accepted these records; the target must not refuse or restamp them."""
 
-COPIED = ("max.message.bytes", "cleanup.policy")
 BROKER_DEFAULT = -1
 """The wire's word for the replication factor that the brokers are configured with."""
 
@@ -54,6 +55,10 @@ class TopicSync:
         self._filter = TopicFilter(
             [pattern.pattern for pattern in settings.topics],
             [pattern.pattern for pattern in settings.topics_exclude],
+        )
+        self._config_rules = ConfigFilter(
+            exclude=settings.config_exclude,
+            keeps_defaults=settings.defaults_from is DefaultsFrom.SOURCE,
         )
         self.routes: dict[str, str] = {}
         self.partitions: dict[TopicPartition, TopicPartition] = {}
@@ -92,6 +97,25 @@ class TopicSync:
         tasks may subscribe.
         """
         self._follow([])
+
+    def follow_configs(self) -> None:
+        """Have the remote topics configured as their source topics are; only what differs."""
+        there, here = self._source.list(), self._target.list()
+        routes = {t: remote for t, remote in self.routes.items() if t in there and remote in here}
+        sources = self._source.entries(sorted(routes))
+        remotes = self._target.entries(sorted(routes.values()))
+        wanted = {
+            remote: changes
+            for topic, remote in routes.items()
+            if (changes := config_changes(sources[topic], remotes[remote], self._config_rules))
+        }
+        refused = self._target.alter(wanted)
+        for remote, changes in wanted.items():
+            fields = {"topic": remote, "set": dict(changes.set), "deleted": list(changes.delete)}
+            if remote in refused:
+                self._tell("topic.unaltered", **fields, reason=refused[remote])
+            else:
+                self._tell("topic.altered", **fields)
 
     def _follow(self, internal: Sequence[TopicSpec]) -> None:
         plan = self.plan(self._source.list(), self._target.list())
@@ -163,15 +187,15 @@ class TopicSync:
 
     def _remote_specs(self, plan: FlowPlan) -> list[TopicSpec]:
         """Remote topics to create, so that every record of the source fits unchanged."""
-        configs = self._source.configs([route.source_topic for route in plan.to_create])
+        configs = self._source.entries([route.source_topic for route in plan.to_create])
         return [
             TopicSpec(
                 name=route.remote_topic,
                 partitions=route.partitions,
                 replication_factor=self._settings.replication_factor or BROKER_DEFAULT,
                 config={
+                    **initial_config(configs[route.source_topic], self._config_rules),
                     **OPEN_TIMESTAMPS,
-                    **{k: v for k, v in configs[route.source_topic].items() if k in COPIED},
                 },
             )
             for route in plan.to_create

@@ -7,15 +7,35 @@ from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
 
-from eos_mirror.errors import RetriableError
+from eos_mirror.core.topic_configs import Changes, Entry, Origin
+from eos_mirror.errors import (
+    MirrorError,
+    RetriableError,
+    SourceUnavailable,
+    TargetUnavailable,
+)
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.metadata import ANSWER, PATIENCE
 from eos_mirror.kafka.retry import retrying
 
 KNOWN_EVERYWHERE = timedelta(seconds=30)
 DESCRIBE_AT_ONCE = 500
+ORIGINS = {
+    ConfigSource.DYNAMIC_TOPIC_CONFIG: Origin.TOPIC,
+    ConfigSource.STATIC_BROKER_CONFIG: Origin.FILE,
+    ConfigSource.DEFAULT_CONFIG: Origin.DEFAULT,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +72,21 @@ class Topics:
         return retrying(ask, within=within)
 
     def configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Effective configuration by topic; sensitive values are left out by the broker."""
-        found: dict[str, dict[str, str]] = {}
+        """Effective configuration by topic."""
+        return {
+            topic: {name: entry.value for name, entry in entries.items()}
+            for topic, entries in self.entries(names).items()
+        }
+
+    def entries(self, names: Sequence[str]) -> dict[str, dict[str, Entry]]:
+        """The same, with where it comes from; sensitive values are left out by the broker."""
+        found: dict[str, dict[str, Entry]] = {}
         for start in range(0, len(names), DESCRIBE_AT_ONCE):
             some = names[start : start + DESCRIBE_AT_ONCE]
-            found.update(retrying(partial(self._configs, some), within=PATIENCE))
+            found.update(retrying(partial(self._entries, some), within=PATIENCE))
         return found
 
-    def _configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    def _entries(self, names: Sequence[str]) -> dict[str, dict[str, Entry]]:
         with translated("describe topic configurations", source=self._source):
             answers = self.admin.describe_configs(
                 [ConfigResource(ResourceType.TOPIC, name) for name in names],
@@ -67,12 +94,40 @@ class Topics:
             )
             return {
                 resource.name: {
-                    name: entry.value
+                    name: Entry(value=entry.value, origin=_origin(entry))
                     for name, entry in answer.result(ANSWER.total_seconds() + 1).items()
-                    if entry.value is not None
+                    if entry.value is not None and not entry.is_read_only
                 }
                 for resource, answer in answers.items()
             }
+
+    def alter(self, wanted: Mapping[str, Changes]) -> dict[str, str]:
+        """
+        Change entries; of each topic all or none.
+
+        Returns:
+            Why not, by topic, where the cluster refused it.
+
+        Raises:
+            RestartTask: By class; the cluster does not answer.
+        """
+        names = list(wanted)
+        refused: dict[str, str] = {}
+        for start in range(0, len(names), DESCRIBE_AT_ONCE):
+            some = names[start : start + DESCRIBE_AT_ONCE]
+            answers = self.admin.incremental_alter_configs(
+                [_altered(name, wanted[name]) for name in some],
+                request_timeout=ANSWER.total_seconds(),
+            )
+            for resource, answer in answers.items():
+                try:
+                    with translated(f"alter topic {resource.name}", source=self._source):
+                        answer.result(ANSWER.total_seconds() + 1)
+                except (SourceUnavailable, TargetUnavailable):
+                    raise
+                except MirrorError as exc:
+                    refused[resource.name] = str(exc)
+        return refused
 
     def create(self, specs: Sequence[TopicSpec], *, validate_only: bool = False) -> None:
         """
@@ -142,6 +197,24 @@ class Topics:
         for name, count in wanted.items():
             if name not in known or len(known[name].partitions) < count:
                 raise RetriableError(f"a broker does not know {name} with {count} partitions yet")
+
+
+def _origin(entry: ConfigEntry) -> Origin:
+    return ORIGINS.get(ConfigSource(entry.source), Origin.BROKERS)
+
+
+def _altered(name: str, changes: Changes) -> ConfigResource:
+    entries = [
+        *(
+            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+            for key, value in changes.set.items()
+        ),
+        *(
+            ConfigEntry(key, None, incremental_operation=AlterConfigOpType.DELETE)
+            for key in changes.delete
+        ),
+    ]
+    return ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
 
 
 def _wait_unless(answer: Any, harmless: int) -> None:

@@ -22,12 +22,7 @@ NAMES: dict[str, str] = {
     "metric.names.formats": "metrics",
     "add.source.alias.to.metrics": "metrics",
     "auto.include.jmx.reporter": "metrics",
-    "config.properties.exclude": "topic configuration sync",
-    "config.property.filter.class": "topic configuration sync",
-    "use.defaults.from": "topic configuration sync",
     "use.incremental.alter.configs": "topic configuration sync",
-    "sync.topic.configs.enabled": "topic configuration sync",
-    "sync.topic.configs.interval.seconds": "topic configuration sync",
     "sync.topic.acls.enabled": "ACL sync",
     "sync.topic.acls.interval.seconds": "ACL sync",
     "consumer.poll.timeout.ms": "poll timeout",
@@ -107,6 +102,11 @@ RENAMED: dict[str, str] = {
 """Old names, unknown to MirrorMaker 2 since 4.0."""
 
 REFUSED: dict[str, tuple[str, str]] = {
+    "config.property.filter.class": (
+        "DefaultConfigPropertyFilter",
+        "other configuration filters are not available in this version; "
+        "use config.properties.exclude",
+    ),
     "topic.filter.class": (
         "DefaultTopicFilter",
         "other topic filters are not available in this version; use topics and topics.exclude",

@@ -21,6 +21,7 @@ from eos_mirror.settings.values import (
     ConnectorChoice,
     Count,
     CountOrBrokerDefault,
+    DefaultsChoice,
     Kind,
     Milliseconds,
     PathChoice,
@@ -147,6 +148,36 @@ class FlowSettings:
     ]
     admin_timeout: Annotated[
         Milliseconds, Key("admin.timeout.ms", "60000", "Budget of each administrative step.")
+    ]
+    sync_configs: Annotated[
+        Boolean,
+        Key(
+            "sync.topic.configs.enabled",
+            "true",
+            "Remote topics follow the configuration of their source topics.",
+        ),
+    ]
+    sync_configs_interval: Annotated[
+        Seconds, Key("sync.topic.configs.interval.seconds", "600", "How often.")
+    ]
+    config_exclude: Annotated[
+        Patterns,
+        Key(
+            "config.properties.exclude",
+            "follower.replication.throttled.replicas, leader.replication.throttled.replicas, "
+            "message.timestamp.difference.max.ms, log.message.timestamp.before.max.ms, "
+            "log.message.timestamp.after.max.ms, message.timestamp.type, "
+            "unclean.leader.election.enable, min.insync.replicas",
+            "What they do not follow; whole names.",
+        ),
+    ]
+    defaults_from: Annotated[
+        DefaultsChoice,
+        Key(
+            "use.defaults.from",
+            "target",
+            "`source`: what is default there is set on the remote topic, too.",
+        ),
     ]
     connector_type: Annotated[
         ConnectorChoice, Key("connector.type", "sink", "Commit on the target, with the data.")

@@ -50,6 +50,13 @@ class DataPath(Enum):
     RECORD = "record"
 
 
+class DefaultsFrom(Enum):
+    """Whose defaults a remote topic has."""
+
+    SOURCE = "source"
+    TARGET = "target"
+
+
 class PolicyClass(Enum):
     """The replication policies of MirrorMaker 2 that are built in."""
 
@@ -193,4 +200,5 @@ Policy = Annotated[PolicyClass, BeforeValidator(_policy), one_of(PolicyClass)]
 RuntimeChoice = Annotated[Runtime, BeforeValidator(_lower), one_of(Runtime)]
 ConnectorChoice = Annotated[ConnectorType, BeforeValidator(_lower), one_of(ConnectorType)]
 BoundaryChoice = Annotated[BoundaryMode, BeforeValidator(_lower), one_of(BoundaryMode)]
+DefaultsChoice = Annotated[DefaultsFrom, BeforeValidator(_lower), one_of(DefaultsFrom)]
 PathChoice = Annotated[DataPath, BeforeValidator(_lower), one_of(DataPath)]

@@ -37,6 +37,8 @@ EVENTS = {
     "flow.rejoining": ALWAYS,
     "topic.created": ALWAYS,
     "topic.grown": NEVER,
+    "topic.altered": NEVER,
+    "topic.unaltered": NEVER,
     "topic.refused": NEVER,
     "task.started": ALWAYS,
     "task.restarting": rf"({UNREACHABLE}|{DIED}|)",

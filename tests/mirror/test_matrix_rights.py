@@ -139,3 +139,25 @@ def test_p5_a_full_queue_of_the_producer_is_waited_for(site: Site) -> None:
     compared = site.compare()
     assert compared.exact, str(compared)
     assert compared.matched == 50_000
+
+
+def test_a_target_that_refuses_to_configure_a_topic_is_told_of(
+    tmp_path: Path, guarded: KafkaCluster
+) -> None:
+    """Everything else is mirrored."""
+    site = make_site(tmp_path, guarded, guarded)
+    config = login(site)
+    with config.open("a") as file:
+        file.write("sync.topic.configs.enabled = true\nconfig.properties.exclude = x\n")
+    guarded.create_topic(site.remote, site.partitions)
+    guarded.tool(
+        "ConfigCommand", "--alter", "--topic", site.topic, "--add-config", "flush.ms=123456789"
+    )
+    deny(guarded, (ResourceType.TOPIC, site.remote, LITERAL), AclOperation.ALTER_CONFIGS)
+    with mirror(config) as running:
+        refused = running.wait_for("topic.unaltered", topic=site.remote)
+        assert refused["set"] == {"flush.ms": "123456789"}
+        assert "AUTHORIZATION" in refused["reason"]
+        site.produce(100)
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        assert running.stop() == 0, running.errors

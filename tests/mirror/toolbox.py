@@ -47,6 +47,8 @@ def write_config(
         "refresh.topics.interval.seconds": 1,
         "tasks.max": 1,
         "emit.heartbeats.enabled": "false",  # every flow would mirror them
+        "sync.topic.configs.enabled": "false",
+        "config.properties.exclude": ".*",  # tests configure one side for themselves
     }
     keys.update({key.replace("_", "."): value for key, value in extra.items()})
     lines = [

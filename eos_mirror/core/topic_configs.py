@@ -1,0 +1,115 @@
+"""
+Which configuration entries of a source topic its copy gets, and which of them it has to lose.
+
+Source: Kafka's MirrorSourceConnector and DefaultConfigPropertyFilter (KIP-382, KIP-894).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+ALWAYS: Final = ("max.message.bytes", "cleanup.policy")
+"""As the source has it in effect, whoever set it there: its records must fit, and stay."""
+
+OURS: Final = frozenset(
+    {"message.timestamp.type", "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"}
+)
+"""Set at creation and left alone: the source accepted the timestamps, so the copy has to."""
+
+
+class Origin(Enum):
+    """Where the value of an entry comes from."""
+
+    TOPIC = "set for the topic"
+    BROKERS = "set for the brokers, while they ran"
+    FILE = "from the file of a broker"
+    DEFAULT = "nobody set it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """
+    One entry of a topic as a cluster describes it; what is read-only or secret is none.
+
+    Attributes:
+        value: In effect.
+    """
+
+    value: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigFilter:
+    """
+    Attributes:
+        exclude: `config.properties.exclude`: names that are left alone, whole names.
+        keeps_defaults: `use.defaults.from = source`: the copy gets what is default on the source,
+            too; otherwise it gets the default of the target.
+    """
+
+    exclude: Sequence[re.Pattern[str]]
+    keeps_defaults: bool
+
+    def takes(self, name: str) -> bool:
+        """Whether the entry is synchronised at all."""
+        if name in OURS or any(pattern.fullmatch(name) for pattern in self.exclude):
+            return False
+        return name not in ALWAYS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """
+    Of one topic.
+
+    Attributes:
+        set: New values by name.
+        delete: Names that go back to the default of the cluster.
+    """
+
+    set: Mapping[str, str] = field(default_factory=dict)
+    delete: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.set or self.delete)
+
+
+def initial_config(source: Mapping[str, Entry], rules: ConfigFilter) -> dict[str, str]:
+    """Of a copy that is created, besides what is ours."""
+    left_out = {Origin.FILE} if rules.keeps_defaults else {Origin.FILE, Origin.DEFAULT}
+    return {
+        name: entry.value
+        for name, entry in source.items()
+        if name in ALWAYS or (entry.origin not in left_out and rules.takes(name))
+    }
+
+
+def config_changes(
+    source: Mapping[str, Entry], target: Mapping[str, Entry], rules: ConfigFilter
+) -> Changes:
+    """
+    What has to change on a copy that exists; nothing, if it is as it should be.
+
+    What was set for the copy and is default on the source goes, whoever set it.
+    """
+    wanted = initial_config(source, rules)
+    return Changes(
+        set={
+            name: value
+            for name, value in wanted.items()
+            if name not in target or target[name].value != value
+        },
+        delete=tuple(
+            name
+            for name, entry in sorted(target.items())
+            if entry.origin is Origin.TOPIC
+            and name not in wanted
+            and name in source
+            and source[name].origin is Origin.DEFAULT
+            and rules.takes(name)
+        ),
+    )

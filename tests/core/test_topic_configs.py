@@ -1,0 +1,89 @@
+"""Which configuration a copy gets: Kafka's cases, and what exactly once adds."""
+
+import re
+
+import pytest
+
+from eos_mirror.core.topic_configs import (
+    Changes,
+    ConfigFilter,
+    Entry,
+    Origin,
+    config_changes,
+    initial_config,
+)
+
+EXCLUDE = [re.compile(r"min\.insync\.replicas"), re.compile(r"unclean\..*")]
+OF_TARGET = ConfigFilter(exclude=EXCLUDE, keeps_defaults=False)
+OF_SOURCE = ConfigFilter(exclude=EXCLUDE, keeps_defaults=True)
+
+
+def topic(value: str) -> Entry:
+    """Set for the topic."""
+    return Entry(value=value, origin=Origin.TOPIC)
+
+
+def default(value: str) -> Entry:
+    """Set by nobody."""
+    return Entry(value=value, origin=Origin.DEFAULT)
+
+
+SOURCE = {
+    "retention.ms": topic("1000"),
+    "segment.ms": default("604800000"),
+    "min.insync.replicas": topic("2"),
+    "unclean.leader.election.enable": topic("true"),
+    "flush.ms": Entry(value="7", origin=Origin.BROKERS),
+    "preallocate": Entry(value="true", origin=Origin.FILE),
+    "max.message.bytes": default("1048588"),
+    "cleanup.policy": Entry(value="delete", origin=Origin.FILE),
+    "message.timestamp.type": topic("LogAppendTime"),
+}
+
+
+def test_a_new_copy_gets_what_was_set_and_what_its_records_need() -> None:
+    """Not what is excluded, nor what comes from the file of a broker."""
+    assert initial_config(SOURCE, OF_TARGET) == {
+        "retention.ms": "1000",
+        "flush.ms": "7",
+        "max.message.bytes": "1048588",
+        "cleanup.policy": "delete",
+    }
+
+
+def test_defaults_of_the_source_are_copied_if_the_file_says_so() -> None:
+    """`use.defaults.from = source` (KIP-894)."""
+    copied = initial_config(SOURCE, OF_SOURCE)
+    assert copied == {**initial_config(SOURCE, OF_TARGET), "segment.ms": "604800000"}
+
+
+def test_a_copy_that_is_as_it_should_be_is_not_touched() -> None:
+    """Whoever set it there: what counts is what is in effect."""
+    there = {name: default(value) for name, value in initial_config(SOURCE, OF_TARGET).items()}
+    assert not config_changes(SOURCE, there, OF_TARGET)
+
+
+@pytest.mark.parametrize(
+    ("rules", "there", "changes"),
+    [
+        (OF_TARGET, {"retention.ms": topic("5")}, Changes(set={"retention.ms": "1000"})),
+        (OF_TARGET, {"segment.ms": topic("5")}, Changes(delete=("segment.ms",))),
+        (OF_TARGET, {"segment.ms": default("5")}, Changes()),
+        (OF_SOURCE, {"segment.ms": default("5")}, Changes(set={"segment.ms": "604800000"})),
+        (OF_TARGET, {"min.insync.replicas": topic("1")}, Changes()),
+        (OF_TARGET, {"preallocate": topic("false")}, Changes()),
+        (OF_TARGET, {"unknown.here": topic("1")}, Changes()),
+        (OF_TARGET, {"message.timestamp.type": topic("CreateTime")}, Changes()),
+        (
+            OF_TARGET,
+            {"max.message.bytes": topic("9")},
+            Changes(set={"max.message.bytes": "1048588"}),
+        ),
+    ],
+)
+def test_a_copy_is_changed_where_it_differs(
+    rules: ConfigFilter, there: dict[str, Entry], changes: Changes
+) -> None:
+    """Over a copy that is otherwise right."""
+    right = {name: topic(value) for name, value in initial_config(SOURCE, rules).items()}
+    assert config_changes(SOURCE, {**right, **there}, rules) == changes

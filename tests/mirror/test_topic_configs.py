@@ -1,0 +1,78 @@
+"""Remote topics are configured as their source topics are, on real brokers."""
+
+from datetime import timedelta
+
+import pytest
+
+from eos_mirror.kafka.topics import Topics
+from eos_mirror.testing import wait_until
+from eos_mirror.testing.external import Cluster
+from tests.mirror.conftest import Site
+from tests.mirror.toolbox import mirror
+
+pytestmark = pytest.mark.brokers
+
+EXCLUDED = "min.insync.replicas, unclean.*"
+SYNC = {"sync_topic_configs_enabled": "true", "sync_topic_configs_interval_seconds": 1}
+SOON = timedelta(seconds=60)
+
+
+def alter(cluster: Cluster, topic: str, *, put: str = "", drop: str = "") -> None:
+    """With Kafka's own tool."""
+    options = ["--add-config", put] if put else []
+    options += ["--delete-config", drop] if drop else []
+    done = cluster.tool("ConfigCommand", "--alter", "--topic", topic, *options)
+    assert "Completed updating config" in done.stdout, done.stdout + done.stderr
+
+
+def described(cluster: Cluster, topic: str) -> dict[str, str]:
+    """What is in effect."""
+    return Topics(cluster.client_config(), source=False).configs([topic])[topic]
+
+
+def test_a_remote_topic_follows_its_source_topic(site: Site) -> None:
+    """From its creation on: what is set, what is set no more, and nothing that is excluded."""
+    alter(site.source, site.topic, put="flush.ms=123456789,min.insync.replicas=2")
+    config = site.config(**SYNC)
+    text = config.read_text().replace(".exclude = .*", f".exclude = {EXCLUDED}")
+    config.write_text(text)
+
+    def follows(name: str, value: str) -> None:
+        wait_until(
+            lambda: described(site.target, site.remote)[name] == value,
+            within=SOON,
+            what=f"{name}={value} on {site.remote}",
+        )
+
+    with mirror(config) as running:
+        running.wait_for("ready")
+        created = described(site.target, site.remote)
+        assert created["flush.ms"] == "123456789"
+        assert created["min.insync.replicas"] == "1"
+        assert created["message.timestamp.after.max.ms"] == str(2**63 - 1)
+
+        alter(site.source, site.topic, put="segment.ms=7654321", drop="flush.ms")
+        follows("segment.ms", "7654321")
+        follows("flush.ms", described(site.source, site.topic)["flush.ms"])
+
+        alter(site.target, site.remote, put="flush.messages=17,min.insync.replicas=1")
+        follows("flush.messages", described(site.source, site.topic)["flush.messages"])
+        assert described(site.target, site.remote)["min.insync.replicas"] == "1"
+        told = running.found("topic.altered", topic=site.remote)
+        assert told[-1]["deleted"] == ["flush.messages"]
+        assert running.stop() == 0, running.errors
+
+
+def test_what_is_as_it_should_be_is_not_touched(site: Site) -> None:
+    """A second look, and a third, change nothing."""
+    alter(site.source, site.topic, put="flush.ms=123456789")
+    config = site.config(**SYNC, summary_interval_seconds=1)
+    config.write_text(config.read_text().replace(".exclude = .*", f".exclude = {EXCLUDED}"))
+    with mirror(config) as running:
+        running.wait_for("ready")
+        alter(site.target, site.remote, put="segment.ms=17")
+        running.wait_for("topic.altered")
+        summaries = len(running.found("flow.summary"))
+        running.wait_for("flow.summary", count=summaries + 4)
+        assert running.stop() == 0, running.errors
+    assert len(running.found("topic.altered")) == 1
