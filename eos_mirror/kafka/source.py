@@ -15,7 +15,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.records import Position, TopicPartition
-from eos_mirror.errors import RecordRefused, RestartTask, RetriableError, SourceDataLost
+from eos_mirror.errors import (
+    RecordRefused,
+    RestartTask,
+    RetriableError,
+    SourceDataLost,
+    SourceUnavailable,
+)
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.groups import as_group_offset
 from eos_mirror.kafka.metadata import ANSWER, PATIENCE
@@ -199,8 +205,12 @@ class KafkaSourceGroup:
         Whoever is still a member of the group still owns what it was not asked to give up.
         """
         theirs = [_theirs(p, one.position, metadata=one.metadata) for p, one in offsets.items()]
-        if theirs:
+        if not theirs:
+            return
+        try:
             retrying(lambda: self._commit(theirs), within=within)
+        except RetriableError as exc:
+            raise SourceUnavailable(f"{exc}, since {within}") from exc
 
     def _commit(self, offsets: list[ClientPartition]) -> None:
         what = "commit the source group's offsets"
