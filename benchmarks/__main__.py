@@ -97,12 +97,15 @@ def _copies(contest: Contest, args: argparse.Namespace) -> Results:
 
 
 def _latencies(contest: Contest, args: argparse.Namespace) -> Results:
-    def look(rate: int) -> dict[str, list[dict[str, Any]]]:
+    def look(rate: int, tasks: int) -> dict[str, list[dict[str, Any]]]:
         return take_turns(
-            _peers(args), args.rounds, lambda peer: measure_latency(contest, peer, rate)
+            _peers(args), args.rounds, lambda peer: measure_latency(contest, peer, rate, tasks)
         )
 
-    return {f"{rate} records a second": look(rate) for rate in args.rates}
+    return {
+        f"{rate} records a second, tasks: {tasks}": look(rate, tasks)
+        for rate, tasks in product(args.rates, args.tasks)
+    }
 
 
 def _partitions(contest: Contest, args: argparse.Namespace) -> Results:
@@ -139,10 +142,11 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     size.add_argument("--full", action="store_true", help="four cells, six peers, five rounds")
     size.add_argument("--cells", nargs="+", choices=cells.CELLS, default=cells.QUICK)
     run.add_argument("--intervals", nargs="+", type=int, default=INTERVALS_MS, help="ms, commits")
-    run.add_argument("--tasks", nargs="+", type=int, default=TASKS)
     run.set_defaults(measure=_copies)
     latency = verbs.add_parser("latency", help="how long records are under way")
     latency.add_argument("--rates", nargs="+", type=int, default=[1_000], help="records a second")
+    for verb in (run, latency):
+        verb.add_argument("--tasks", nargs="+", type=int, default=TASKS, help="of every peer")
     latency.set_defaults(measure=_latencies)
     many = verbs.add_parser("partitions", help="start and cost of many partitions")
     many.add_argument("--partitions", nargs="+", type=int, default=[10, 1_000])

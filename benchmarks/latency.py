@@ -32,14 +32,15 @@ class Spent:
     target: float
 
 
-def measure_latency(contest: Contest, peer: Peer, rate: int) -> dict[str, Any]:
+def measure_latency(contest: Contest, peer: Peer, rate: int, tasks: int) -> dict[str, Any]:
     """
     One peer under one load.
 
     Raises:
         RuntimeError: Nothing arrived.
     """
-    job = contest.job(f"latency-{peer.name}-{rate}", linger_ms=LINGER_MS)
+    topic = f"latency-{peer.name}-{rate}-{tasks}"
+    job = contest.job(topic, linger_ms=LINGER_MS, tasks=tasks)
     contest.source.create_topic(job.topic, PARTITIONS)
     if peer.needs_topic:
         contest.target.create_topic(job.remote, PARTITIONS)

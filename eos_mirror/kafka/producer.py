@@ -90,6 +90,47 @@ class _ConnectionWatch(logging.Handler):
             self.was_cut = True
 
 
+class _Rest:
+    """
+    How long to wait after a commit until the next transaction may begin.
+
+    Its markers are still being written when a commit is answered. Whoever asks to add a partition
+    meanwhile is refused (CONCURRENT_TRANSACTIONS), and the client asks again only 20 ms later:
+    longer than a short transaction takes. A long one is still being filled by then, and does not
+    notice. So after a short one a moment of rest follows, such that one in twenty is refused.
+    """
+
+    REFUSED_S = 0.02
+    FIRST_S, LONGEST_S = 0.004, 0.01
+    LONGER_S, SHORTER_S = 0.0005, 0.000025
+
+    def __init__(self) -> None:
+        self._rest_s = self.FIRST_S
+        self._began_at = self._committed_at = 0.0
+        self._was_short = False
+
+    def take(self) -> None:
+        """Before a transaction begins."""
+        if self._was_short:
+            left_s = self._committed_at + self._rest_s - time.monotonic()
+            if left_s > 0:
+                time.sleep(left_s)
+        self._began_at = time.monotonic()
+
+    def learn(self, *, flushing_since: float) -> None:
+        """After a flush: with a refusal it lasted longer."""
+        now = time.monotonic()
+        self._was_short = flushing_since - self._began_at < self.REFUSED_S
+        if self._was_short and now - flushing_since >= self.REFUSED_S:
+            self._rest_s = min(self._rest_s + self.LONGER_S, self.LONGEST_S)
+        else:
+            self._rest_s = max(self._rest_s - self.SHORTER_S, 0.0)
+
+    def begin(self) -> None:
+        """Behind a commit."""
+        self._committed_at = time.monotonic()
+
+
 class KafkaProducer:
     """Implements `ports.TransactionalProducer` with librdkafka (transaction protocol TV1)."""
 
@@ -122,6 +163,7 @@ class KafkaProducer:
         self._group = group
         self._map_topic = map_topic
         self._books: dict[TopicPartition, _Book] = {}
+        self._rest = _Rest()
         with translated(f"initialise {transactional_id}"):
             # metadata first: init is 2 ms after it and 50-500 ms without
             self._producer.list_topics(timeout=INIT_TIMEOUT_S)
@@ -130,6 +172,7 @@ class KafkaProducer:
     def begin(self) -> None:
         """See `ports.TransactionalProducer`."""
         self._books.clear()
+        self._rest.take()
         with translated("begin"):
             self._producer.begin_transaction()
 
@@ -159,7 +202,8 @@ class KafkaProducer:
 
     def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Delivered]:
         """See `ports.TransactionalProducer`."""
-        left, deadline = 1, time.monotonic() + within.total_seconds()
+        started = time.monotonic()
+        left, deadline = 1, started + within.total_seconds()
         while left and time.monotonic() < deadline:
             with self._blaming("flush"):
                 left = self._producer.flush(min(LOOK_EVERY_S, within.total_seconds()))
@@ -167,6 +211,7 @@ class KafkaProducer:
                 self._raise_cause("flush")
         if left:
             raise TargetUnavailable(f"flush: {left} records not acknowledged in {within}")
+        self._rest.learn(flushing_since=started)
         for remote, book in self._books.items():
             if book.error is not None:
                 if book.error.code() == KafkaError._PURGE_QUEUE:  # noqa: SLF001 (public name)
@@ -191,6 +236,7 @@ class KafkaProducer:
         except TargetUnavailable as exc:
             raise CommitOutcomeUnknown(str(exc)) from exc
         took_s = time.monotonic() - started
+        self._rest.begin()
         self._producer.poll(0)  # brings the log lines of the commit
         return Committed(took_s=took_s, was_cut=self._connection.was_cut)
 
