@@ -1,0 +1,109 @@
+"""`eos-mirror config show FILE [A->B]`: every effective value, and where it comes from."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from enum import Enum
+from typing import Any, NamedTuple
+
+from eos_mirror.cli.flows import flow_named
+from eos_mirror.settings import clients
+from eos_mirror.settings.connect import PREFIXES
+from eos_mirror.settings.keys import CLUSTER_ROWS, FLOW_ROWS, HEARTBEAT_ROWS, TOP_ROWS, Row
+from eos_mirror.settings.load import load_settings
+from eos_mirror.settings.mask import mask
+from eos_mirror.settings.model import FlowSettings, Settings
+
+FIXED = "eos_mirror"
+"""Origin of what a client gets whatever the file says, or where it says nothing."""
+
+UNITS = {"ms": timedelta(milliseconds=1), "s": timedelta(seconds=1)}
+
+
+class Shown(NamedTuple):
+    """One line: the full key, its value as a file would have it, `file:line` or what set it."""
+
+    key: str
+    value: str
+    origin: str
+
+
+def register(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = subparsers.add_parser("config", help="what a file comes to")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    show = actions.add_parser("show", help="every effective value, and where it comes from")
+    show.add_argument("file", metavar="FILE", help="an mm2.properties")
+    show.add_argument("flow", metavar="A->B", nargs="?", help="only this flow")
+    show.add_argument("--json", action="store_true", help="print an object for each value")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Asks no cluster."""
+    settings = load_settings(args.file)
+    flows = [flow_named(settings, args.flow)] if args.flow else settings.flows
+    lines = [] if args.flow else list(_of_all(settings))
+    for flow in flows:
+        lines += _of_flow(flow, settings)
+    for line in lines:
+        shown = line._replace(value=mask(line.key, line.value))
+        if args.json:
+            sys.stdout.write(json.dumps(shown._asdict()) + "\n")
+        else:
+            sys.stdout.write(f"{shown.key} = {shown.value}  ({shown.origin})\n")
+    return 0
+
+
+def _of_all(settings: Settings) -> Iterator[Shown]:
+    """What belongs to no flow."""
+    for row in TOP_ROWS:
+        yield _of_row(row, settings, owner="", values=settings)
+    for cluster in settings.clusters:
+        for row in CLUSTER_ROWS:
+            yield _of_row(row, settings, owner=f"{cluster.alias}.", values=cluster)
+    for pair in settings.heartbeats:
+        for row in HEARTBEAT_ROWS:
+            yield _of_row(row, settings, owner=f"{pair.flow}.", values=pair)
+    for name, value in settings.spark.items():
+        yield Shown(name, value, settings.origins.get(name, FIXED))
+
+
+def _of_flow(flow: FlowSettings, settings: Settings) -> Iterator[Shown]:
+    for row in FLOW_ROWS:
+        yield _of_row(row, settings, owner=f"{flow.flow}.", values=flow)
+    complete = {
+        "source_consumer": clients.source_consumer(flow, slot=0),
+        "source_admin": clients.source_admin(flow),
+        "target_producer": clients.target_producer(flow),
+        "target_admin": clients.target_admin(flow),
+    }
+    for role, config in complete.items():
+        said: Mapping[str, str] = getattr(flow.clients, role)
+        owner = f"{flow.flow}.{PREFIXES[role]}"
+        for name, value in sorted(config.items()):
+            origin = settings.origins.get(owner + name, str(settings.path))
+            is_said = said.get(name) == value
+            yield Shown(owner + name, value, origin if is_said else FIXED)
+
+
+def _of_row(row: Row, settings: Settings, *, owner: str, values: object) -> Shown:
+    key = owner + row.name
+    value = _as_written(getattr(values, row.attribute), row)
+    return Shown(key, value, settings.origins[key])
+
+
+def _as_written(value: object, row: Row) -> str:
+    match value:
+        case None:
+            return "-1"
+        case bool():
+            return str(value).lower()
+        case timedelta():
+            return str(value // UNITS[row.kind.unit])
+        case Enum():
+            return str(value.value)
+        case tuple():
+            return ", ".join(str(getattr(item, "pattern", item)) for item in value)
+    return str(value)

@@ -1,0 +1,83 @@
+"""`eos-mirror config show`: what a file comes to, and why."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from eos_mirror.cli.main import main
+
+FILE = """\
+clusters = A, B
+A.bootstrap.servers = a:9092
+B.bootstrap.servers = b:9092
+A->B.enabled = true
+B->A.enabled = true
+topics = orders, .*\\\\.log
+A->B.tasks.max = 4
+transaction.timeout.ms = 30000
+B.security.protocol = SASL_SSL
+B.sasl.mechanism = PLAIN
+B.sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule required \\
+    username="mirror" password="${env:SECRET}";
+A.consumer.fetch.min.bytes = 17
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With a secret that is not in it."""
+    monkeypatch.setenv("SECRET", "hunter2")
+    path = tmp_path / "mm2.properties"
+    path.write_text(FILE)
+    return path
+
+
+def shown(file: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, list[str]]:
+    """Value and origin by key; the place without its folder."""
+    assert main(["config", "show", str(file), *arguments, "--json"]) == 0
+    lines = map(json.loads, capsys.readouterr().out.splitlines())
+    return {
+        line["key"]: [line["value"], line["origin"].replace(f"{file}:", "line ")] for line in lines
+    }
+
+
+def test_values_are_shown_with_their_origin(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a file would have them, whoever set them."""
+    found = shown(file, capsys)
+    assert found["A->B.tasks.max"] == ["4", "line 7"]
+    assert found["B->A.tasks.max"] == ["1", "default"]
+    assert found["A->B.topics"] == [r"orders, .*\.log", "line 6"]
+    assert found["A->B.transaction.timeout.ms"] == ["30000", "line 8"]
+    assert found["A->B.refresh.topics.interval.seconds"] == ["600", "default"]
+    assert found["A->B.replication.policy.class"] == ["DefaultReplicationPolicy", "default"]
+    assert found["A->B.transaction.producer"] == ["true", "default"]
+    assert found["B->A.emit.heartbeats.enabled"] == ["true", "default"]
+    assert found["runtime"] == ["spark", "default"]
+    assert found["A.bootstrap.servers"] == ["a:9092", "line 2"]
+    assert found["A->B.source.consumer.fetch.min.bytes"] == ["17", "line 13"]
+    assert found["A->B.source.consumer.isolation.level"] == ["read_committed", "eos_mirror"]
+
+
+def test_one_flow_can_be_asked_for(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Then nothing else is shown."""
+    assert {key.partition(".")[0] for key in shown(file, capsys, "B->A")} == {"B->A"}
+
+
+def test_secrets_are_not_shown(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither as lines nor as objects."""
+    assert shown(file, capsys)["A->B.target.admin.sasl.password"][0] == "********"
+    assert main(["config", "show", str(file)]) == 0
+    printed = capsys.readouterr().out
+    assert "A->B.tasks.max = 4  (" in printed
+    assert "hunter2" not in printed
+
+
+def test_a_file_that_cannot_be_read_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what `run` would say."""
+    path = tmp_path / "mm2.properties"
+    path.write_text("clusters = A, B\ntopiks = x\n")
+    assert main(["config", "show", str(path)]) == 2
+    assert "did you mean 'topics'" in capsys.readouterr().err
