@@ -1,6 +1,7 @@
 """Listing, creating and growing topics; reading their configuration."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -20,6 +21,7 @@ from confluent_kafka.admin import (
 
 from eos_mirror.core.topic_configs import Changes, Entry, Origin
 from eos_mirror.errors import (
+    ConfigError,
     MirrorError,
     RetriableError,
     SourceUnavailable,
@@ -137,6 +139,7 @@ class Topics:
             validate_only: Ask the cluster whether it would, and write nothing.
 
         Raises:
+            ConfigError: The cluster does not know an entry of the configuration.
             NotAuthorized: Create is denied.
             RestartTask: By class.
         """
@@ -156,7 +159,7 @@ class Topics:
             request_timeout=PATIENCE.total_seconds(),
         )
         for name, answer in answers.items():
-            with translated(f"create topic {name}", source=self._source):
+            with translated(f"create topic {name}", source=self._source), _explained(name):
                 _wait_unless(answer, KafkaError.TOPIC_ALREADY_EXISTS)
 
     def grow(self, wanted: Mapping[str, int]) -> None:
@@ -215,6 +218,20 @@ def _altered(name: str, changes: Changes) -> ConfigResource:
         ),
     ]
     return ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
+
+
+@contextmanager
+def _explained(topic: str) -> Iterator[None]:
+    """A source of another version may have entries that this cluster does not know."""
+    try:
+        yield
+    except KafkaException as exc:
+        if exc.args[0].code() != KafkaError.INVALID_CONFIG:
+            raise
+        raise ConfigError(
+            f"create topic {topic}: {exc.args[0].str()}. Leave the entry out of remote topics "
+            "with config.properties.exclude"
+        ) from exc
 
 
 def _wait_unless(answer: Any, harmless: int) -> None:

@@ -1,0 +1,24 @@
+"""Topics of a real cluster."""
+
+import uuid
+
+import pytest
+
+from eos_mirror.errors import ConfigError
+from eos_mirror.kafka.topics import Topics, TopicSpec
+from eos_mirror.testing.external import Cluster
+
+pytestmark = pytest.mark.brokers
+
+
+def test_an_entry_that_the_cluster_does_not_know_is_named_with_the_way_out(
+    target_cluster: Cluster,
+) -> None:
+    """As message.format.version of an old source, for a target of today."""
+    name = f"strange-{uuid.uuid4().hex[:8]}"
+    config = {"message.format.version": "2.8"}
+    spec = TopicSpec(name=name, partitions=1, replication_factor=1, config=config)
+    topics = Topics(target_cluster.client_config(), source=False)
+    with pytest.raises(ConfigError, match=r"message\.format\.version.*config\.properties\.exclude"):
+        topics.create([spec], validate_only=True)
+    assert name not in topics.list()
