@@ -55,6 +55,12 @@ EVENTS: Final = (
         Level.WARNING,
         "The target refused to configure a remote topic as its source topic is; the reason.",
     ),
+    Event("acl.added", Level.INFO, "A right on a source topic was given for its remote topic."),
+    Event(
+        "acls.skipped",
+        Level.INFO,
+        "Rights are not copied, and why; said once until that changes.",
+    ),
     Event("topic.refused", Level.WARNING, "A new source topic cannot be mirrored; the reason."),
     Event("task.started", Level.DETAIL, "The process of a task has called the driver."),
     Event("task.restarting", Level.WARNING, "A task ended and is started again; the reason."),

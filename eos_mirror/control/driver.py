@@ -280,6 +280,13 @@ class Driver:
                     runner.topics.follow_configs,
                     after=SETTLED,
                 )
+            if runner.settings.sync_acls:
+                chores.add(
+                    f"access rights of the topics of {runner.flow}",
+                    runner.settings.sync_acls_interval,
+                    runner.acls.follow,
+                    after=SETTLED,
+                )
             watch.add(f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment)
         watch.add("summary", self._settings.summary_interval, self._tell_summary)
         register_metrics(get_meter_provider(), self._summary.read)

@@ -7,6 +7,7 @@ Nothing is written to a cluster before `check` has passed.
 from collections.abc import Mapping
 from typing import Any
 
+from eos_mirror.control.acls import AclSync
 from eos_mirror.control.check import check_flow, check_transactional_id
 from eos_mirror.control.ledger import LedgerKeeper
 from eos_mirror.control.task_config import claims_producer, mode_of, task_config
@@ -78,6 +79,7 @@ class FlowRunner:
             settings, self._clusters.target_topics, on_failure=self._ledger_failed
         )
         self.topics = TopicSync(settings, self._clusters, on_event=self._tell)
+        self.acls = AclSync(settings, lambda: self.topics.routes, on_event=self._tell)
         self._stopped: dict[str, str] = {}
         self._claims_topic_id = ""
         self._is_mode_noted = False

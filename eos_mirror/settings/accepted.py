@@ -23,8 +23,6 @@ NAMES: dict[str, str] = {
     "add.source.alias.to.metrics": "metrics",
     "auto.include.jmx.reporter": "metrics",
     "use.incremental.alter.configs": "topic configuration sync",
-    "sync.topic.acls.enabled": "ACL sync",
-    "sync.topic.acls.interval.seconds": "ACL sync",
     "consumer.poll.timeout.ms": "poll timeout",
     "offset-syncs.topic.replication.factor": "offset syncs",
     "offset-syncs.topic.location": "offset syncs",

@@ -179,6 +179,17 @@ class FlowSettings:
             "`source`: what is default there is set on the remote topic, too.",
         ),
     ]
+    sync_acls: Annotated[
+        Boolean,
+        Key(
+            "sync.topic.acls.enabled",
+            "true",
+            "Who may read a source topic may read its remote topic.",
+        ),
+    ]
+    sync_acls_interval: Annotated[
+        Seconds, Key("sync.topic.acls.interval.seconds", "600", "How often.")
+    ]
     connector_type: Annotated[
         ConnectorChoice, Key("connector.type", "sink", "Commit on the target, with the data.")
     ]

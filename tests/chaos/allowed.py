@@ -39,6 +39,8 @@ EVENTS = {
     "topic.grown": NEVER,
     "topic.altered": NEVER,
     "topic.unaltered": NEVER,
+    "acl.added": NEVER,
+    "acls.skipped": NEVER,
     "topic.refused": NEVER,
     "task.started": ALWAYS,
     "task.restarting": rf"({UNREACHABLE}|{DIED}|)",

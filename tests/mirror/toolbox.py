@@ -48,6 +48,7 @@ def write_config(
         "tasks.max": 1,
         "emit.heartbeats.enabled": "false",  # every flow would mirror them
         "sync.topic.configs.enabled": "false",
+        "sync.topic.acls.enabled": "false",
         "config.properties.exclude": ".*",  # tests configure one side for themselves
     }
     keys.update({key.replace("_", "."): value for key, value in extra.items()})

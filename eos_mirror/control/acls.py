@@ -1,0 +1,57 @@
+"""Access rights of remote topics, kept in step with those of the source topics."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+
+from eos_mirror.core.topic_acls import missing_acls
+from eos_mirror.errors import NotAuthorized
+from eos_mirror.kafka.acls import TopicAcls
+from eos_mirror.runtime.control import EventSink
+from eos_mirror.settings import clients
+from eos_mirror.settings.model import FlowSettings
+
+
+class AclSync:
+    """Of one flow. It only ever adds; what stands in its way for good is said once."""
+
+    def __init__(
+        self,
+        settings: FlowSettings,
+        routes: Callable[[], Mapping[str, str]],
+        *,
+        on_event: EventSink,
+    ) -> None:
+        """
+        Args:
+            routes: Remote topic by source topic, as of now.
+            on_event: Takes log events.
+        """
+        self._source = TopicAcls(clients.source_admin(settings), source=True)
+        self._target = TopicAcls(clients.target_admin(settings), source=False)
+        self._routes = routes
+        self._on_event = on_event
+        self._told = ""
+
+    def follow(self) -> None:
+        """
+        Add what is missing.
+
+        Raises:
+            RestartTask: By class; a cluster does not answer.
+        """
+        try:
+            missing = missing_acls(self._source.list(), self._target.list(), self._routes())
+            if not self._target.add(missing):
+                self._tell_once("the target has no access control")
+                return
+        except NotAuthorized as exc:
+            self._tell_once(str(exc))
+            return
+        self._told = ""
+        for acl in missing:
+            self._on_event("acl.added", asdict(acl))
+
+    def _tell_once(self, reason: str) -> None:
+        if reason != self._told:
+            self._told = reason
+            self._on_event("acls.skipped", {"reason": reason})

@@ -1,0 +1,125 @@
+"""Access rights of topics, listed and added."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from eos_mirror.core.topic_acls import Acl
+from eos_mirror.errors import NotAuthorized
+from eos_mirror.kafka.errors import translated
+from eos_mirror.kafka.metadata import ANSWER
+
+
+class TopicAcls:
+    """Of one cluster; of topics by their whole names."""
+
+    def __init__(self, config: Mapping[str, Any], *, source: bool) -> None:
+        """
+        Args:
+            config: Connection and security.
+            source: Whose fault it is when the cluster does not answer.
+        """
+        self._config = dict(config)
+        self._source = source
+        self._admin: AdminClient | None = None  # it connects as soon as there is one
+
+    def list(self) -> set[Acl]:
+        """
+        Everything there is; nothing, if the cluster has no access control.
+
+        Raises:
+            NotAuthorized: Describe on the cluster is missing. The client does not tell: it
+                answers that there is nothing, so the right itself is asked for.
+            RestartTask: By class.
+        """
+        anybody: Any = None  # the stub's strings may be None
+        every = AclBindingFilter(
+            ResourceType.TOPIC,
+            anybody,
+            ResourcePatternType.LITERAL,
+            anybody,
+            anybody,
+            AclOperation.ANY,
+            AclPermissionType.ANY,
+        )
+        what = "list access rights"
+        with translated(what, source=self._source):
+            answer = self._connected().describe_acls(every, request_timeout=ANSWER.total_seconds())
+            found = answer.result(ANSWER.total_seconds() + 1)
+        if not found:
+            self._check_may_list()
+        return {
+            Acl(
+                topic=one.name,
+                principal=one.principal,
+                host=one.host,
+                operation=one.operation.name,
+                permission=one.permission_type.name,
+            )
+            for one in found
+        }
+
+    def _check_may_list(self) -> None:
+        with translated("ask for rights on the cluster", source=self._source):
+            asked = self._connected().describe_cluster(
+                include_authorized_operations=True, request_timeout=ANSWER.total_seconds()
+            )
+            rights = asked.result(ANSWER.total_seconds() + 1).authorized_operations
+        if AclOperation.DESCRIBE not in (rights or ()):
+            which = "source" if self._source else "target"
+            raise NotAuthorized(
+                f"list access rights: grant DESCRIBE on the cluster of the {which} with "
+                "kafka-acls.sh"
+            )
+
+    def add(self, acls: Collection[Acl]) -> bool:
+        """
+        Add these.
+
+        Returns:
+            False if the cluster has no access control.
+
+        Raises:
+            NotAuthorized: Alter on the cluster is missing.
+            RestartTask: By class.
+        """
+        if not acls:
+            return True
+        bindings = [
+            AclBinding(
+                ResourceType.TOPIC,
+                acl.topic,
+                ResourcePatternType.LITERAL,
+                acl.principal,
+                acl.host,
+                AclOperation[acl.operation],
+                AclPermissionType[acl.permission],
+            )
+            for acl in acls
+        ]
+        answers = self._connected().create_acls(bindings, request_timeout=ANSWER.total_seconds())
+        for binding, answer in answers.items():
+            what = f"add an access right of {binding.name}"
+            with translated(what, source=self._source):
+                try:
+                    answer.result(ANSWER.total_seconds() + 1)
+                except KafkaException as exc:
+                    if exc.args[0].code() == KafkaError.SECURITY_DISABLED:
+                        return False
+                    raise
+        return True
+
+    def _connected(self) -> AdminClient:
+        if self._admin is None:
+            self._admin = AdminClient(self._config)
+        return self._admin
