@@ -349,7 +349,12 @@ def test_s6_a_compacted_source_with_control_records_is_mirrored_over_its_gaps(
             unique = b"%d-%d" % (turn, key)
             producer.produce(compacted.topic, unique, unique if key % 10 == 0 else b"%d" % key, 0)
         producer.commit_transaction(10)
-    written = compacted.view.ends(compacted.topic, 1)[0]
+    written = 10 * (50 + 1)
+    wait_until(  # a commit is answered before its marker is written
+        lambda: compacted.view.ends(compacted.topic, 1) == {0: written},
+        within=timedelta(seconds=30),
+        what="the last marker",
+    )
     wait_until(
         lambda: survivors(compacted) < 500,
         within=timedelta(seconds=30),
