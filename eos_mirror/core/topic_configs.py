@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-ALWAYS: Final = ("max.message.bytes", "cleanup.policy")
+LIMIT: Final = "max.message.bytes"
+ALWAYS: Final = (LIMIT, "cleanup.policy")
 """As the source has it in effect, whoever set it there: its records must fit, and stay."""
 
 OURS: Final = frozenset(
@@ -94,14 +95,16 @@ def config_changes(
     """
     What has to change on a copy that exists; nothing, if it is as it should be.
 
-    What was set for the copy and is default on the source goes, whoever set it.
+    What was set for the copy and is default on the source goes, whoever set it. A limit is never
+    lowered: who raised it made room for records that are larger there, being compressed otherwise.
     """
     wanted = initial_config(source, rules)
     return Changes(
         set={
             name: value
             for name, value in wanted.items()
-            if name not in target or target[name].value != value
+            if name not in target
+            or (target[name].value != value and not _is_roomier(name, target[name].value, value))
         },
         delete=tuple(
             name
@@ -113,3 +116,7 @@ def config_changes(
             and rules.takes(name)
         ),
     )
+
+
+def _is_roomier(name: str, there: str, wanted: str) -> bool:
+    return name == LIMIT and int(there) > int(wanted)

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from eos_mirror.core.topic_configs import (
+    LIMIT,
     Changes,
     ConfigFilter,
     Entry,
@@ -74,6 +75,8 @@ def test_a_copy_that_is_as_it_should_be_is_not_touched() -> None:
         (OF_TARGET, {"preallocate": topic("false")}, Changes()),
         (OF_TARGET, {"unknown.here": topic("1")}, Changes()),
         (OF_TARGET, {"message.timestamp.type": topic("CreateTime")}, Changes()),
+        (OF_TARGET, {LIMIT: topic("9")}, Changes(set={LIMIT: "1048588"})),
+        (OF_TARGET, {LIMIT: topic("9000000")}, Changes()),
         (
             OF_TARGET,
             {"max.message.bytes": topic("9")},
