@@ -294,7 +294,9 @@ class Driver:
             scheduler.start()
             cleanup.callback(scheduler.stop, timedelta(seconds=5))
         if not once:
-            heartbeats = Heartbeats(self._settings.heartbeats, on_event=self._on_event)
+            heartbeats = Heartbeats(
+                self._settings.heartbeats, after=SETTLED, on_event=self._on_event
+            )
             heartbeats.start()
             cleanup.callback(heartbeats.stop, timedelta(seconds=5))
 

@@ -17,22 +17,22 @@ from eos_mirror.runtime.scheduler import Scheduler
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import HeartbeatSettings
 
-FIRST_AFTER = timedelta(seconds=5)
-"""The clusters have enough to do while tasks start."""
-
 
 class Heartbeats:
     """Those of all pairs, in one thread."""
 
-    def __init__(self, pairs: Sequence[HeartbeatSettings], *, on_event: EventSink) -> None:
+    def __init__(
+        self, pairs: Sequence[HeartbeatSettings], *, after: timedelta, on_event: EventSink
+    ) -> None:
         """
         Args:
+            after: When they begin, from now.
             on_event: Takes log events.
         """
         self._scheduler = Scheduler(on_error=lambda _name, _exc: None)  # a pair tells by itself
         for pair in pairs:
             beat = _Pair(pair, on_event=on_event).beat
-            self._scheduler.add(str(pair.flow), pair.interval, beat, after=FIRST_AFTER)
+            self._scheduler.add(str(pair.flow), pair.interval, beat, after=after)
 
     def start(self) -> None:
         """Begin."""

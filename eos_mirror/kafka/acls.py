@@ -52,8 +52,7 @@ class TopicAcls:
             AclOperation.ANY,
             AclPermissionType.ANY,
         )
-        what = "list access rights"
-        with translated(what, source=self._source):
+        with translated("list access rights", source=self._source):
             answer = self._connected().describe_acls(every, request_timeout=ANSWER.total_seconds())
             found = answer.result(ANSWER.total_seconds() + 1)
         if not found:
