@@ -34,8 +34,15 @@ def mode_of(flow: FlowSettings) -> DeliveryMode:
 
 
 def claims_producer(flow: FlowSettings) -> dict[str, str]:
-    """Idempotent, not transactional: a claim counts at once."""
-    return {**_without_transaction(clients.target_producer(flow)), **CLAIMS_PRODUCER}
+    """
+    Idempotent, not transactional: a claim counts at once.
+
+    Its client id is not that of the records: a quota on those must not delay a claim, and the
+    broker's log tells the two apart.
+    """
+    producer = _without_transaction(clients.target_producer(flow))
+    name = producer["client.id"].replace("|target-producer", "|target-internal-producer")
+    return {**producer, **CLAIMS_PRODUCER, "client.id": name}
 
 
 def claims_consumer(flow: FlowSettings) -> dict[str, str]:

@@ -114,16 +114,6 @@ class Mirror:
         assert len(found) >= count, f"ended without {name}: {self.events[-5:]} {self.errors}"
         return found[count - 1]
 
-    def owned(self, task: int = 0) -> int:
-        """Partitions that the newest incarnation of a task has acquired, maybe in several steps."""
-        owned = 0
-        for event in list(self.events):
-            if event.get("task") == task and event["event"] == "incarnation.started":
-                owned = 0
-            elif event.get("task") == task and event["event"] == "partitions.acquired":
-                owned += event["partitions"]
-        return owned
-
     def pid(self, task: int = 0) -> int:
         """Process of a task, as of its last start."""
         self.wait_for("task.started", task=task)
