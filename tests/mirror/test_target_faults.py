@@ -28,26 +28,40 @@ KILLS = int(os.environ.get("EOS_MIRROR_KILLS", "3"))
 
 DOWN = timedelta(seconds=2)
 SETTLED = timedelta(seconds=60)
+QUEUED = 10_000
+"""Records of the load that wait for the source, at most."""
 
 
 class Load:
-    """Records into the source topic until told to stop, about 8,000 a second."""
+    """
+    Records into the source topic until told to stop, about 2,000 a second.
+
+    A source that is away slows it down before long: what waits for the source when the load
+    stops has to be written before anybody asks where the source ends.
+    """
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.count = 0
+        self._unwritten = 0
 
     def _run(self) -> None:
-        producer = Producer({**self._site.source.client_config(), "linger.ms": 5})
-        while not self._stop.wait(0.01):
-            for _ in range(80):
+        producer = Producer(
+            {
+                **self._site.source.client_config(),
+                "linger.ms": 5,
+                "queue.buffering.max.messages": QUEUED,
+            }
+        )
+        while not self._stop.wait(0.05):
+            for _ in range(100):
                 partition = self.count % self._site.partitions
                 self._offer(producer, b"%d" % self.count, partition)
                 self.count += 1
             producer.poll(0)
-        assert producer.flush(30) == 0
+        self._unwritten = producer.flush(SETTLED.total_seconds())
 
     def _offer(self, producer: Producer, value: bytes, partition: int) -> None:
         """A source that is busy slows the load down; it does not end it."""
@@ -68,6 +82,7 @@ class Load:
         finally:
             self._stop.set()
             self._thread.join()
+        assert self._unwritten == 0, "the source did not take the load"
 
     def wait_for(self, more: int) -> None:
         """Until so many more records were offered."""
