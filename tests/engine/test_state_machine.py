@@ -11,7 +11,7 @@ from tests.engine.machine import MirrorMachine
 FULL = os.environ.get("EOS_MIRROR_ENGINE") == "full"
 """A long run: EOS_MIRROR_ENGINE=full pytest tests/engine/test_state_machine.py."""
 
-EXAMPLES = 20_000 if FULL else 400
+EXAMPLES = 20_000 if FULL else 250
 STEPS = 60
 TIMEOUT_S = 7_200 if FULL else 300
 
