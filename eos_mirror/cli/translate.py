@@ -7,7 +7,6 @@ from typing import Any
 
 from eos_mirror.cli.flows import flow_named
 from eos_mirror.core.offset_map import Untranslatable
-from eos_mirror.core.policy import replication_policy
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.translate import MapReader
@@ -37,14 +36,8 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 0 with an exact answer, 1 when there is none."""
     settings = load_settings(args.file)
     flow = flow_named(settings, args.flow)
-    policy = replication_policy(
-        flow.replication_policy.value,
-        separator=flow.replication_policy_separator,
-        internal_separator_enabled=flow.internal_topic_separator_enabled,
-        source_alias=flow.flow.source,
-    )
     remote = TopicPartition(
-        policy.format_remote_topic(flow.flow.source, args.topic), args.partition
+        flow.policy.format_remote_topic(flow.flow.source, args.topic), args.partition
     )
     if not flow.exactly_once:
         raise ConfigError(

@@ -94,6 +94,9 @@ class Driver:
         self._on_event = on_event
         self._stop = stop
         self.flows = [FlowRunner(flow, on_event=on_event, hidden=hidden) for flow in settings.flows]
+        ways = [runner.topics.way for runner in self.flows]
+        for runner in self.flows:
+            runner.topics.others = [way for way in ways if way is not runner.topics.way]
         self._summary = Summary(self.flows, on_event=on_event)
         self._started_at = time.monotonic()
         self._ready_s: float | None = None

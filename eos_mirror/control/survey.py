@@ -11,7 +11,6 @@ from eos_mirror.audit.extent import Standing, Window
 from eos_mirror.core.map_records import StartRecord, segments_in, starts_in
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
-from eos_mirror.core.policy import replication_policy
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import ConfigError, MirrorError
 from eos_mirror.kafka.access import MIRROR_FROM, missing_topic_rights
@@ -75,12 +74,7 @@ class Surveyor:
         )
         self._source_topics = Topics(clients.source_admin(settings), source=True)
         self._target_topics = Topics(self._target_config, source=False)
-        self._policy = replication_policy(
-            settings.replication_policy.value,
-            separator=settings.replication_policy_separator,
-            internal_separator_enabled=settings.internal_topic_separator_enabled,
-            source_alias=settings.flow.source,
-        )
+        self._policy = settings.policy
 
     def survey(self, is_wanted: Callable[[str], bool], period: Period | None = None) -> Survey:
         """

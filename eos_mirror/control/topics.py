@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from eos_mirror.core.filters import TopicFilter
-from eos_mirror.core.plan import FlowPlan, plan_flow
-from eos_mirror.core.policy import replication_policy
+from eos_mirror.core.plan import FlowPlan, Way, plan_flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.topic_configs import ConfigFilter, config_changes, initial_config
 from eos_mirror.kafka.topics import TopicSpec
@@ -36,6 +35,8 @@ class TopicSync:
         partitions: Remote partition by source partition, likewise.
         smallest_limit: Least `max.message.bytes` of the remote topics, likewise: no batch may be
             larger.
+        way: What is mirrored, and under which names.
+        others: Those of the flows that run beside it.
     """
 
     def __init__(
@@ -46,15 +47,14 @@ class TopicSync:
         self._source = clusters.source_topics
         self._target = clusters.target_topics
         self._on_event = on_event
-        self._policy = replication_policy(
-            settings.replication_policy.value,
-            separator=settings.replication_policy_separator,
-            internal_separator_enabled=settings.internal_topic_separator_enabled,
-            source_alias=settings.flow.source,
-        )
-        self._filter = TopicFilter(
-            [pattern.pattern for pattern in settings.topics],
-            [pattern.pattern for pattern in settings.topics_exclude],
+        self.way = Way(
+            flow=settings.flow,
+            policy=settings.policy,
+            topic_filter=TopicFilter(
+                [pattern.pattern for pattern in settings.topics],
+                [pattern.pattern for pattern in settings.topics_exclude],
+            ),
+            heartbeats_replicated=settings.heartbeats_replicated,
         )
         self._config_rules = ConfigFilter(
             exclude=settings.config_exclude,
@@ -63,17 +63,11 @@ class TopicSync:
         self.routes: dict[str, str] = {}
         self.partitions: dict[TopicPartition, TopicPartition] = {}
         self.smallest_limit: int | None = None
+        self.others: Sequence[Way] = ()
 
     def plan(self, source: Mapping[str, int], target: Mapping[str, int]) -> FlowPlan:
         """What to mirror, for partition counts by topic."""
-        return plan_flow(
-            source,
-            target,
-            policy=self._policy,
-            topic_filter=self._filter,
-            flow=self._flow,
-            heartbeats_replicated=self._settings.heartbeats_replicated,
-        )
+        return plan_flow(source, target, self.way, others=self.others)
 
     def rehearse(self, plan: FlowPlan) -> None:
         """

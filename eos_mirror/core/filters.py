@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from eos_mirror.core.flow import INTERNAL_PREFIX, Flow
 from eos_mirror.core.policy import (
     IdentityReplicationPolicy,
+    RenamingPolicy,
     ReplicationPolicy,
     is_heartbeats_topic,
     is_internal_topic,
@@ -76,7 +77,8 @@ def is_replicated(
 def _is_cycle(topic: str, policy: ReplicationPolicy, flow: Flow) -> bool:
     """True if a hop of the topic's way was one of the flow's clusters."""
     # Under the identity policy every topic claims to come from the source.
-    identity = isinstance(policy, IdentityReplicationPolicy)
+    others = policy.others if isinstance(policy, RenamingPolicy) else policy
+    identity = isinstance(others, IdentityReplicationPolicy)
     closed = {flow.target} if identity else {flow.source, flow.target}
     upstream: str | None = topic
     while upstream is not None:

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +12,32 @@ from eos_mirror.core.policy import ReplicationPolicy
 
 MAX_TOPIC_CHARS: Final = 249
 _LEGAL_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """
+    What a flow lets through, and under which names.
+
+    Attributes:
+        heartbeats_replicated: `heartbeats.replication.enabled`.
+    """
+
+    flow: Flow
+    policy: ReplicationPolicy
+    topic_filter: TopicFilter
+    heartbeats_replicated: bool = True
+
+    def remote_of(self, topic: str) -> str | None:
+        """Name of a source topic on the target; None if it is left out."""
+        is_wanted = is_replicated(
+            topic,
+            self.topic_filter,
+            policy=self.policy,
+            flow=self.flow,
+            heartbeats_replicated=self.heartbeats_replicated,
+        )
+        return self.policy.format_remote_topic(self.flow.source, topic) if is_wanted else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +97,9 @@ class FlowPlan:
 def plan_flow(
     source_topics: Mapping[str, int],
     target_topics: Mapping[str, int],
+    way: Way,
     *,
-    policy: ReplicationPolicy,
-    topic_filter: TopicFilter,
-    flow: Flow,
-    heartbeats_replicated: bool = True,
+    others: Collection[Way] = (),
 ) -> FlowPlan:
     """
     Decide what to copy.
@@ -83,27 +107,19 @@ def plan_flow(
     Args:
         source_topics: Partition counts of all topics of the source.
         target_topics: Partition counts of all topics of the target.
-        policy: Names the remote topics.
-        topic_filter: What the configuration lets through.
-        flow: From where to where.
-        heartbeats_replicated: `heartbeats.replication.enabled`.
+        way: The flow's.
+        others: Those of the flows that run beside it: no topic may come round to itself.
     """
+    flow = way.flow
     wanted = [
-        Route(
-            source_topic=topic,
-            remote_topic=policy.format_remote_topic(flow.source, topic),
-            partitions=partitions,
-        )
+        Route(source_topic=topic, remote_topic=remote, partitions=partitions)
         for topic, partitions in sorted(source_topics.items())
-        if is_replicated(
-            topic,
-            topic_filter,
-            policy=policy,
-            flow=flow,
-            heartbeats_replicated=heartbeats_replicated,
-        )
+        if (remote := way.remote_of(topic)) is not None
     ]
-    conflicts = _conflicts(flow, wanted, target_topics)
+    conflicts = (
+        *_conflicts(flow, wanted, target_topics),
+        *(loop for route in wanted if (loop := _loop(flow, route, others))),
+    )
     refused = {topic for conflict in conflicts for topic in conflict.source_topics}
     routes = tuple(route for route in wanted if route.source_topic not in refused)
     return FlowPlan(
@@ -173,6 +189,33 @@ def _conflicts(
                 Conflict(flow=flow, source_topics=tuple(topics), remote_topic=remote, reason=reason)
             )
     return tuple(found)
+
+
+def _loop(flow: Flow, route: Route, others: Collection[Way]) -> Conflict | None:
+    """The way by which the copies of a topic would be written to the topic itself."""
+    home = (flow.source, route.source_topic)
+    seen = {home}
+    ways = [((flow.target, route.remote_topic), [flow])]
+    while ways:
+        (cluster, topic), passed = ways.pop()
+        for onward in others:
+            remote = onward.remote_of(topic) if onward.flow.source == cluster else None
+            if remote is None:
+                continue
+            place = (onward.flow.target, remote)
+            if place == home:
+                names = ", ".join(map(str, [*passed, onward.flow]))
+                reason = f"its copies would come back to it by {names}; exclude it from one of them"
+                return Conflict(
+                    flow=flow,
+                    source_topics=(route.source_topic,),
+                    remote_topic=route.remote_topic,
+                    reason=reason,
+                )
+            if place not in seen:
+                seen.add(place)
+                ways.append((place, [*passed, onward.flow]))
+    return None
 
 
 def _illegal(topic: str) -> str | None:

@@ -5,13 +5,16 @@ The rules are those of Kafka's `connect-mirror-client` 4.x, so that its `MirrorC
 `RemoteClusterUtils` recognise what we create.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from eos_mirror.errors import ConfigError
 
 HEARTBEATS_TOPIC: Final = "heartbeats"
 DEFAULT_SEPARATOR: Final = "."
+_GROUP: Final = re.compile(r"\$(\d)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +144,63 @@ class IdentityReplicationPolicy:
         if _looks_like_heartbeats(topic):
             return self.prefixing.upstream_topic(topic)
         return topic
+
+
+class Rename(NamedTuple):
+    """
+    Topics with other names.
+
+    Attributes:
+        pattern: Of whole names.
+        remote: Name on the target; `$1` is the first group of the pattern.
+    """
+
+    pattern: "re.Pattern[str]"
+    remote: str
+
+    def __call__(self, topic: str) -> str | None:
+        """The other name; None if the pattern does not match."""
+        match = self.pattern.fullmatch(topic)
+        if match is None:
+            return None
+        return _GROUP.sub(lambda number: match[int(number[1])] or "", self.remote)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenamingPolicy:
+    """
+    Some topics get names of their own, all others those of another policy.
+
+    Such a name does not say where its topic came from.
+
+    Attributes:
+        renames: The first one that matches counts; never for heartbeats.
+        others: The policy for everything else.
+    """
+
+    renames: Sequence[Rename]
+    others: ReplicationPolicy
+
+    @property
+    def internal_topics(self) -> InternalTopics:
+        """Names of MirrorMaker 2's own topics."""
+        return self.others.internal_topics
+
+    def format_remote_topic(self, alias: str, topic: str) -> str:
+        """The other name, or that of the policy."""
+        if not is_heartbeats_topic(self.others, topic):
+            for rename in self.renames:
+                if (remote := rename(topic)) is not None:
+                    return remote
+        return self.others.format_remote_topic(alias, topic)
+
+    def topic_source(self, topic: str) -> str | None:
+        """What the policy makes of the name."""
+        return self.others.topic_source(topic)
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """What the policy makes of the name."""
+        return self.others.upstream_topic(topic)
 
 
 def replication_policy(

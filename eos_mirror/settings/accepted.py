@@ -28,16 +28,6 @@ NAMES: dict[str, str] = {
     "offset-syncs.topic.location": "offset syncs",
     "offset.lag.max": "offset syncs",
     "emit.offset-syncs.enabled": "offset syncs",
-    "groups": "checkpoints",
-    "groups.exclude": "checkpoints",
-    "group.filter.class": "checkpoints",
-    "refresh.groups.enabled": "checkpoints",
-    "refresh.groups.interval.seconds": "checkpoints",
-    "emit.checkpoints.enabled": "checkpoints",
-    "emit.checkpoints.interval.seconds": "checkpoints",
-    "checkpoints.topic.replication.factor": "checkpoints",
-    "sync.group.offsets.enabled": "group offset sync",
-    "sync.group.offsets.interval.seconds": "group offset sync",
     "dedicated.mode.enable.internal.rest": "REST",
     "listeners": "REST",
     "admin.listeners": "REST",
@@ -108,6 +98,10 @@ REFUSED: dict[str, tuple[str, str]] = {
     "topic.filter.class": (
         "DefaultTopicFilter",
         "other topic filters are not available in this version; use topics and topics.exclude",
+    ),
+    "group.filter.class": (
+        "DefaultGroupFilter",
+        "other group filters are not available in this version; use groups and groups.exclude",
     ),
     "transforms": (
         "",

@@ -24,5 +24,7 @@ def fingerprint(flow: FlowSettings) -> str:
         "connector.type": flow.connector_type.value,
         "exactly.once": flow.exactly_once,
     }
+    if flow.renames:
+        decisive["renames"] = [[one.pattern.pattern, one.remote] for one in flow.renames]
     text = json.dumps(decisive, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -7,6 +7,8 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from pydantic import TypeAdapter
 
 from eos_mirror.settings import accepted
+from eos_mirror.settings.groups import GroupSettings
+from eos_mirror.settings.key import Key, Scope
 from eos_mirror.settings.model import (
     CLUSTERS,
     ENABLED,
@@ -15,8 +17,6 @@ from eos_mirror.settings.model import (
     ClusterSettings,
     FlowSettings,
     HeartbeatSettings,
-    Key,
-    Scope,
     Settings,
 )
 from eos_mirror.settings.values import Kind
@@ -68,6 +68,7 @@ def _rows(model: type, scope: Scope) -> tuple[Row, ...]:
 TOP_ROWS = _rows(Settings, Scope.TOP)
 CLUSTER_ROWS = _rows(ClusterSettings, Scope.CLUSTER)
 FLOW_ROWS = _rows(FlowSettings, Scope.FLOW)
+GROUP_ROWS = _rows(GroupSettings, Scope.FLOW)
 HEARTBEAT_ROWS = _rows(HeartbeatSettings, Scope.FLOW)
 CLUSTERS_ROW = _row(CLUSTERS, Scope.TOP, "")
 ENABLED_ROW = _row(ENABLED, Scope.FLOW_ONLY, "")
@@ -82,6 +83,7 @@ TABLE = (
     *CLUSTER_ROWS,
     ENABLED_ROW,
     *FLOW_ROWS,
+    *GROUP_ROWS,
     *HEARTBEAT_ROWS,
 )
 """Every key this version uses, in the order of the reference page."""

@@ -12,11 +12,13 @@ from pathlib import Path
 from eos_mirror.core.flow import Flow
 from eos_mirror.errors import ConfigError
 from eos_mirror.settings.connect import connect, connect_target, layers_of
+from eos_mirror.settings.groups import GroupSettings
 from eos_mirror.settings.keys import (
     CLUSTER_ROWS,
     CLUSTERS_ROW,
     ENABLED_ROW,
     FLOW_ROWS,
+    GROUP_ROWS,
     HEARTBEAT_ROWS,
     TOP_ROWS,
 )
@@ -169,10 +171,11 @@ def _flow(
     values = resolver.values(FLOW_ROWS, owners)
     factor = values.get("internal_topic_replication_factor", USUAL_MIN_ISR)
     values.setdefault("internal_topic_min_insync_replicas", min(USUAL_MIN_ISR, factor))
+    groups = resolver.values(GROUP_ROWS, owners)
     clients = connect(flow, clusters, lines, resolver)
-    if clients is None or len(values) < len(FLOW_ROWS):
+    if clients is None or len(values) < len(FLOW_ROWS) or len(groups) < len(GROUP_ROWS):
         return None
-    settings = FlowSettings(flow=flow, clients=clients, **values)
+    settings = FlowSettings(flow=flow, clients=clients, groups=GroupSettings(**groups), **values)
     _check_together(settings, resolver, owners)
     return settings
 
@@ -203,6 +206,13 @@ def _check_together(flow: FlowSettings, resolver: Resolver, owners: Sequence[str
     min_isr, factor = "internal.topic.min.insync.replicas", "internal.topic.replication.factor"
     if flow.internal_topic_min_insync_replicas > flow.internal_topic_replication_factor:
         fault((min_isr, factor), f"{min_isr} must not exceed {factor}")
+    for name in ("emit.checkpoints.enabled", "sync.group.offsets.enabled"):
+        line = resolver.line(name, owners)
+        if line is not None and not flow.exactly_once:
+            resolver.report.note(
+                f"{line.place}: flow {flow.flow}: {name}: no effect at least once: "
+                "groups are followed with the exact map"
+            )
     separator, source = flow.replication_policy_separator, flow.flow.source
     if separator in source and flow.replication_policy is PolicyClass.DEFAULT:
         resolver.report.note(

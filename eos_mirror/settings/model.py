@@ -7,11 +7,13 @@ the text comes from. There is no second list to keep in step.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 from eos_mirror.core.flow import Flow
+from eos_mirror.core.policy import RenamingPolicy, ReplicationPolicy, replication_policy
+from eos_mirror.settings.groups import GroupSettings
+from eos_mirror.settings.key import Key
 from eos_mirror.settings.mask import Masked
 from eos_mirror.settings.values import (
     Aliases,
@@ -27,41 +29,13 @@ from eos_mirror.settings.values import (
     PathChoice,
     Patterns,
     Policy,
+    Renames,
     RuntimeChoice,
     Seconds,
     Separator,
     Servers,
     StartPosition,
 )
-
-
-class Scope(Enum):
-    """Where a key may stand: at the narrowest place named here, or at a wider one."""
-
-    TOP = "top"
-    CLUSTER = "cluster"
-    FLOW = "flow"
-    FLOW_ONLY = "flow only"
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """
-    A key of the file.
-
-    Attributes:
-        name: Without the prefix of its scope.
-        default: As it would be written; None for a required key.
-        text: One line for the reference page.
-        fallback: Another key whose value is the default, if that one is set.
-        shown_default: What the reference page says where the default depends on other keys.
-    """
-
-    name: str
-    default: str | None
-    text: str
-    fallback: str | None = None
-    shown_default: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +68,7 @@ class FlowSettings:
 
     flow: Flow
     clients: FlowClients
+    groups: GroupSettings
 
     topics: Annotated[
         Patterns, Key("topics", ".*", "Source topics to mirror; whole names; empty is none.")
@@ -121,6 +96,16 @@ class FlowSettings:
             "DefaultReplicationPolicy",
             "Names of remote topics: `A.topic`, or `topic` unchanged. "
             "MirrorMaker 2's full class names are accepted.",
+        ),
+    ]
+    renames: Annotated[
+        Renames,
+        Key(
+            "replication.policy.topics.map",
+            "",
+            "Remote topics with names of their own: `orders:sales, raw-(.*):lake.$1`; whole "
+            "names, the first match counts.",
+            shown_default="none",
         ),
     ]
     replication_policy_separator: Annotated[
@@ -290,6 +275,17 @@ class FlowSettings:
             "must be below the target's `offsets.retention.minutes`.",
         ),
     ]
+
+    @property
+    def policy(self) -> ReplicationPolicy:
+        """How remote topics and internal ones are called."""
+        named = replication_policy(
+            self.replication_policy.value,
+            separator=self.replication_policy_separator,
+            internal_separator_enabled=self.internal_topic_separator_enabled,
+            source_alias=self.flow.source,
+        )
+        return RenamingPolicy(renames=self.renames, others=named) if self.renames else named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

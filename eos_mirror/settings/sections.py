@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from eos_mirror.settings import accepted
+from eos_mirror.settings.key import Scope
 from eos_mirror.settings.keys import FALLBACKS, ROWS, known_names
-from eos_mirror.settings.model import Scope
 from eos_mirror.settings.properties import Property
 
 ARROW = "->"

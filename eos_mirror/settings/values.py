@@ -14,6 +14,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from eos_mirror.core.policy import Rename
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -160,6 +162,21 @@ def _policy(text: str) -> str:
     return text.removeprefix(MM2_PACKAGE)
 
 
+def _renames(text: str) -> tuple[Rename, ...]:
+    return tuple(_rename(item) for item in split_list(text) if item)
+
+
+def _rename(text: str) -> Rename:
+    name, colon, remote = text.rpartition(":")
+    if not colon or not name or not _TOPIC_CHARACTERS.fullmatch(remote.replace("$", "-")):
+        raise ValueError(f"'{text}' is not topic:name; the topic may be a regular expression")
+    pattern = _pattern(name)
+    for group in re.findall(r"\$(.?)", remote):
+        if not group.isdecimal() or int(group) > pattern.groups:
+            raise ValueError(f"'{text}': ${group} is no group of the expression")
+    return Rename(pattern, remote)
+
+
 def _start_position(text: str) -> str:
     if text in {"earliest", "latest"}:
         return text
@@ -196,6 +213,7 @@ Aliases = Annotated[tuple[str, ...], BeforeValidator(_aliases), Kind("list")]
 Servers = Annotated[tuple[str, ...], BeforeValidator(_servers), Kind("list of host:port")]
 Separator = Annotated[str, BeforeValidator(_separator), Kind("string")]
 StartPosition = Annotated[str, BeforeValidator(_start_position), Kind("string")]
+Renames = Annotated[tuple[Rename, ...], BeforeValidator(_renames), Kind("list of regex:name")]
 Policy = Annotated[PolicyClass, BeforeValidator(_policy), one_of(PolicyClass)]
 RuntimeChoice = Annotated[Runtime, BeforeValidator(_lower), one_of(Runtime)]
 ConnectorChoice = Annotated[ConnectorType, BeforeValidator(_lower), one_of(ConnectorType)]

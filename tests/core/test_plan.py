@@ -1,6 +1,6 @@
 """The flow plan: sorted, complete, and it names what stands in the way."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,7 @@ from eos_mirror.core.plan import (
     FlowPlan,
     Route,
     TooSmall,
+    Way,
     cross_flow_conflicts,
     plan_flow,
 )
@@ -53,7 +54,7 @@ def _plan(
     policy: ReplicationPolicy = DEFAULT,
     flow: Flow = FLOW,
 ) -> FlowPlan:
-    return plan_flow(source, target or {}, policy=policy, topic_filter=ALL, flow=flow)
+    return plan_flow(source, target or {}, Way(flow=flow, policy=policy, topic_filter=ALL))
 
 
 def _route(topic: str, partitions: int) -> Route:
@@ -88,10 +89,9 @@ def test_filters_and_heartbeats_reach_the_plan() -> None:
     listed = TopicFilter(["orders"], [])
     topics = {"orders": 1, "clicks": 1, "heartbeats": 1}
 
-    with_heartbeats = plan_flow(topics, {}, policy=DEFAULT, topic_filter=listed, flow=FLOW)
-    without = plan_flow(
-        topics, {}, policy=DEFAULT, topic_filter=listed, flow=FLOW, heartbeats_replicated=False
-    )
+    way = Way(flow=FLOW, policy=DEFAULT, topic_filter=listed)
+    with_heartbeats = plan_flow(topics, {}, way)
+    without = plan_flow(topics, {}, replace(way, heartbeats_replicated=False))
 
     assert with_heartbeats.routes == (_route("heartbeats", 1), _route("orders", 1))
     assert without.routes == (_route("orders", 1),)
@@ -119,13 +119,9 @@ def test_two_source_topics_for_one_remote_topic_are_a_conflict() -> None:
 )
 def test_a_name_that_kafka_refuses_is_a_conflict(topic: str, reason: str) -> None:
     """Found before the topic is created, not after."""
-    plan = plan_flow(
-        {topic: 1, "x" * 247: 1},
-        {},
-        policy=DEFAULT,
-        topic_filter=TopicFilter([r"(?s).*"], []),
-        flow=FLOW,
-    )
+    anything = TopicFilter([r"(?s).*"], [])
+    way = Way(flow=FLOW, policy=DEFAULT, topic_filter=anything)
+    plan = plan_flow({topic: 1, "x" * 247: 1}, {}, way)
 
     assert [conflict.source_topics for conflict in plan.conflicts] == [(topic,)]
     assert plan.conflicts[0].reason.startswith(reason)
@@ -173,3 +169,43 @@ def test_flows_to_different_clusters_or_names_do_not_conflict() -> None:
 
     assert cross_flow_conflicts(apart) == []
     assert cross_flow_conflicts(elsewhere) == []
+
+
+def _ways(*names: str, policy: ReplicationPolicy) -> list[Way]:
+    """Of flows such as "A->B" that mirror everything."""
+    flows = [Flow(*name.split("->")) for name in names]
+    return [Way(flow=flow, policy=policy, topic_filter=ALL) for flow in flows]
+
+
+@pytest.mark.parametrize(
+    ("flows", "way"),
+    [
+        (("A->B", "B->A"), "A->B, B->A"),
+        (("A->B", "B->C", "C->A"), "A->B, B->C, C->A"),
+        (("A->B", "B->C", "C->B", "C->D", "D->A"), "A->B, B->C, C->D, D->A"),
+        (("A->B", "B->C", "C->B"), None),
+        (("A->B", "C->B", "B->D"), None),
+    ],
+)
+def test_a_topic_that_would_come_round_to_itself_is_a_conflict(
+    flows: tuple[str, ...], way: str | None
+) -> None:
+    """Names cannot tell with the identity policy; MirrorMaker 2 would copy for ever."""
+    first, *others = _ways(*flows, policy=IDENTITY)
+    plan = plan_flow({"orders": 1}, {}, first, others=others)
+
+    assert [str(conflict) for conflict in plan.conflicts] == (
+        [f"A->B orders to orders: its copies would come back to it by {way}; exclude it from one "
+         "of them"]
+        if way
+        else []
+    )  # fmt: skip
+    assert [route.source_topic for route in plan.routes] == ([] if way else ["orders"])
+
+
+def test_names_with_aliases_never_come_round() -> None:
+    """However the clusters are connected."""
+    ways = _ways("A->B", "B->A", "B->C", "C->B", "C->A", "A->C", policy=DEFAULT)
+    for way in ways:
+        topics = {"orders": 1, "A.orders": 1, "C.B.orders": 1}
+        assert not plan_flow(topics, {}, way, others=ways).conflicts

@@ -1,11 +1,15 @@
 """Replication policies: names as Kafka's own classes make and read them."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eos_mirror.core.policy import (
     InternalTopics,
+    Rename,
+    RenamingPolicy,
     ReplicationPolicy,
     is_heartbeats_topic,
     is_internal_topic,
@@ -185,3 +189,37 @@ def test_the_source_is_the_first_part_of_java_split(topic: str, separator: str) 
     policy = replication_policy("DefaultReplicationPolicy", separator=separator)
 
     assert policy.topic_source(topic) == (parts[0] if len(parts) >= 2 else None)
+
+
+RENAMING = RenamingPolicy(
+    renames=[
+        Rename(re.compile("orders"), "sales"),
+        Rename(re.compile("raw-(.*)-(v\\d)"), "lake.$2.$1"),
+        Rename(re.compile(".*heartbeats"), "lost"),
+    ],
+    others=DEFAULT,
+)
+
+
+@pytest.mark.parametrize(
+    ("topic", "remote"),
+    [
+        ("orders", "sales"),
+        ("orders-2", "A.orders-2"),
+        ("raw-clicks-v2", "lake.v2.clicks"),
+        ("raw-clicks", "A.raw-clicks"),
+        ("heartbeats", "A.heartbeats"),
+        ("my-heartbeats", "lost"),
+    ],
+)
+def test_topics_of_the_map_have_names_of_their_own(topic: str, remote: str) -> None:
+    """All others, and heartbeats, are named as without it."""
+    assert RENAMING.format_remote_topic("A", topic) == remote
+
+
+def test_a_name_of_the_map_does_not_say_where_it_came_from() -> None:
+    """All others do."""
+    assert RENAMING.topic_source("sales") is None
+    assert RENAMING.topic_source("A.orders-2") == "A"
+    assert RENAMING.upstream_topic("A.orders-2") == "orders-2"
+    assert RENAMING.internal_topics == DEFAULT.internal_topics

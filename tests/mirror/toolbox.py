@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -36,32 +36,50 @@ def state_of(pid: int) -> str | None:
         return None
 
 
+USUAL: Mapping[str, object] = {
+    "replication.factor": 1,
+    "internal.topic.replication.factor": 1,
+    "checkpoints.topic.replication.factor": 1,
+    "heartbeats.topic.replication.factor": 1,
+    "runtime": "local",
+    "refresh.topics.interval.seconds": 1,
+    "tasks.max": 1,
+    "emit.heartbeats.enabled": "false",  # every flow would mirror them
+    "emit.checkpoints.enabled": "false",
+    "sync.topic.configs.enabled": "false",
+    "sync.topic.acls.enabled": "false",
+    "config.properties.exclude": ".*",  # tests configure one side for themselves
+}
+"""What tests want unless they say otherwise."""
+
+
+def write_file(
+    path: Path,
+    clusters: Mapping[str, Cluster],
+    flows: Iterable[Flow],
+    keys: Mapping[str, object],
+) -> Path:
+    """An mm2.properties; `keys` win over the usual ones."""
+    lines = [
+        f"clusters = {', '.join(clusters)}",
+        *(f"{alias}.bootstrap.servers = {one.bootstrap}" for alias, one in clusters.items()),
+        *(f"{flow}.enabled = true" for flow in flows),
+        *(f"{key} = {value}" for key, value in {**USUAL, **keys}.items()),
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
 def write_config(
     folder: Path, *, flow: Flow, source: Cluster, target: Cluster, **extra: object
 ) -> Path:
     """An mm2.properties for one flow; `extra` keys have `_` for `.`, and win."""
-    keys: dict[str, object] = {
-        "replication.factor": 1,
-        "internal.topic.replication.factor": 1,
-        "runtime": "local",
-        "refresh.topics.interval.seconds": 1,
-        "tasks.max": 1,
-        "emit.heartbeats.enabled": "false",  # every flow would mirror them
-        "sync.topic.configs.enabled": "false",
-        "sync.topic.acls.enabled": "false",
-        "config.properties.exclude": ".*",  # tests configure one side for themselves
-    }
-    keys.update({key.replace("_", "."): value for key, value in extra.items()})
-    lines = [
-        f"clusters = {flow.source}, {flow.target}",
-        f"{flow.source}.bootstrap.servers = {source.bootstrap}",
-        f"{flow.target}.bootstrap.servers = {target.bootstrap}",
-        f"{flow}.enabled = true",
-        *(f"{key} = {value}" for key, value in keys.items()),
-    ]
-    path = folder / f"{flow.name}.properties"
-    path.write_text("\n".join(lines) + "\n")
-    return path
+    return write_file(
+        folder / f"{flow.name}.properties",
+        {flow.source: source, flow.target: target},
+        [flow],
+        {key.replace("_", "."): value for key, value in extra.items()},
+    )
 
 
 class Mirror:

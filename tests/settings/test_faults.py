@@ -80,6 +80,12 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
         ("B.producer.max.in.flight.requests.per.connection = 6",
          "f:5: B.producer.max.in.flight.requests.per.connection = 6: "
          "more than 5 could reorder records; remove the line"),
+        ("replication.policy.topics.map = orders", "f:5: replication.policy.topics.map = orders: "
+         "'orders' is not topic:name; the topic may be a regular expression"),
+        ("replication.policy.topics.map = a(.*):b-$2", "f:5: replication.policy.topics.map = "
+         "a(.*):b-$2: 'a(.*):b-$2': $2 is no group of the expression"),
+        ("group.filter.class = mine.Filter", "f:5: group.filter.class: other group filters are "
+         "not available in this version; use groups and groups.exclude"),
         ("A.admin.bootstrap.servers = x:1", "f:5: A.admin.bootstrap.servers = x:1: "
          "set it for the cluster, as A.bootstrap.servers"),
         ("B.producer.buffer.memory = big", "f:5: B.producer.buffer.memory: "

@@ -18,6 +18,7 @@ def test_a_fingerprint_is_stable(load: Load) -> None:
         "topics.exclude = a",
         "replication.policy.class = IdentityReplicationPolicy",
         "replication.policy.separator = _",
+        "replication.policy.topics.map = orders:sales",
         "start.position = latest",
         "tasks.max = 2",
         "heartbeats.replication.enabled = false",

@@ -249,8 +249,8 @@ def test_a_client_setting_knows_where_it_came_from(load: Load) -> None:
     ("line", "note"),
     [
         (
-            "emit.checkpoints.enabled = false",
-            "f:5: emit.checkpoints.enabled: accepted, no effect in this version (checkpoints)",
+            "emit.offset-syncs.enabled = false",
+            "f:5: emit.offset-syncs.enabled: accepted, no effect in this version (offset syncs)",
         ),
         (
             "B.offset.storage.replication.factor = 1",
@@ -278,6 +278,11 @@ def test_a_client_setting_knows_where_it_came_from(load: Load) -> None:
         (
             "runtime = local\nruntime = spark",
             "f:5: runtime: no effect: set again in line 6",
+        ),
+        (
+            "transaction.producer = false\nA->B.sync.group.offsets.enabled = true",
+            "f:6: flow A->B: sync.group.offsets.enabled: no effect at least once: groups are "
+            "followed with the exact map",
         ),
         (
             "replication.policy.separator = A",
@@ -362,3 +367,13 @@ def test_every_pair_has_heartbeats_unless_told_otherwise(load: Load) -> None:
 def test_heartbeats_go_only_into_the_clusters_that_were_asked_for(load: Load) -> None:
     """`--clusters`: what is not near is left to another process."""
     assert [str(pair.flow) for pair in load("", clusters=["B"]).heartbeats] == ["A->B"]
+
+
+def test_topics_of_the_map_are_named_by_it(load: Load) -> None:
+    """In front of whatever policy there is."""
+    lines = "replication.policy.topics.map = orders:sales, raw-(.*):lake.$1\n"
+    policy = load(lines).flows[0].policy
+
+    assert policy.format_remote_topic("A", "orders") == "sales"
+    assert policy.format_remote_topic("A", "raw-clicks") == "lake.clicks"
+    assert policy.format_remote_topic("A", "other") == "A.other"

@@ -1,0 +1,170 @@
+"""MirrorMaker 2's example topologies, each as one file: both ways, a chain, a fan-in, renamed."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from eos_mirror.core.flow import Flow
+from eos_mirror.testing.checker import compare_topics
+from eos_mirror.testing.external import Cluster
+from tests.mirror.toolbox import FlowView, Mirror, mirror, produce, write_file
+
+pytestmark = pytest.mark.brokers
+
+PARTITIONS = 2
+RECORDS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """
+    Clusters by aliases that no other test has. Two aliases may mean one cluster: what matters
+    is which names are written where.
+    """
+
+    folder: Path
+    name: str
+    clusters: dict[str, Cluster]
+
+    def alias(self, letter: str) -> str:
+        """Of this test."""
+        return f"{letter}{self.name}"
+
+    def flow(self, ways: str) -> Flow:
+        """From "A->B"."""
+        source, _, target = ways.partition("->")
+        return Flow(self.alias(source), self.alias(target))
+
+    def file(self, *flows: str, **keys: object) -> Path:
+        """Keys have `_` for `.`; those of one flow are given as they stand in the file."""
+        clusters = {self.alias(letter): cluster for letter, cluster in self.clusters.items()}
+        return write_file(
+            self.folder / "mm2.properties",
+            clusters,
+            [self.flow(ways) for ways in flows],
+            {key.replace("_", "."): value for key, value in keys.items()},
+        )
+
+    def topic(self, letter: str, name: str) -> str:
+        """A topic with records on a cluster."""
+        topic = f"{name}-{self.name}"
+        self.clusters[letter].create_topic(topic, PARTITIONS)
+        produce(self.clusters[letter], topic, RECORDS, partitions=PARTITIONS)
+        return topic
+
+    def wait(self, ways: str, topic: str, remote: str) -> None:
+        """Until a flow has caught up with a topic."""
+        flow = self.flow(ways)
+        view = FlowView(flow, self.clusters[ways[0]], self.clusters[ways[-1]])
+        view.wait_caught_up(topic, remote, partitions=PARTITIONS)
+
+    def assert_same(self, here: tuple[str, str], there: tuple[str, str]) -> None:
+        """Two topics, as (cluster, name), have the same records."""
+        one, other = (self.clusters[letter] for letter in (here[0], there[0]))
+        compared = compare_topics(
+            one.client_config(), here[1], other.client_config(), there[1], PARTITIONS
+        )
+        assert compared.exact, f"{here} {there}: {compared}"
+        assert compared.matched == RECORDS
+
+    def topics(self, letter: str) -> set[str]:
+        """Of this test, on a cluster; without internal ones."""
+        found = self.clusters[letter].admin().list_topics(timeout=10).topics
+        return {t for t in found if self.name in t and not t.startswith("eos-mirror.")}
+
+
+@pytest.fixture
+def world(tmp_path: Path, source_cluster: Cluster, target_cluster: Cluster) -> World:
+    """B is one cluster; A, C and D are names of the other."""
+    clusters = {"A": source_cluster, "B": target_cluster, "C": source_cluster, "D": source_cluster}
+    return World(tmp_path, uuid.uuid4().hex[:8], clusters)
+
+
+@contextmanager
+def running(config: Path) -> Iterator[Mirror]:
+    """A mirror that ends well."""
+    with mirror(config) as process:
+        process.wait_for("ready")
+        yield process
+        assert process.stop() == 0, process.errors
+
+
+def test_two_clusters_mirror_each_other_and_nothing_goes_round(world: World) -> None:
+    """A<->B, with a topic of one name on both."""
+    mine = world.topic("A", "orders")
+    world.topic("B", "orders")
+    copy, back = f"{world.alias('A')}.{mine}", f"{world.alias('B')}.{mine}"
+    with running(world.file("A->B", "B->A", topics=f".*{world.name}")) as process:
+        world.wait("A->B", mine, copy)
+        world.wait("B->A", mine, back)
+        late = world.topic("A", "late")
+        late_copy = f"{world.alias('A')}.{late}"
+        process.wait_for("topic.created", topic=late_copy)
+        world.wait("A->B", late, late_copy)
+    world.assert_same(("A", mine), ("B", copy))
+    world.assert_same(("B", mine), ("A", back))
+    world.assert_same(("A", late), ("B", late_copy))
+    assert world.topics("A") == {mine, back, late}
+    assert world.topics("B") == {mine, copy, late_copy}
+
+
+def test_a_chain_keeps_the_way_in_the_name(world: World) -> None:
+    """A->B->C."""
+    topic = world.topic("A", "orders")
+    copy = f"{world.alias('A')}.{topic}"
+    far = f"{world.alias('B')}.{copy}"
+    onward = f"{world.flow('B->C')}.topics"
+    config = world.file("A->B", "B->C", topics=topic, **{onward: f".*{world.name}"})
+    with running(config) as process:
+        process.wait_for("topic.created", topic=far)
+        world.wait("A->B", topic, copy)
+        world.wait("B->C", copy, far)
+    world.assert_same(("A", topic), ("B", copy))
+    world.assert_same(("A", topic), ("C", far))
+
+
+def test_two_clusters_flow_into_a_third(world: World) -> None:
+    """A->B<-C, each with its topic, and both names on B."""
+    one, other = world.topic("A", "orders"), world.topic("C", "payments")
+    there = {f"{world.flow('A->B')}.topics": one, f"{world.flow('C->B')}.topics": other}
+    copies = {"A": f"{world.alias('A')}.{one}", "C": f"{world.alias('C')}.{other}"}
+    with running(world.file("A->B", "C->B", **there)):
+        world.wait("A->B", one, copies["A"])
+        world.wait("C->B", other, copies["C"])
+    world.assert_same(("A", one), ("B", copies["A"]))
+    world.assert_same(("C", other), ("B", copies["C"]))
+    assert world.topics("B") == set(copies.values())
+
+
+def test_one_cluster_flows_into_two(world: World) -> None:
+    """A<-B->C: both copies are whole."""
+    topic = world.topic("B", "orders")
+    renaming = f"{world.flow('B->C')}.replication.policy.topics.map"
+    renames = {renaming: f"(.*)-{world.name}:$1-{world.name}-copy"}
+    config = world.file("B->A", "B->C", topics=topic, replication_policy_separator="_", **renames)
+    copy, renamed = f"{world.alias('B')}_{topic}", f"{topic}-copy"
+    with running(config):
+        world.wait("B->A", topic, copy)
+        world.wait("B->C", topic, renamed)
+    world.assert_same(("B", topic), ("A", copy))
+    world.assert_same(("B", topic), ("C", renamed))
+
+
+def test_names_that_go_round_are_refused_at_the_start_and_later(world: World) -> None:
+    """A<->B without aliases in the names: MirrorMaker 2 would copy for ever."""
+    topic = f"orders-{world.name}"
+    identity = {"replication_policy_class": "IdentityReplicationPolicy", "topics": topic}
+    config = world.file("A->B", "B->A", **identity)
+    with running(config) as process:
+        world.topic("A", "orders")
+        refused = process.wait_for("topic.refused")
+        assert "come back to it by" in refused["reason"]
+    assert world.topics("B") == set()
+
+    with mirror(config) as process:
+        assert process.wait() == 2
+    assert "come back to it by" in "".join(process.errors)
