@@ -124,6 +124,7 @@ def write_config(
         "internal.topic.replication.factor": 1,
         "transaction.boundary.interval.ms": 100,
         "emit.heartbeats.enabled": "false",
+        "emit.checkpoints.enabled": "false",
         **settings,
     }
     path = folder / f"{flow.name}.properties"

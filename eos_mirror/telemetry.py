@@ -96,6 +96,21 @@ EVENTS: Final = (
         Level.WARNING,
         "Heartbeats of a pair of clusters cannot be written now; said once until they can.",
     ),
+    Event(
+        "groups.followed",
+        Level.DETAIL,
+        "One round: groups with offsets, checkpoints written, groups moved on the target.",
+    ),
+    Event(
+        "groups.failed",
+        Level.WARNING,
+        "Groups cannot be followed now; said once until they can. Mirroring goes on.",
+    ),
+    Event(
+        "checkpoints.unreadable",
+        Level.WARNING,
+        "Records in the checkpoints topic that are not checkpoints; they are passed over.",
+    ),
     Event("stopping", Level.INFO, "A signal was received; tasks finish and release."),
     Event("stopped", Level.INFO, "Every task has ended."),
 )

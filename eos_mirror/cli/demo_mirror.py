@@ -37,6 +37,7 @@ A->B.topics = {topic}
 replication.factor = 1
 internal.topic.replication.factor = 1
 emit.heartbeats.enabled = false
+emit.checkpoints.enabled = false
 
 tasks.max = 2
 runtime = {runtime}

@@ -170,6 +170,8 @@ class Driver:
             self._start_tasks(place, cleanup)
             self._start_chores(cleanup, once=once)
             self._wait_until(self._is_ready, POLL_S)
+            if not once:
+                self._follow_groups(local)
             for runner, wanted in ends.items():
                 self._catch_up(runner, wanted)
             if not once:
@@ -302,6 +304,12 @@ class Driver:
             )
             heartbeats.start()
             cleanup.callback(heartbeats.stop, timedelta(seconds=5))
+
+    def _follow_groups(self, launcher: Launcher) -> None:
+        """After everything is owned: the clusters have enough to do until then."""
+        for runner in self.flows:
+            if runner.groups.is_wanted:
+                runner.groups.start(launcher)
 
     def _tell_summary(self) -> None:
         if self._ready_s is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from eos_mirror.control.acls import AclSync
 from eos_mirror.control.check import check_flow, check_transactional_id
+from eos_mirror.control.groups import GroupFollower
 from eos_mirror.control.ledger import LedgerKeeper
 from eos_mirror.control.task_config import claims_producer, mode_of, task_config
 from eos_mirror.control.topics import TopicSync
@@ -80,6 +81,7 @@ class FlowRunner:
         )
         self.topics = TopicSync(settings, self._clusters, on_event=self._tell)
         self.acls = AclSync(settings, lambda: self.topics.routes, on_event=self._tell)
+        self.groups = GroupFollower(settings, lambda: self.topics.routes, on_event=self._tell)
         self._stopped: dict[str, str] = {}
         self._claims_topic_id = ""
         self._is_mode_noted = False
@@ -141,6 +143,7 @@ class FlowRunner:
 
     def stop(self) -> None:
         """Stop the tasks in-band and wait."""
+        self.groups.stop()
         if self._herd is not None:
             self._herd.stop_all()
         if self._server is not None:
@@ -269,6 +272,7 @@ class FlowRunner:
         self._tell("ledger.failed", {"reason": reason})
 
     def _give_orders(self) -> None:
+        self.groups.give_orders()
         if self._server is not None:
             self._server.set_orders(
                 {

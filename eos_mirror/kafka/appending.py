@@ -13,7 +13,7 @@ WITHIN = timedelta(seconds=20)
 
 
 def append_records(
-    producer: Producer, topic: str, records: Sequence[tuple[str, str | None]]
+    producer: Producer, topic: str, records: Sequence[tuple[str | bytes, str | bytes | None]]
 ) -> list[int]:
     """
     Write keys and values to the first partition of a topic of the target, and wait for all.

@@ -57,6 +57,7 @@ EVENTS = {
     "chore.failed": UNREACHABLE,
     "ledger.failed": rf"{UNREACHABLE}|RetriableError: .*",
     "heartbeats.failed": UNREACHABLE,
+    "groups.failed": UNREACHABLE,
     "stopping": ALWAYS,
     "stopped": ALWAYS,
 }

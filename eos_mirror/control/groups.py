@@ -1,0 +1,115 @@
+"""The group task of a flow, from the driver's side: a child process that is started anew."""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from eos_mirror.control.task_config import claims_producer
+from eos_mirror.runtime.control import ControlServer, EventSink
+from eos_mirror.runtime.herd import Herd
+from eos_mirror.runtime.launcher import Launcher
+from eos_mirror.runtime.leases import Leases
+from eos_mirror.runtime.spec import TaskSpec
+from eos_mirror.settings import clients
+from eos_mirror.settings.model import FlowSettings
+
+ENTRY = "eos_mirror.control.group_task:follow_groups"
+HERE = "127.0.0.1"
+ENDED = frozenset({"task.restarting", "task.failed"})
+TOLD = frozenset({"groups.followed", "groups.failed", "checkpoints.unreadable"})
+
+
+class GroupFollower:
+    """
+    Starts the task, tells it which topics are mirrored, and passes on what it tells.
+
+    At least once has no exact map, and nothing to follow groups with.
+    """
+
+    def __init__(
+        self,
+        settings: FlowSettings,
+        routes: Callable[[], Mapping[str, str]],
+        *,
+        on_event: EventSink,
+    ) -> None:
+        """
+        Args:
+            routes: Remote topic by source topic, as of now.
+            on_event: Takes log events.
+        """
+        self._settings = settings
+        self._topic = settings.policy.internal_topics.checkpoints(settings.flow.source)
+        self._routes = routes
+        self._on_event = on_event
+        self._server: ControlServer | None = None
+        self._herd: Herd | None = None
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the file asks for it, and the mode has what it takes."""
+        return self._settings.groups.emit_checkpoints and self._settings.exactly_once
+
+    def start(self, launcher: Launcher) -> None:
+        """Start the task. Returns at once."""
+        self._server = ControlServer(Leases(), on_event=self._hear, bind=HERE, advertise=HERE)
+        self.give_orders()
+        self._server.start()
+        self._herd = Herd(
+            1, launcher, server=self._server, make_spec=self._spec, on_event=self._hear
+        )
+        self._herd.start()
+
+    def give_orders(self) -> None:
+        """Tell the task which topics are mirrored."""
+        if self._server is not None:
+            self._server.set_orders({"topics": dict(self._routes())})
+
+    def stop(self) -> None:
+        """Stop the task in-band and wait."""
+        if self._herd is not None:
+            self._herd.stop_all()
+        if self._server is not None:
+            self._server.stop()
+
+    def _hear(self, name: str, fields: Mapping[str, Any]) -> None:
+        fields = {key: value for key, value in fields.items() if key != "task"}
+        if name in ENDED:
+            self._on_event("groups.failed", {"reason": fields.get("reason", "")})
+        elif name in TOLD:
+            self._on_event(name, fields)
+
+    def _spec(self, slot: int, submission: str) -> TaskSpec:
+        if self._server is None:
+            raise RuntimeError("a task was submitted before the follower was started")
+        return TaskSpec(
+            slot=slot,
+            submission=submission,
+            control_host=self._server.host,
+            control_port=self._server.port,
+            key=self._server.key,
+            entry=ENTRY,
+            config=self._config(),
+        )
+
+    def _config(self) -> dict[str, Any]:
+        flow, groups = self._settings.flow, self._settings.groups
+        return {
+            "flow": [flow.source, flow.target],
+            "topic": self._topic,
+            "replication_factor": groups.replication_factor,
+            "include": [pattern.pattern for pattern in groups.include],
+            "exclude": [pattern.pattern for pattern in groups.exclude],
+            "refresh_s": _seconds(groups.refresh_interval) if groups.refresh else None,
+            "emit_s": _seconds(groups.emit_interval),
+            "sync_s": _seconds(groups.sync_interval) if groups.sync_offsets else None,
+            "clients": {
+                "source_admin": dict(clients.source_admin(self._settings)),
+                "target_admin": dict(clients.target_admin(self._settings)),
+                "claims_producer": claims_producer(self._settings),
+            },
+        }
+
+
+def _seconds(interval: timedelta) -> float:
+    return interval.total_seconds()

@@ -1,0 +1,255 @@
+"""Checkpoints and groups on the target, against brute force and Kafka's own formatter."""
+
+import os
+import re
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer
+
+from eos_mirror.client import MirrorClient, OffsetAndMetadata
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.kafka.groups import CommittedOffsets, set_group_offsets
+from eos_mirror.ports import GroupOffset
+from eos_mirror.testing import wait_until
+from eos_mirror.testing.checker import Record, read_topic
+from eos_mirror.testing.external import Cluster
+from tests.mirror.conftest import Site
+from tests.mirror.test_translate import brute_force, produce_with_gaps
+from tests.mirror.toolbox import Mirror, mirror
+
+pytestmark = pytest.mark.brokers
+
+FORMATTER = "org.apache.kafka.connect.mirror.formatters.CheckpointFormatter"
+SETTINGS = {
+    "emit_checkpoints_enabled": "true",
+    "emit_checkpoints_interval_seconds": 1,
+    "checkpoints_topic_replication_factor": 1,
+    "refresh_groups_interval_seconds": 1,
+}
+SYNCED = {
+    **SETTINGS,
+    "sync_group_offsets_enabled": "true",
+    "sync_group_offsets_interval_seconds": 1,
+}
+SOON = timedelta(seconds=60)
+
+Offsets = dict[TopicPartition, int]
+
+
+def commit(cluster: Cluster, group: str, offsets: Offsets) -> None:
+    """As an application without members would."""
+    found = {
+        partition: GroupOffset(position=Position(offset, None), metadata=f"of {group}")
+        for partition, offset in offsets.items()
+    }
+    set_group_offsets(cluster.admin(), group, found, source=True)
+
+
+def committed(cluster: Cluster, group: str, wanted: list[TopicPartition]) -> Offsets:
+    """Offsets of a group."""
+    found = CommittedOffsets(cluster.client_config(), group, source=False).read(wanted)
+    return {partition: offset.position.next_offset for partition, offset in found.items()}
+
+
+class Truth:
+    """Which offsets of the target belong to which of the source, by reading both."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.remotes = [TopicPartition(site.remote, p) for p in range(site.partitions)]
+        self._sources = read_topic(
+            site.source.client_config(), site.topic, partitions=site.partitions
+        )
+        self._targets = read_topic(
+            site.target.client_config(), site.remote, partitions=site.partitions
+        )
+
+    def records(self, partition: int) -> list[Record]:
+        """Of the source."""
+        return self._sources[partition]
+
+    def of(self, offsets: Offsets) -> Offsets:
+        """Where a group with these offsets on the source goes on."""
+        return {
+            TopicPartition(self.site.remote, number): brute_force(
+                self._sources[number], self._targets[number], offset
+            )
+            for (_, number), offset in offsets.items()
+        }
+
+
+def everywhere(site: Site, offset: int) -> Offsets:
+    """The same offset in every partition of the source topic."""
+    return {TopicPartition(site.topic, p): offset for p in range(site.partitions)}
+
+
+def checkpoints(site: Site, group: str) -> dict[TopicPartition, OffsetAndMetadata]:
+    """What an application of the target is told."""
+    client = MirrorClient(site.target.client_config())
+    return client.remote_consumer_offsets(group, site.flow.source, timeout=SOON)
+
+
+def offsets_of(found: Mapping[TopicPartition, OffsetAndMetadata]) -> Offsets:
+    return {partition: offset.offset for partition, offset in found.items()}
+
+
+@contextmanager
+def mirrored(site: Site, config: Path) -> Iterator[Mirror]:
+    """A mirror that has copied what is there; it follows groups until the block ends."""
+    with mirror(config) as running:
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        yield running
+        assert running.stop() == 0, running.errors
+
+
+def wait_rounds(running: Mirror, more: int = 2) -> None:
+    """Until so many more rounds over the groups have ended."""
+    ended = len(running.found("groups.followed"))
+    running.wait_for("groups.followed", count=ended + more)
+
+
+def test_checkpoints_are_exact_and_kafka_prints_them(site: Site) -> None:
+    """Also in gaps, far behind, and for a group that is ahead of the mirror."""
+    produce_with_gaps(site, 30)
+    end = max(site.view.ends(site.topic, site.partitions).values())
+    wanted = {f"readers-{offset}": offset for offset in range(0, end + 1, 19)}
+    for group, offset in wanted.items():
+        commit(site.source, group, everywhere(site, offset))
+    commit(site.source, "ahead", everywhere(site, end + 1_000))
+    commit(site.source, "console-consumer-7", everywhere(site, 0))
+    with mirrored(site, site.config(**SETTINGS)) as running:
+        truth = Truth(site)
+        wait_rounds(running)
+    translated = {
+        group: truth.of(everywhere(site, offset))
+        for group, offset in {**wanted, "ahead": end}.items()
+    }
+    client = MirrorClient(site.target.client_config())
+    told = client.remote_groups_offsets(re.compile(".*"), site.flow.source, timeout=SOON)
+    assert {group: offsets_of(found) for group, found in told.items()} == translated
+    assert {one.metadata for one in told["readers-19"].values()} == {"of readers-19"}
+    assert printed(site) == {
+        (group, *partition, downstream)
+        for group, offsets in translated.items()
+        for partition, downstream in offsets.items()
+    }
+
+
+def printed(site: Site) -> set[tuple[str, str, int, int]]:
+    """Group, topic, partition and downstream offset of each checkpoint, by the formatter."""
+    done = site.target.tool(
+        "ConsoleConsumer",
+        *("--topic", f"{site.flow.source}.checkpoints.internal", "--from-beginning"),
+        *("--timeout-ms", "5000", "--formatter", FORMATTER),
+        timeout=SOON,
+    )
+    form = (
+        r"Checkpoint\{consumerGroupId=([\w-]+), topicPartition=(\S+)-(\d+), "
+        r"upstreamOffset=\d+, downstreamOffset=(\d+), metadata=of \S+\}"
+    )
+    found = re.finditer(form, done.stdout)
+    return {(one[1], one[2], int(one[3]), int(one[4])) for one in found}
+
+
+def test_groups_on_the_target_follow_but_never_back_and_never_under_a_member(site: Site) -> None:
+    """Who went on on the target, or is reading there, is left alone."""
+    site.produce(4_000)
+    for group in ("follows", "went on", "reads"):
+        commit(site.source, group, everywhere(site, 100))
+    with mirrored(site, site.config(**SYNCED)) as running:
+        truth = Truth(site)
+        at = {offset: truth.of(everywhere(site, offset)) for offset in (100, 500, 900)}
+        wait_until(
+            lambda: committed(site.target, "reads", truth.remotes) == at[100],
+            within=SOON,
+            what="the groups are on the target",
+        )
+        assert committed(site.target, "follows", truth.remotes) == at[100]
+        commit(site.target, "went on", at[900])
+        with member(site, "reads"):
+            for group in ("follows", "went on", "reads"):
+                commit(site.source, group, everywhere(site, 500))
+            wait_until(
+                lambda: committed(site.target, "follows", truth.remotes) == at[500],
+                within=SOON,
+                what="the group has followed",
+            )
+            wait_rounds(running)
+            assert committed(site.target, "went on", truth.remotes) == at[900]
+            assert committed(site.target, "reads", truth.remotes) == at[100]
+        commit(site.source, "follows", everywhere(site, 100))
+        wait_until(
+            lambda: offsets_of(checkpoints(site, "follows")) == at[100],
+            within=SOON,
+            what="the checkpoint went back with the group",
+        )
+        wait_rounds(running)
+        assert committed(site.target, "follows", truth.remotes) == at[500]
+        assert not running.found("groups.failed")
+
+
+@contextmanager
+def member(site: Site, group: str) -> Iterator[None]:
+    """Somebody in a group of the target who commits nothing."""
+    consumer = Consumer(
+        {**site.target.client_config(), "group.id": group, "enable.auto.commit": False}
+    )
+    consumer.subscribe([site.remote])
+    try:
+        wait_until(
+            lambda: consumer.poll(0.1) is not None or bool(consumer.assignment()),
+            within=SOON,
+            what="a member of the group",
+        )
+        yield
+    finally:
+        consumer.close()
+
+
+def test_a_group_far_behind_is_exact_after_everything_was_killed(site: Site) -> None:
+    """Nothing of the map is only in memory."""
+    site.produce(100_000)
+    with mirror(site.config(**SETTINGS)) as first:
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        first.kill()
+    produce_with_gaps(site, 10)
+    truth_at = everywhere(site, 10_000 // site.partitions)
+    commit(site.source, "slow", truth_at)
+    with mirrored(site, site.config(**SETTINGS)) as running:
+        wait_rounds(running)
+        assert offsets_of(checkpoints(site, "slow")) == Truth(site).of(truth_at)
+
+
+def test_a_killed_group_task_comes_back_and_mirroring_goes_on(site: Site) -> None:
+    """It is told, and the next one knows what was written."""
+    site.produce(400)
+    commit(site.source, "readers", everywhere(site, 10))
+    with mirrored(site, site.config(**SETTINGS)) as running:
+        wait_rounds(running)
+        before = checkpoints(site, "readers")
+        os.kill(group_task(running), signal.SIGKILL)
+        running.wait_for("groups.failed")
+        wait_rounds(running)
+        assert checkpoints(site, "readers") == before
+        assert not running.found("task.restarting")
+        commit(site.source, "readers", everywhere(site, 90))
+        wait_until(
+            lambda: (
+                offsets_of(checkpoints(site, "readers")) == Truth(site).of(everywhere(site, 90))
+            ),
+            within=SOON,
+            what="the next checkpoint",
+        )
+
+
+def group_task(running: Mirror) -> int:
+    """Its process: the child of the driver that is no mirror task."""
+    tasks = {event["pid"] for event in running.found("task.started")}
+    threads = Path(f"/proc/{running.process.pid}/task").glob("*/children")
+    (found,) = {int(pid) for thread in threads for pid in thread.read_text().split()} - tasks
+    return found
