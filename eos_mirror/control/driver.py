@@ -16,7 +16,7 @@ from typing import Any
 
 from opentelemetry.metrics import get_meter_provider
 
-from eos_mirror.control.flow import ENTRY, FlowRunner
+from eos_mirror.control.flow import ENTRY, SETTLED, FlowRunner
 from eos_mirror.control.heartbeats import Heartbeats
 from eos_mirror.control.summary import Summary
 from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
@@ -34,9 +34,6 @@ from eos_mirror.telemetry import register_metrics
 
 POLL_S = 0.05
 CAUGHT_UP_POLL_S = 0.25
-SETTLED = timedelta(seconds=5)
-"""The clusters have enough to do while tasks start."""
-
 EVERYWHERE = "0.0.0.0"  # noqa: S104 (executors on other hosts call; every line is signed)
 ASSIGNMENT_EVERY = timedelta(seconds=1)
 
@@ -272,26 +269,8 @@ class Driver:
         chores = Scheduler(on_error=failed)  # these ask clusters, and may wait for an answer
         watch = Scheduler(on_error=failed)
         for runner in self.flows:
-            if runner.settings.refresh_topics:
-                chores.add(
-                    f"topics of {runner.flow}",
-                    runner.settings.refresh_topics_interval,
-                    runner.follow_topics,
-                )
-            if runner.settings.sync_configs:
-                chores.add(
-                    f"configuration of the topics of {runner.flow}",
-                    runner.settings.sync_configs_interval,
-                    runner.topics.follow_configs,
-                    after=SETTLED,
-                )
-            if runner.settings.sync_acls:
-                chores.add(
-                    f"access rights of the topics of {runner.flow}",
-                    runner.settings.sync_acls_interval,
-                    runner.acls.follow,
-                    after=SETTLED,
-                )
+            for chore in runner.chores():
+                chores.add(chore.name, chore.every, chore.act, after=chore.after)
             watch.add(f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment)
         watch.add("summary", self._settings.summary_interval, self._tell_summary)
         register_metrics(get_meter_provider(), self._summary.read)

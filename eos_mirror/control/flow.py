@@ -4,8 +4,9 @@ One flow in the driver: check, prepare, run its tasks, follow its topics.
 Nothing is written to a cluster before `check` has passed.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any, NamedTuple
 
 from eos_mirror.control.acls import AclSync
 from eos_mirror.control.check import check_flow, check_transactional_id
@@ -34,6 +35,9 @@ from eos_mirror.settings.model import FlowSettings
 ENTRY = "eos_mirror.control.task:mirror"
 PAUSE_AT = "pause_at"
 LOOP_IS_BUSY_S = 2.0
+SETTLED = timedelta(seconds=5)
+"""The clusters have enough to do while tasks start."""
+
 SHORT_LOOKS = 3
 """So often partitions must be found without an owner before the tasks join anew."""
 
@@ -54,6 +58,20 @@ def open_clusters(settings: FlowSettings) -> FlowClusters:
         shadow_offsets=CommittedOffsets(target, flow.shadow_group, source=False),
         mode=FlowMode(flow, producer_config=claims_producer(settings), client_config=target),
     )
+
+
+class Chore(NamedTuple):
+    """
+    Something that is done again and again.
+
+    Attributes:
+        after: When it is done first, from the start of all chores.
+    """
+
+    name: str
+    every: timedelta
+    act: Callable[[], None]
+    after: timedelta = timedelta(0)
 
 
 class FlowRunner:
@@ -176,6 +194,19 @@ class FlowRunner:
             self._rejoin += 1
             self._give_orders()
             self._tell("flow.rejoining", {"owned": held, "planned": len(self.topics.partitions)})
+
+    def chores(self) -> Iterator[Chore]:
+        """What the file wants done again and again."""
+        settings, flow = self.settings, self.flow
+        if settings.refresh_topics:
+            every = settings.refresh_topics_interval
+            yield Chore(f"topics of {flow}", every, self.follow_topics)
+        if settings.sync_configs:
+            every, name = settings.sync_configs_interval, f"configuration of the topics of {flow}"
+            yield Chore(name, every, self.topics.follow_configs, after=SETTLED)
+        if settings.sync_acls:
+            every, name = settings.sync_acls_interval, f"access rights of the topics of {flow}"
+            yield Chore(name, every, self.acls.follow, after=SETTLED)
 
     def statuses(self) -> dict[int, dict[str, Any]]:
         """Status of every task by slot. A task that ended for good owns nothing."""
