@@ -22,6 +22,7 @@ from eos_mirror.testing.jars import KAFKA_VERSION, cache_folder, ensure_jars, lo
 from eos_mirror.testing.java import find_java, java_major, java_version
 from eos_mirror.testing.locks import locked
 from eos_mirror.testing.processes import run, spawn
+from eos_mirror.testing.training import train
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,9 @@ appender.console.target={stream}
 appender.console.layout.type=PatternLayout
 appender.console.layout.pattern=[%d] %p %m (%c)%n
 """
+
+TRAINING = "2"
+"""Changes with what a broker does while its archive is made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +101,9 @@ def find_installation() -> Installation:
     java = find_java()
     cache = cache_folder()
     jars = ensure_jars(java, cache=cache)
-    text = "\n".join([java_version(java), str(jars), *(jar.sha256 for jar in locked_jars())])
+    text = "\n".join(
+        [TRAINING, java_version(java), str(jars), *(jar.sha256 for jar in locked_jars())]
+    )
     key = f"{KAFKA_VERSION}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     return Installation(java=java, java_major=java_major(java), jars=jars, cache=cache, key=key)
 
@@ -190,6 +196,12 @@ def _format_node(installation: Installation, folder: Path, levels: Sequence[str]
         "controller.listener.names": "CONTROLLER",
         "listeners": "PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0",
         "log.dirs": str(folder / "data"),
+        "offsets.topic.replication.factor": "1",
+        "offsets.topic.num.partitions": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "transaction.state.log.num.partitions": "1",
+        "group.initial.rebalance.delay.ms": "0",
     }
     config.write_text("".join(f"{key}={value}\n" for key, value in lines.items()), encoding="utf-8")
     options = ["--standalone", "-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", str(config)]
@@ -205,7 +217,7 @@ def _format_node(installation: Installation, folder: Path, levels: Sequence[str]
 
 
 def _run_once(command: Sequence[str], log_file: Path) -> None:
-    """Start a broker, wait until it serves, stop it with SIGTERM."""
+    """Start a broker, wait until it serves, use it, stop it with SIGTERM."""
     with log_file.open("wb") as output, spawn(command, stdout=output) as broker:
         deadline = time.monotonic() + ARCHIVE_TIMEOUT_S
         while b"Kafka Server started" not in log_file.read_bytes():
@@ -216,6 +228,8 @@ def _run_once(command: Sequence[str], log_file: Path) -> None:
                 break
             except subprocess.TimeoutExpired:
                 continue
+        else:
+            train(log_file)
         broker.send_signal(signal.SIGTERM)
         try:
             broker.wait(timeout=ARCHIVE_TIMEOUT_S)
