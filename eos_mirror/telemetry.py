@@ -97,6 +97,11 @@ EVENTS: Final = (
         "Heartbeats of a pair of clusters cannot be written now; said once until they can.",
     ),
     Event(
+        "offset-syncs.failed",
+        Level.WARNING,
+        "At least once: pairs of offsets cannot be written now; said once until they can.",
+    ),
+    Event(
         "groups.followed",
         Level.DETAIL,
         "One round: groups with offsets, checkpoints written, groups moved on the target.",

@@ -8,18 +8,19 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
-from eos_mirror.core.checkpoints import forward, is_news, translated
+from eos_mirror.core.checkpoints import Pair, exact, forward, is_news, sparse
 from eos_mirror.core.filters import TopicFilter
 from eos_mirror.core.flow import INTERNAL_PREFIX, Flow
 from eos_mirror.core.internal_records import Checkpoint
-from eos_mirror.core.offset_map import Untranslatable
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import FatalError, MirrorError
 from eos_mirror.kafka.checkpoints import Checkpoints, KafkaCheckpoints
 from eos_mirror.kafka.group_offsets import GroupOffsets
 from eos_mirror.kafka.offset_maps import FollowedMaps
+from eos_mirror.kafka.offset_syncs import FollowedSyncs
 from eos_mirror.ports import GroupOffset, TaskContext
 
 TURN_S = 0.25
@@ -28,6 +29,10 @@ BUDGET = timedelta(minutes=5)
 
 Offsets = Mapping[str, Mapping[TopicPartition, GroupOffset]]
 """By group and partition of the source."""
+
+Translate = Callable[[int], Pair | None]
+Reader = Callable[[Mapping[TopicPartition, TopicPartition]], Mapping[TopicPartition, Translate]]
+"""Takes remote by source partitions; what is known of them, by remote partition."""
 
 _kept: list[object] = []
 """Clients of a task that ended: their destructors can block, and the process ends without them."""
@@ -63,12 +68,12 @@ class GroupTask:
         Args:
             config: As `control/groups.py` wrote it.
         """
-        clients, flow = config["clients"], Flow(*config["flow"])
+        clients = config["clients"]
         self._context = context
         self._filter = TopicFilter(config["include"], config["exclude"])
         self._source = GroupOffsets(clients["source_admin"], source=True)
         self._target = GroupOffsets(clients["target_admin"], source=False)
-        self._maps = FollowedMaps(flow, clients["target_admin"])
+        self._read = _reader(config)
         self._topic = KafkaCheckpoints(
             clients["target_admin"],
             clients["claims_producer"],
@@ -162,17 +167,22 @@ class GroupTask:
             for offsets in found.values()
             for partition in offsets
         }
-        maps = self._maps.read(sorted(set(remotes.values())))
+        known = self._read(remotes)
         checkpoints = []
         for group, offsets in found.items():
             for partition, offset in offsets.items():
                 remote = remotes[partition]
-                if remote in maps:
-                    one = translated(
-                        group, remote, offset.position.next_offset, offset.metadata, maps[remote]
+                translate = known.get(remote)
+                pair = None if translate is None else translate(offset.position.next_offset)
+                if pair is not None:
+                    one = Checkpoint(
+                        group=group,
+                        partition=remote,
+                        upstream=pair.upstream,
+                        downstream=pair.downstream,
+                        metadata=offset.metadata,
                     )
-                    if not isinstance(one, Untranslatable):
-                        checkpoints.append(one)
+                    checkpoints.append(one)
         return checkpoints
 
     def _move(self) -> set[str]:
@@ -193,6 +203,21 @@ class GroupTask:
                 for partition, checkpoint in forward(by_group[group], offsets).items()
             }
         return self._target.write({group: moves for group, moves in wanted.items() if moves})
+
+
+def _reader(config: Mapping[str, Any]) -> Reader:
+    """Exactly once has a map, at least once has syncs."""
+    flow, target = Flow(*config["flow"]), config["clients"]["target_admin"]
+    if config["exactly_once"]:
+        maps = FollowedMaps(flow, target)
+        return lambda remotes: {
+            remote: partial(exact, offsets)
+            for remote, offsets in maps.read(sorted(set(remotes.values()))).items()
+        }
+    syncs = FollowedSyncs(target, config["syncs_topic"], group=flow.shadow_group)
+    return lambda remotes: {
+        remote: partial(sparse, store, end) for remote, (store, end) in syncs.read(remotes).items()
+    }
 
 
 class _Clock:

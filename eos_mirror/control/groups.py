@@ -20,11 +20,7 @@ TOLD = frozenset({"groups.followed", "groups.failed", "checkpoints.unreadable"})
 
 
 class GroupFollower:
-    """
-    Starts the task, tells it which topics are mirrored, and passes on what it tells.
-
-    At least once has no exact map, and nothing to follow groups with.
-    """
+    """Starts the task, tells it which topics are mirrored, and passes on what it tells."""
 
     def __init__(
         self,
@@ -48,7 +44,8 @@ class GroupFollower:
     @property
     def is_wanted(self) -> bool:
         """Whether the file asks for it, and the mode has what it takes."""
-        return self._settings.groups.emit_checkpoints and self._settings.exactly_once
+        groups = self._settings.groups
+        return groups.emit_checkpoints and (self._settings.exactly_once or groups.emit_syncs)
 
     def start(self, launcher: Launcher) -> None:
         """Start the task. Returns at once."""
@@ -96,7 +93,9 @@ class GroupFollower:
         flow, groups = self._settings.flow, self._settings.groups
         return {
             "flow": [flow.source, flow.target],
+            "exactly_once": self._settings.exactly_once,
             "topic": self._topic,
+            "syncs_topic": self._settings.policy.internal_topics.offset_syncs(flow.source),
             "replication_factor": groups.replication_factor,
             "include": [pattern.pattern for pattern in groups.include],
             "exclude": [pattern.pattern for pattern in groups.exclude],

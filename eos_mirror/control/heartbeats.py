@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from eos_mirror.core.internal_records import Heartbeat
-from eos_mirror.kafka.heartbeats import KafkaHeartbeats
+from eos_mirror.core.policy import HEARTBEATS_TOPIC
+from eos_mirror.kafka.best_effort import BestEffortTopic
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.runtime.scheduler import Scheduler
 from eos_mirror.settings import clients
@@ -49,7 +50,8 @@ class _Pair:
     def __init__(self, pair: HeartbeatSettings, *, on_event: EventSink) -> None:
         self._flow = pair.flow
         self._on_event = on_event
-        self._topic = KafkaHeartbeats(
+        self._topic = BestEffortTopic(
+            HEARTBEATS_TOPIC,
             clients.heartbeat_admin(pair),
             clients.heartbeat_producer(pair),
             replication_factor=pair.replication_factor,
@@ -64,7 +66,9 @@ class _Pair:
             timestamp_ms=time.time_ns() // 1_000_000,
         )
         try:
-            if self._topic.write(heartbeat):
+            if self._topic.write(
+                heartbeat.key, heartbeat.value, timestamp_ms=heartbeat.timestamp_ms
+            ):
                 self._is_told = False
         except Exception as exc:  # noqa: BLE001 - no heartbeat is worth more than the others
             if not self._is_told:

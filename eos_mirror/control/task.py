@@ -10,16 +10,18 @@ from typing import Any
 
 from eos_mirror.core.boundary import Boundary
 from eos_mirror.core.flow import Flow
+from eos_mirror.kafka.best_effort import BestEffortTopic
 from eos_mirror.kafka.claims import KafkaClaimsLog
 from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.offset_syncs import KafkaOffsetSyncs
 from eos_mirror.kafka.plain import KafkaPlainProducer
 from eos_mirror.kafka.source import KafkaSource
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.ports import TaskContext
 from eos_mirror.replication.config import Fencing, TaskConfig
 from eos_mirror.replication.task import MirrorTask
-from eos_mirror.replication.world import World
+from eos_mirror.replication.world import NotePositions, World
 
 PATIENCE = timedelta(seconds=10)
 """For questions of a running task; after that its process ends, and the next has new clients."""
@@ -67,6 +69,7 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
         if task_config.exactly_once
         else None,
         open_plain_producer=lambda: KafkaPlainProducer(clients["plain_producer"]),
+        note_positions=_syncs_of(config),
         note=KafkaLedger(clients["claims_producer"], flow.ledger_topic).append,
     )
     task = MirrorTask(
@@ -74,6 +77,20 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
     )
     _kept.append((world, task))
     task.run()
+
+
+def _syncs_of(config: Mapping[str, Any]) -> NotePositions:
+    syncs, clients = config["syncs"], config["clients"]
+    if syncs is None:
+        return lambda _positions: None
+    topic = BestEffortTopic(
+        syncs["topic"],
+        clients["target_admin"],
+        clients["claims_producer"],
+        replication_factor=syncs["replication_factor"],
+    )
+    metadata = ClusterMetadata(clients["target_admin"], source=False, patience=PATIENCE)
+    return KafkaOffsetSyncs(metadata, topic).note
 
 
 def engine_config(config: Mapping[str, Any]) -> TaskConfig:

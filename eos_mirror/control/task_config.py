@@ -77,6 +77,7 @@ def task_config(
         "claims_topic_id": claims_topic_id,
         "exactly_once": flow.exactly_once,
         "abort_on_send_failure": flow.abort_on_send_failure,
+        "syncs": _syncs(flow),
         "keepalive_s": flow.offsets_keepalive.total_seconds(),
         "clients": {
             "source_consumer": consumer,
@@ -87,6 +88,16 @@ def task_config(
             "claims_producer": claims_producer(flow),
             "claims_consumer": claims_consumer(flow),
         },
+    }
+
+
+def _syncs(flow: FlowSettings) -> dict[str, Any] | None:
+    """Where offset syncs go; None without any."""
+    if flow.exactly_once or not flow.groups.emit_syncs:
+        return None
+    return {
+        "topic": flow.policy.internal_topics.offset_syncs(flow.flow.source),
+        "replication_factor": flow.groups.syncs_replication_factor,
     }
 
 

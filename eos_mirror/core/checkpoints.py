@@ -5,36 +5,42 @@ Source: Kafka's MirrorCheckpointTask (KIP-382, KIP-545); what differs is said wh
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.offset_map import OffsetMap, Untranslatable
+from eos_mirror.core.offset_syncs import UNTRANSLATABLE, SyncStore
 from eos_mirror.core.records import TopicPartition
 
 
-def translated(
-    group: str, remote: TopicPartition, upstream: int, metadata: str, offsets: OffsetMap
-) -> Checkpoint | Untranslatable:
+class Pair(NamedTuple):
+    """Offsets that belong together: nothing between them is skipped."""
+
+    upstream: int
+    downstream: int
+
+
+def exact(offsets: OffsetMap, upstream: int) -> Pair | None:
     """
-    The checkpoint of a group that would read `upstream` next on the source.
+    Where a group goes on that would read `upstream` next on the source; None if nobody knows.
 
-    A group that is ahead of the mirror gets the end of what is mirrored: the offsets of a
-    checkpoint always belong together, so nothing between them is skipped.
-
-    Args:
-        remote: The partition on the target.
-        offsets: Its map.
+    A group that is ahead of the mirror gets the end of what is mirrored.
     """
     mirrored = min(upstream, offsets.upstream_end)
     downstream = offsets.translate(mirrored)
-    if isinstance(downstream, Untranslatable):
-        return downstream
-    return Checkpoint(
-        group=group,
-        partition=remote,
-        upstream=mirrored,
-        downstream=downstream,
-        metadata=metadata,
-    )
+    return None if isinstance(downstream, Untranslatable) else Pair(mirrored, downstream)
+
+
+def sparse(syncs: SyncStore, end: int, upstream: int) -> Pair | None:
+    """
+    The same from offset syncs: at most so far, and the coarser the farther behind.
+
+    Args:
+        end: Of the copy. A sync notes the offset before which everything is mirrored, so what
+            it names may not be there yet.
+    """
+    downstream = syncs.translate(upstream)
+    return None if downstream == UNTRANSLATABLE else Pair(upstream, min(downstream, end))
 
 
 def is_news(checkpoint: Checkpoint, previous: Checkpoint | None) -> bool:

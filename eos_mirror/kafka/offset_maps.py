@@ -1,23 +1,16 @@
 """The offset maps of a flow, read again and again: each time only what is new."""
 
 import json
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
-from typing import Any, cast
-
-from confluent_kafka import Consumer, KafkaError
-from confluent_kafka import TopicPartition as ClientPartition
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap, Segment, decode_segment
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import ForeignWriter, TargetUnavailable
-from eos_mirror.kafka.errors import as_mirror_error, translated
+from eos_mirror.errors import ForeignWriter
+from eos_mirror.kafka.following import FollowedTopic
 from eos_mirror.kafka.groups import CommittedOffsets
-
-WITHIN = timedelta(seconds=60)
 
 
 class FollowedMaps:
@@ -34,17 +27,9 @@ class FollowedMaps:
             config: Connection to the target and security.
         """
         self._topic = flow.offset_map_topic
-        self._config = {
-            **config,
-            "group.id": flow.shadow_group,  # never joined
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            "auto.offset.reset": "error",
-        }
+        self._log = FollowedTopic(config, flow.offset_map_topic, group=flow.shadow_group)
         self._tails = CommittedOffsets(config, flow.shadow_group, source=False)
         self._segments: dict[TopicPartition, dict[int, Segment]] = {}
-        self._next = 0
         self._maps: dict[TopicPartition, tuple[bytes, OffsetMap]] = {}
         self.unreadable: dict[TopicPartition, str] = {}
 
@@ -76,7 +61,7 @@ class FollowedMaps:
         return known[1]
 
     def _follow(self) -> None:
-        for key, value in self._news():
+        for key, value in self._log.news():
             try:
                 topic, partition, number = json.loads(key)
                 if isinstance(number, int):
@@ -87,25 +72,3 @@ class FollowedMaps:
                         segments[number] = decode_segment(value)
             except (TypeError, ValueError) as exc:
                 raise ForeignWriter(f"{self._topic}: {exc}") from exc
-
-    def _news(self) -> Iterator[tuple[Any, Any]]:
-        deadline = time.monotonic() + WITHIN.total_seconds()
-        what = f"read {self._topic}"
-        consumer = Consumer(self._config)
-        try:
-            with translated(what):
-                consumer.assign([ClientPartition(self._topic, 0, self._next)])
-            while time.monotonic() < deadline:
-                for message in consumer.consume(1000, 0.2):
-                    error = message.error()
-                    if error is None:
-                        self._next = cast("int", message.offset()) + 1
-                        yield message.key(), message.value()
-                    elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 (public name)
-                        self._next = cast("int", message.offset())
-                        return
-                    else:
-                        raise as_mirror_error(error, what, source=False)
-            raise TargetUnavailable(f"{what}: not to its end in {WITHIN}")
-        finally:
-            consumer.close()

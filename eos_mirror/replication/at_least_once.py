@@ -6,12 +6,13 @@ A crash between the last two repeats what was not committed; nothing is ever ski
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.map_records import StartRecord
 from eos_mirror.core.metadata import GroupMetadata, encode_group
 from eos_mirror.core.records import Position, TopicPartition
-from eos_mirror.errors import RefusedByTarget, RestartTask
+from eos_mirror.errors import NotAuthorized, RefusedByTarget, RestartTask
 from eos_mirror.ports import (
     Failed,
     GroupOffset,
@@ -55,6 +56,7 @@ class AtLeastOnce:
         self._group = group
         self._now = now
         self._reached = reached
+        self._is_told = False
         self.dropped = 0
         self.acquisition = Acquisition(
             config,
@@ -71,7 +73,7 @@ class AtLeastOnce:
             self._world.open_plain_producer(),
             self._group,
             self._context,
-            on_refusal=self._refused,
+            hooks=_Hooks(refused=self._refused, acknowledged=self._note_positions),
             now=self._now,
             reached=self._reached,
         )
@@ -90,6 +92,20 @@ class AtLeastOnce:
             "records.dropped",
             {"partition": str(remote), "records": failed.count, "reason": failed.reason},
         )
+
+    def _note_positions(self, touched: Iterable[OwnedPartition]) -> None:
+        """Best effort: groups wait for the next one."""
+        positions = {owned.remote: (owned.source, owned.position.next_offset) for owned in touched}
+        try:
+            with self._context.watch("offset syncs", FLUSH_BUDGET + WATCH_MARGIN):
+                self._world.note_positions(positions)
+        except (NotAuthorized, RestartTask) as exc:
+            if not self._is_told:
+                self._is_told = True
+                reason = f"{type(exc).__name__}: {exc}"
+                self._context.event("offset-syncs.failed", {"reason": reason})
+        else:
+            self._is_told = False
 
     def _note(self, owned: OwnedPartition, failed: Failed) -> None:
         """Before the offsets are committed: nothing is left out without a record of it."""
@@ -123,6 +139,18 @@ class _NoClaims:
         """Nothing."""
 
 
+class _Hooks(NamedTuple):
+    """
+    Attributes:
+        refused: Raises, or notes that these records are left out.
+        acknowledged: Hears of the partitions of a batch when all of it has arrived, and nothing
+            else was sent.
+    """
+
+    refused: Callable[[OwnedPartition, Failed], None]
+    acknowledged: Callable[[Iterable[OwnedPartition]], None]
+
+
 class Batch:
     """
     Implements `Writer`.
@@ -137,20 +165,19 @@ class Batch:
         group: SourceGroup,
         context: TaskContext,
         *,
-        on_refusal: Callable[[OwnedPartition, Failed], None],
+        hooks: "_Hooks",
         now: Callable[[], float],
         reached: Callable[[str], None],
     ) -> None:
         """
         Args:
-            on_refusal: Raises, or notes that these records are left out.
             now: Monotonic seconds.
             reached: Called at named points, so that tests can stop a task exactly there.
         """
         self._producer = producer
         self._group = group
         self._context = context
-        self._on_refusal = on_refusal
+        self._hooks = hooks
         self._now = now
         self._reached = reached
         self._touched: dict[TopicPartition, OwnedPartition] = {}
@@ -187,7 +214,8 @@ class Batch:
         for remote, failure in failed.items():
             if not failure.is_refusal:
                 raise RestartTask(f"produce to {remote}: {failure.reason}")
-            self._on_refusal(self._touched[remote], failure)
+            self._hooks.refused(self._touched[remote], failure)
+        self._hooks.acknowledged(self._touched.values())
         with self._context.watch("commit", COMMIT_BUDGET + WATCH_MARGIN):
             self._group.commit(
                 {

@@ -40,6 +40,18 @@ class GroupSettings:
     replication_factor: Annotated[
         Count, Key("checkpoints.topic.replication.factor", "3", "Of that topic.")
     ]
+    emit_syncs: Annotated[
+        Boolean,
+        Key(
+            "emit.offset-syncs.enabled",
+            "true",
+            "At least once: pairs of offsets are written to `mm2-offset-syncs.A.internal` on the "
+            "target; checkpoints need them.",
+        ),
+    ]
+    syncs_replication_factor: Annotated[
+        Count, Key("offset-syncs.topic.replication.factor", "3", "Of that topic.")
+    ]
     sync_offsets: Annotated[
         Boolean,
         Key(

@@ -206,13 +206,6 @@ def _check_together(flow: FlowSettings, resolver: Resolver, owners: Sequence[str
     min_isr, factor = "internal.topic.min.insync.replicas", "internal.topic.replication.factor"
     if flow.internal_topic_min_insync_replicas > flow.internal_topic_replication_factor:
         fault((min_isr, factor), f"{min_isr} must not exceed {factor}")
-    for name in ("emit.checkpoints.enabled", "sync.group.offsets.enabled"):
-        line = resolver.line(name, owners)
-        if line is not None and not flow.exactly_once:
-            resolver.report.note(
-                f"{line.place}: flow {flow.flow}: {name}: no effect at least once: "
-                "groups are followed with the exact map"
-            )
     separator, source = flow.replication_policy_separator, flow.flow.source
     if separator in source and flow.replication_policy is PolicyClass.DEFAULT:
         resolver.report.note(

@@ -58,6 +58,7 @@ EVENTS = {
     "ledger.failed": rf"{UNREACHABLE}|RetriableError: .*",
     "heartbeats.failed": UNREACHABLE,
     "groups.failed": UNREACHABLE,
+    "offset-syncs.failed": UNREACHABLE,
     "stopping": ALWAYS,
     "stopped": ALWAYS,
 }

@@ -2,9 +2,10 @@
 
 import pytest
 
-from eos_mirror.core.checkpoints import forward, is_news, translated
+from eos_mirror.core.checkpoints import Pair, exact, forward, is_news, sparse
 from eos_mirror.core.internal_records import Checkpoint
-from eos_mirror.core.offset_map import BEFORE_START, PENDING, MapTail, OffsetMap
+from eos_mirror.core.offset_map import MapTail, OffsetMap
+from eos_mirror.core.offset_syncs import Sync, SyncStore
 from eos_mirror.core.records import TopicPartition
 
 HERE, THERE = TopicPartition("A.orders", 0), TopicPartition("A.orders", 1)
@@ -35,28 +36,34 @@ def test_translation_agrees_with_the_records_for_every_offset() -> None:
             tail.spill()
             segments.append(before)
     offsets = OffsetMap(segments, tail)
-    expected = offsets.downstream_end
+    expected = downstream - 1
     for upstream in reversed(range(100_001)):
         expected = images.get(upstream, expected)
-        one = translated("readers", HERE, upstream, "noted", offsets)
-        assert isinstance(one, Checkpoint)
-        assert (one.upstream, one.downstream, one.metadata) == (upstream, expected, "noted")
+        assert exact(offsets, upstream) == Pair(upstream, expected)
 
 
 def test_a_group_ahead_of_the_mirror_gets_its_end() -> None:
     """Both offsets belong together."""
     tail = MapTail.empty(0)
     tail.add([(0, 10)], 100)
-    one = translated("readers", HERE, 25, "", OffsetMap([], tail))
-    assert one == made(10, 110)
+    assert exact(OffsetMap([], tail), 25) == Pair(10, 110)
 
 
 def test_what_the_map_does_not_know_has_no_checkpoint() -> None:
     """Nothing mirrored yet, or before the start."""
     tail = MapTail.empty(5)
-    assert translated("readers", HERE, 7, "", OffsetMap([], tail)) is PENDING
+    assert exact(OffsetMap([], tail), 7) is None
     tail.add([(5, 10)], 0)
-    assert translated("readers", HERE, 4, "", OffsetMap([], tail)) is BEFORE_START
+    assert exact(OffsetMap([], tail), 4) is None
+
+
+def test_syncs_are_never_ahead_of_the_copy() -> None:
+    """A sync names the offset of the next record, which may not be there yet."""
+    store = SyncStore(Sync(10, 100))
+    assert sparse(store, 100, 10) == Pair(10, 100)
+    assert sparse(store, 100, 15) == Pair(15, 100)
+    assert sparse(store, 130, 15) == Pair(15, 101)
+    assert sparse(store, 130, 9) is None
 
 
 @pytest.mark.parametrize(

@@ -253,3 +253,62 @@ def group_task(running: Mirror) -> int:
     threads = Path(f"/proc/{running.process.pid}/task").glob("*/children")
     (found,) = {int(pid) for thread in threads for pid in thread.read_text().split()} - tasks
     return found
+
+
+SYNCS = "org.apache.kafka.connect.mirror.formatters.OffsetSyncFormatter"
+
+
+def test_at_least_once_translates_from_syncs_and_never_ahead(site: Site) -> None:
+    """Exact for a group at the end, also after a kill that repeats records; Kafka reads them."""
+    config = site.config(
+        **{**SYNCED, "emit_offset-syncs_enabled": "true", "transaction_producer": "false"}
+    )
+    site.produce(4_000)
+    end = 1_000
+    for group, offset in (("at the end", end), ("behind", 100), ("between", end // 2)):
+        commit(site.source, group, everywhere(site, offset))
+    with mirror(config) as running:
+        running.wait_for("partitions.acquired")
+        wait_until(
+            lambda: set(site.view.source_positions(site.topic, site.partitions).values()) == {end},
+            within=SOON,
+            what="everything is mirrored",
+        )
+        remotes = [TopicPartition(site.remote, p) for p in range(site.partitions)]
+        ends = site.view.target.ends(remotes)
+        wait_until(
+            lambda: committed(site.target, "at the end", remotes) == ends,
+            within=SOON,
+            what="the group at the end is exact",
+        )
+        os.kill(running.pid(), signal.SIGKILL)
+        site.produce(4_000, start=4_000)
+        commit(site.source, "at the end", everywhere(site, 2 * end))
+        wait_until(
+            lambda: (
+                committed(site.target, "at the end", remotes)
+                == site.view.target.ends(remotes)
+                != ends
+            ),
+            within=SOON,
+            what="the group has followed",
+        )
+        wait_rounds(running)
+        assert running.stop() == 0, running.errors
+    assert not running.found("offset-syncs.failed")
+    for group, offset in (("behind", 100), ("between", end // 2)):
+        for partition, at in checkpoints(site, group).items():
+            assert at.offset <= offset, f"{group} {partition}: a record before it was mirrored once"
+    assert printed_syncs(site) == {(site.topic, p) for p in range(site.partitions)}
+
+
+def printed_syncs(site: Site) -> set[tuple[str, int]]:
+    """Partitions of the source that there are syncs of, by the formatter."""
+    done = site.target.tool(
+        "ConsoleConsumer",
+        *("--topic", f"mm2-offset-syncs.{site.flow.source}.internal", "--from-beginning"),
+        *("--timeout-ms", "5000", "--formatter", SYNCS),
+        timeout=SOON,
+    )
+    form = r"OffsetSync\{topicPartition=(\S+)-(\d+), upstreamOffset=\d+, downstreamOffset=\d+\}"
+    return {(one[1], int(one[2])) for one in re.finditer(form, done.stdout)}

@@ -46,6 +46,8 @@ USUAL: Mapping[str, object] = {
     "tasks.max": 1,
     "emit.heartbeats.enabled": "false",  # every flow would mirror them
     "emit.checkpoints.enabled": "false",
+    "emit.offset-syncs.enabled": "false",
+    "offset-syncs.topic.replication.factor": 1,
     "sync.topic.configs.enabled": "false",
     "sync.topic.acls.enabled": "false",
     "config.properties.exclude": ".*",  # tests configure one side for themselves

@@ -249,8 +249,9 @@ def test_a_client_setting_knows_where_it_came_from(load: Load) -> None:
     ("line", "note"),
     [
         (
-            "emit.offset-syncs.enabled = false",
-            "f:5: emit.offset-syncs.enabled: accepted, no effect in this version (offset syncs)",
+            "offset-syncs.topic.location = target",
+            "f:5: offset-syncs.topic.location: accepted, no effect in this version "
+            "(offset syncs are on the target)",
         ),
         (
             "B.offset.storage.replication.factor = 1",
@@ -278,11 +279,6 @@ def test_a_client_setting_knows_where_it_came_from(load: Load) -> None:
         (
             "runtime = local\nruntime = spark",
             "f:5: runtime: no effect: set again in line 6",
-        ),
-        (
-            "transaction.producer = false\nA->B.sync.group.offsets.enabled = true",
-            "f:6: flow A->B: sync.group.offsets.enabled: no effect at least once: groups are "
-            "followed with the exact map",
         ),
         (
             "replication.policy.separator = A",

@@ -1,0 +1,85 @@
+"""A topic that is written without waiting: what is lost is told, and nothing stands still."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError, Message, Producer
+
+from eos_mirror.kafka.errors import as_mirror_error, translated
+from eos_mirror.kafka.topics import Topics, TopicSpec
+
+
+class BestEffortTopic:
+    """One partition, compacted, on a target. Connects with the first record; one thread uses it."""
+
+    def __init__(
+        self,
+        name: str,
+        admin: Mapping[str, Any],
+        producer: Mapping[str, Any],
+        *,
+        replication_factor: int,
+    ) -> None:
+        """
+        Args:
+            admin, producer: Complete client configurations.
+            replication_factor: Of the topic, if there is none yet.
+        """
+        self._name = name
+        self._admin = dict(admin)
+        self._producer_config = dict(producer)
+        self._replication_factor = replication_factor
+        self._producer: Producer | None = None
+        self._error: KafkaError | None = None
+        self._has_arrived = False
+
+    def write(
+        self, key: bytes, value: bytes, *, timestamp_ms: int = TIMESTAMP_NOT_AVAILABLE
+    ) -> bool:
+        """
+        Send one, and hear what became of the earlier ones. Waits for nothing but the topic.
+
+        Returns:
+            Whether one has arrived since the last call.
+
+        Raises:
+            NotAuthorized, RestartTask: By class; one that was sent earlier did not arrive.
+        """
+        if self._producer is None:
+            self._create()
+            self._producer = Producer(self._producer_config)
+        what = f"write to {self._name}"
+        with translated(what):
+            self._producer.produce(
+                self._name,
+                value,
+                key,
+                partition=0,
+                on_delivery=self._delivered,
+                timestamp=timestamp_ms,
+            )
+            self._producer.poll(0)
+        error, self._error = self._error, None
+        has_arrived, self._has_arrived = self._has_arrived, False
+        if error is not None:
+            raise as_mirror_error(error, what, source=False)
+        return has_arrived
+
+    def _delivered(self, error: KafkaError | None, _message: Message) -> None:
+        if error is None:
+            self._has_arrived = True
+        else:
+            self._error = error
+
+    def _create(self) -> None:
+        topics = Topics(self._admin, source=False)
+        if self._name in topics.list():
+            return
+        spec = TopicSpec(
+            name=self._name,
+            partitions=1,
+            replication_factor=self._replication_factor,
+            config={"cleanup.policy": "compact"},
+        )
+        topics.create([spec])
+        topics.wait_until_known({spec.name: spec.partitions})

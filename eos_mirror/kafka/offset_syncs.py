@@ -1,0 +1,100 @@
+"""
+Offset syncs of the at-least-once mode, on the target: written by tasks, read by the group task.
+
+Source: KIP-382; Kafka's OffsetSyncWriter and OffsetSyncStore.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eos_mirror.core.internal_records import OffsetSync
+from eos_mirror.core.offset_syncs import Sync, SyncStore
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka.best_effort import BestEffortTopic
+from eos_mirror.kafka.following import FollowedTopic
+from eos_mirror.kafka.metadata import ClusterMetadata
+
+
+class KafkaOffsetSyncs:
+    """Writes them. One thread uses it."""
+
+    def __init__(self, metadata: ClusterMetadata, topic: BestEffortTopic) -> None:
+        """
+        Args:
+            metadata: Of the target.
+        """
+        self._metadata = metadata
+        self._topic = topic
+
+    def note(self, positions: Mapping[TopicPartition, tuple[TopicPartition, int]]) -> None:
+        """
+        What is sent from now on lies at or behind the ends of now.
+
+        Args:
+            positions: Source partition and position by remote partition. Everything before a
+                position is acknowledged, and nothing at or behind it was sent.
+
+        Raises:
+            NotAuthorized, RestartTask: By class; they were not written, or some before were not.
+        """
+        ends = self._metadata.ends(list(positions))
+        for remote, (source, position) in positions.items():
+            sync = OffsetSync(partition=source, upstream=position, downstream=ends[remote])
+            self._topic.write(sync.key, sync.value)
+
+
+class FollowedSyncs:
+    """
+    Reads them again and again: each time only what is new.
+
+    Attributes:
+        unreadable: Records of others in the topic.
+    """
+
+    def __init__(self, config: Mapping[str, Any], topic: str, *, group: str) -> None:
+        """
+        Args:
+            config: Connection to the target and security.
+            group: One that this principal may describe. It is never joined.
+        """
+        self._topic = FollowedTopic(config, topic, group=group)
+        self._metadata = ClusterMetadata(config, source=False)
+        self._stores: dict[TopicPartition, SyncStore] = {}
+        self._is_loaded = False
+        self.unreadable = 0
+
+    def read(
+        self, partitions: Mapping[TopicPartition, TopicPartition]
+    ) -> dict[TopicPartition, tuple[SyncStore, int]]:
+        """
+        What is known of these partitions, and where their copies end.
+
+        Args:
+            partitions: Remote partition by source partition.
+
+        Raises:
+            RestartTask: By class.
+        """
+        for key, value in self._topic.news():
+            try:
+                one = OffsetSync.decode(key, value)
+            except ValueError:
+                self.unreadable += 1
+                continue
+            sync = Sync(one.upstream, one.downstream)
+            store = self._stores.get(one.partition)
+            if store is None:
+                self._stores[one.partition] = SyncStore(sync)
+            elif self._is_loaded:
+                store.add(sync)
+            else:
+                store.clear(sync)  # nothing older: who was told of it could be sent back
+        self._is_loaded = True
+        known = [source for source in partitions if source in self._stores]
+        ends = self._ends([partitions[source] for source in known])
+        return {
+            partitions[source]: (self._stores[source], ends[partitions[source]]) for source in known
+        }
+
+    def _ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        return self._metadata.ends(remotes) if remotes else {}
