@@ -1,11 +1,11 @@
 """Listing, creating and growing topics; reading their configuration."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
@@ -31,8 +31,13 @@ from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.metadata import ANSWER, PATIENCE
 from eos_mirror.kafka.retry import retrying
 
+T = TypeVar("T")
 KNOWN_EVERYWHERE = timedelta(seconds=30)
 DESCRIBE_AT_ONCE = 500
+RECORDS_AT_ONCE = 5_000
+"""A controller refuses a request that makes more than 10,000 records of metadata: one for each
+topic, partition and configured entry."""
+
 ORIGINS = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG: Origin.TOPIC,
     ConfigSource.STATIC_BROKER_CONFIG: Origin.FILE,
@@ -143,36 +148,34 @@ class Topics:
             NotAuthorized: Create is denied.
             RestartTask: By class.
         """
-        if not specs:
-            return
-        answers = self.admin.create_topics(
-            [
-                NewTopic(
-                    spec.name,
-                    num_partitions=spec.partitions,
-                    replication_factor=spec.replication_factor,
-                    config=dict(spec.config),
-                )
-                for spec in specs
-            ],
-            validate_only=validate_only,
-            request_timeout=PATIENCE.total_seconds(),
-        )
-        for name, answer in answers.items():
-            with translated(f"create topic {name}", source=self._source), _explained(name):
-                _wait_unless(answer, KafkaError.TOPIC_ALREADY_EXISTS)
+        for some in _digestible(specs, lambda spec: 1 + spec.partitions + len(spec.config)):
+            answers = self.admin.create_topics(
+                [
+                    NewTopic(
+                        spec.name,
+                        num_partitions=spec.partitions,
+                        replication_factor=spec.replication_factor,
+                        config=dict(spec.config),
+                    )
+                    for spec in some
+                ],
+                validate_only=validate_only,
+                request_timeout=PATIENCE.total_seconds(),
+            )
+            for name, answer in answers.items():
+                with translated(f"create topic {name}", source=self._source), _explained(name):
+                    _wait_unless(answer, KafkaError.TOPIC_ALREADY_EXISTS)
 
     def grow(self, wanted: Mapping[str, int]) -> None:
         """Raise partition counts; a topic that has as many already is left as it is."""
-        if not wanted:
-            return
-        answers = self.admin.create_partitions(
-            [NewPartitions(name, count) for name, count in wanted.items()],
-            request_timeout=PATIENCE.total_seconds(),
-        )
-        for name, answer in answers.items():
-            with translated(f"grow topic {name}", source=self._source):
-                _wait_unless(answer, KafkaError.INVALID_PARTITIONS)
+        for some in _digestible(list(wanted.items()), lambda item: item[1]):
+            answers = self.admin.create_partitions(
+                [NewPartitions(name, count) for name, count in some],
+                request_timeout=PATIENCE.total_seconds(),
+            )
+            for name, answer in answers.items():
+                with translated(f"grow topic {name}", source=self._source):
+                    _wait_unless(answer, KafkaError.INVALID_PARTITIONS)
 
     def wait_until_known(self, wanted: Mapping[str, int]) -> None:
         """
@@ -200,6 +203,20 @@ class Topics:
         for name, count in wanted.items():
             if name not in known or len(known[name].partitions) < count:
                 raise RetriableError(f"a broker does not know {name} with {count} partitions yet")
+
+
+def _digestible(items: Sequence[T], records: Callable[[T], int]) -> Iterator[list[T]]:
+    """Portions that a controller takes in one request; what is too large by itself is alone."""
+    some: list[T] = []
+    held = 0
+    for item in items:
+        if some and held + records(item) > RECORDS_AT_ONCE:
+            yield some
+            some, held = [], 0
+        some.append(item)
+        held += records(item)
+    if some:
+        yield some
 
 
 def _origin(entry: ConfigEntry) -> Origin:
