@@ -173,6 +173,7 @@ class _Connection:
             self._upstream.sendall(frame)
             return
         if fault.action is Action.CUT_AFTER_REQUEST:
+            self._answers[request.correlation_id] = fault  # it may be faster than the cut
             self._upstream.sendall(frame)
             shut(self._client)
             fault.hit()
@@ -193,6 +194,8 @@ class _Connection:
         self.close()
 
     def _answer_passes(self, fault: Fault) -> bool:
+        if fault.action is Action.CUT_AFTER_REQUEST:
+            return False
         if fault.action is Action.CUT_BEFORE_RESPONSE:
             shut(self._client)
         fault.hit()
