@@ -167,7 +167,7 @@ class Driver:
             self._start_tasks(place, cleanup)
             self._start_chores(cleanup, once=once)
             self._wait_until(self._is_ready, POLL_S)
-            if not once:
+            if not once and not self._ended:
                 self._follow_groups(local)
             for runner, wanted in ends.items():
                 self._catch_up(runner, wanted)

@@ -31,8 +31,12 @@ Offsets = Mapping[str, Mapping[TopicPartition, GroupOffset]]
 """By group and partition of the source."""
 
 Translate = Callable[[int], Pair | None]
-Reader = Callable[[Mapping[TopicPartition, TopicPartition]], Mapping[TopicPartition, Translate]]
-"""Takes remote by source partitions; what is known of them, by remote partition."""
+Reader = Callable[
+    [Mapping[TopicPartition, TopicPartition], Mapping[TopicPartition, int]],
+    Mapping[TopicPartition, Translate],
+]
+"""Takes remote by source partitions, and the smallest offset of each that is asked for; returns
+what is known of them, by remote partition."""
 
 _kept: list[object] = []
 """Clients of a task that ended: their destructors can block, and the process ends without them."""
@@ -167,7 +171,12 @@ class GroupTask:
             for offsets in found.values()
             for partition in offsets
         }
-        known = self._read(remotes)
+        lowest: dict[TopicPartition, int] = {}
+        for offsets in found.values():
+            for partition, offset in offsets.items():
+                at = offset.position.next_offset
+                lowest[partition] = min(at, lowest.get(partition, at))
+        known = self._read(remotes, lowest)
         checkpoints = []
         for group, offsets in found.items():
             for partition, offset in offsets.items():
@@ -210,12 +219,14 @@ def _reader(config: Mapping[str, Any]) -> Reader:
     flow, target = Flow(*config["flow"]), config["clients"]["target_admin"]
     if config["exactly_once"]:
         maps = FollowedMaps(flow, target)
-        return lambda remotes: {
+        return lambda remotes, lowest: {
             remote: partial(exact, offsets)
-            for remote, offsets in maps.read(sorted(set(remotes.values()))).items()
+            for remote, offsets in maps.read(
+                {remotes[partition]: offset for partition, offset in lowest.items()}
+            ).items()
         }
     syncs = FollowedSyncs(target, config["syncs_topic"], group=flow.shadow_group)
-    return lambda remotes: {
+    return lambda remotes, _lowest: {
         remote: partial(sparse, store, end) for remote, (store, end) in syncs.read(remotes).items()
     }
 

@@ -104,6 +104,18 @@ def decode_segment(data: bytes) -> Segment:
     )
 
 
+def upstream_start_of(data: bytes) -> int:
+    """
+    The first upstream offset that a spilled segment covers, without reading its runs.
+
+    Raises:
+        ValueError: Malformed.
+    """
+    reader = _Reader(data, 1)
+    reader.varint(), reader.varint()
+    return reader.varint()
+
+
 def check_links(chain: Sequence[Segment]) -> None:
     """
     Prove that each segment starts where the one before ended.

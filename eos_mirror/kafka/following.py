@@ -36,6 +36,10 @@ class FollowedTopic:
         }
         self._next = 0
 
+    def rewind(self) -> None:
+        """Everything is new again."""
+        self._next = 0
+
     def news(self) -> Iterator[tuple[Any, Any]]:
         """
         Key and value of what was written since the last time, until the end as of now.

@@ -1,12 +1,13 @@
 """The offset maps of a flow, read again and again: each time only what is new."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from eos_mirror.core.flow import Flow
+from eos_mirror.core.map_window import MapWindow
 from eos_mirror.core.metadata import decode
-from eos_mirror.core.offset_map import MapTail, OffsetMap, Segment, decode_segment
+from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import ForeignWriter
 from eos_mirror.kafka.following import FollowedTopic
@@ -15,7 +16,7 @@ from eos_mirror.kafka.groups import CommittedOffsets
 
 class FollowedMaps:
     """
-    One thread uses it.
+    Holds of each map what is asked for. One thread uses it.
 
     Attributes:
         unreadable: Why, by partition, where the last `read` found no whole map.
@@ -29,46 +30,55 @@ class FollowedMaps:
         self._topic = flow.offset_map_topic
         self._log = FollowedTopic(config, flow.offset_map_topic, group=flow.shadow_group)
         self._tails = CommittedOffsets(config, flow.shadow_group, source=False)
-        self._segments: dict[TopicPartition, dict[int, Segment]] = {}
-        self._maps: dict[TopicPartition, tuple[bytes, OffsetMap]] = {}
+        self._windows: dict[TopicPartition, MapWindow] = {}
         self.unreadable: dict[TopicPartition, str] = {}
 
-    def read(self, remotes: Sequence[TopicPartition]) -> dict[TopicPartition, OffsetMap]:
+    def read(self, lowest: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetMap]:
         """
-        The maps of these partitions, as of their last commits; of those that were ever mirrored.
+        Maps as of their last commits, of the partitions that were ever mirrored.
+
+        Args:
+            lowest: Smallest upstream offset that is to be translated, by remote partition. What
+                lies before it may be missing in the map.
 
         Raises:
             ForeignWriter: A record of the topic is not ours.
             RestartTask: By class.
         """
         # the tails first: what is spilled in between is then known to be newer
-        tails = self._tails.read(remotes)
-        self._follow()
+        shadows = self._tails.read(list(lowest))
+        try:
+            tails = {p: MapTail.decode(decode(s.metadata).tail) for p, s in shadows.items()}
+            self._follow(lowest)
+            if not all(
+                self._windows[remote].reaches(lowest[remote], tail.upstream_start)
+                for remote, tail in tails.items()
+            ):
+                self._windows.clear()
+                self._log.rewind()
+                self._follow(lowest)
+        except ValueError as exc:
+            raise ForeignWriter(f"{self._topic}: {exc}") from exc
+        return self._maps(tails)
+
+    def _maps(self, tails: Mapping[TopicPartition, MapTail]) -> dict[TopicPartition, OffsetMap]:
         found = {}
         self.unreadable = {}
-        for remote, shadow in tails.items():
+        for remote, tail in tails.items():
             try:
-                found[remote] = self._map(remote, decode(shadow.metadata).tail)
+                found[remote] = OffsetMap(self._windows[remote].segments(), tail)
             except ValueError as exc:  # also while a spilled segment waits for its neighbours
                 self.unreadable[remote] = str(exc)
         return found
 
-    def _map(self, remote: TopicPartition, tail: bytes) -> OffsetMap:
-        known = self._maps.get(remote)
-        if known is None or known[0] != tail:
-            segments = self._segments.get(remote, {}).values()
-            known = self._maps[remote] = (tail, OffsetMap(segments, MapTail.decode(tail)))
-        return known[1]
-
-    def _follow(self) -> None:
+    def _follow(self, lowest: Mapping[TopicPartition, int]) -> None:
+        for remote in lowest.keys() | self._windows.keys():
+            window = self._windows.setdefault(remote, MapWindow())
+            window.lowest = lowest.get(remote)
         for key, value in self._log.news():
-            try:
-                topic, partition, number = json.loads(key)
-                if isinstance(number, int):
-                    segments = self._segments.setdefault(TopicPartition(topic, partition), {})
-                    if value is None:
-                        segments.pop(number, None)
-                    else:
-                        segments[number] = decode_segment(value)
-            except (TypeError, ValueError) as exc:
-                raise ForeignWriter(f"{self._topic}: {exc}") from exc
+            topic, partition, number = json.loads(key)
+            if isinstance(number, int):
+                remote = TopicPartition(topic, partition)
+                self._windows.setdefault(remote, MapWindow()).put(number, value)
+        for window in self._windows.values():
+            window.trim()
