@@ -27,6 +27,9 @@ from eos_mirror.replication.group_positions import GroupPositions
 from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.replication.world import World
 
+NOTE_AGAIN_S = 30.0
+"""After positions could not be noted."""
+
 
 class AtLeastOnce:
     """Implements `Mode`. There is nobody to fence: a late writer repeats its last batch."""
@@ -57,6 +60,7 @@ class AtLeastOnce:
         self._now = now
         self._reached = reached
         self._is_told = False
+        self._note_from = now()
         self.dropped = 0
         self.acquisition = Acquisition(
             config,
@@ -94,12 +98,15 @@ class AtLeastOnce:
         )
 
     def _note_positions(self, touched: Iterable[OwnedPartition]) -> None:
-        """Best effort: groups wait for the next one."""
+        """Best effort: groups wait for the next one, and no batch waits for a second failure."""
+        if self._now() < self._note_from:
+            return
         positions = {owned.remote: (owned.source, owned.position.next_offset) for owned in touched}
         try:
             with self._context.watch("offset syncs", FLUSH_BUDGET + WATCH_MARGIN):
                 self._world.note_positions(positions)
         except (NotAuthorized, RestartTask) as exc:
+            self._note_from = self._now() + NOTE_AGAIN_S
             if not self._is_told:
                 self._is_told = True
                 reason = f"{type(exc).__name__}: {exc}"

@@ -269,11 +269,7 @@ def test_at_least_once_translates_from_syncs_and_never_ahead(site: Site) -> None
         commit(site.source, group, everywhere(site, offset))
     with mirror(config) as running:
         running.wait_for("partitions.acquired")
-        wait_until(
-            lambda: set(site.view.source_positions(site.topic, site.partitions).values()) == {end},
-            within=SOON,
-            what="everything is mirrored",
-        )
+        wait_mirrored(site, end)
         remotes = [TopicPartition(site.remote, p) for p in range(site.partitions)]
         ends = site.view.target.ends(remotes)
         wait_until(
@@ -300,6 +296,34 @@ def test_at_least_once_translates_from_syncs_and_never_ahead(site: Site) -> None
         for partition, at in checkpoints(site, group).items():
             assert at.offset <= offset, f"{group} {partition}: a record before it was mirrored once"
     assert printed_syncs(site) == {(site.topic, p) for p in range(site.partitions)}
+
+
+def test_syncs_that_cannot_be_written_are_said_once_and_stop_nothing(site: Site) -> None:
+    """One broker cannot hold three replicas."""
+    config = site.config(
+        **{
+            "emit_offset-syncs_enabled": "true",
+            "offset-syncs_topic_replication_factor": 3,
+            "transaction_producer": "false",
+        }
+    )
+    with mirror(config) as running:
+        for start in (0, 400, 800):
+            site.produce(400, start=start)
+            end = (start + 400) // site.partitions
+            wait_mirrored(site, end)
+        assert running.stop() == 0, running.errors
+    (failed,) = running.found("offset-syncs.failed")
+    assert "replication" in failed["reason"].lower()
+
+
+def wait_mirrored(site: Site, end: int) -> None:
+    """Until the source group is at this offset everywhere."""
+    wait_until(
+        lambda: set(site.view.source_positions(site.topic, site.partitions).values()) == {end},
+        within=SOON,
+        what=f"everything before {end} is mirrored",
+    )
 
 
 def printed_syncs(site: Site) -> set[tuple[str, int]]:
