@@ -63,8 +63,7 @@ class GroupTask:
 
     Attributes:
         counts: Since the start: `rounds`, `checkpoints` written, groups `moved` on the target,
-            `requests` sent; and as of the last round, `groups` with offsets and `untranslated`
-            offsets.
+            `requests` sent; and as of the last round, `groups` with offsets.
     """
 
     def __init__(self, config: Mapping[str, Any], context: TaskContext) -> None:

@@ -21,7 +21,7 @@ from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.ports import TaskContext
 from eos_mirror.replication.config import Fencing, TaskConfig
 from eos_mirror.replication.task import MirrorTask
-from eos_mirror.replication.world import NotePositions, World
+from eos_mirror.replication.world import World
 
 PATIENCE = timedelta(seconds=10)
 """For questions of a running task; after that its process ends, and the next has new clients."""
@@ -69,7 +69,7 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
         if task_config.exactly_once
         else None,
         open_plain_producer=lambda: KafkaPlainProducer(clients["plain_producer"]),
-        note_positions=_syncs_of(config),
+        offset_syncs=_syncs_of(config),
         note=KafkaLedger(clients["claims_producer"], flow.ledger_topic).append,
     )
     task = MirrorTask(
@@ -79,10 +79,10 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
     task.run()
 
 
-def _syncs_of(config: Mapping[str, Any]) -> NotePositions:
+def _syncs_of(config: Mapping[str, Any]) -> KafkaOffsetSyncs | None:
     syncs, clients = config["syncs"], config["clients"]
     if syncs is None:
-        return lambda _positions: None
+        return None
     topic = BestEffortTopic(
         syncs["topic"],
         clients["target_admin"],
@@ -90,7 +90,7 @@ def _syncs_of(config: Mapping[str, Any]) -> NotePositions:
         replication_factor=syncs["replication_factor"],
     )
     metadata = ClusterMetadata(clients["target_admin"], source=False, patience=PATIENCE)
-    return KafkaOffsetSyncs(metadata, topic).note
+    return KafkaOffsetSyncs(metadata, topic)
 
 
 def engine_config(config: Mapping[str, Any]) -> TaskConfig:

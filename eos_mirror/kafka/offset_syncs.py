@@ -16,7 +16,7 @@ from eos_mirror.kafka.metadata import ClusterMetadata
 
 
 class KafkaOffsetSyncs:
-    """Writes them. One thread uses it."""
+    """What `replication/world.py` calls `OffsetSyncs`."""
 
     def __init__(self, metadata: ClusterMetadata, topic: BestEffortTopic) -> None:
         """
@@ -26,21 +26,20 @@ class KafkaOffsetSyncs:
         self._metadata = metadata
         self._topic = topic
 
-    def note(self, positions: Mapping[TopicPartition, tuple[TopicPartition, int]]) -> None:
-        """
-        What is sent from now on lies at or behind the ends of now.
-
-        Args:
-            positions: Source partition and position by remote partition. Everything before a
-                position is acknowledged, and nothing at or behind it was sent.
-
-        Raises:
-            NotAuthorized, RestartTask: By class; they were not written, or some before were not.
-        """
+    def pairs(
+        self, positions: Mapping[TopicPartition, tuple[TopicPartition, int]]
+    ) -> list[OffsetSync]:
+        """See there."""
         ends = self._metadata.ends(list(positions))
-        for remote, (source, position) in positions.items():
-            sync = OffsetSync(partition=source, upstream=position, downstream=ends[remote])
-            self._topic.write(sync.key, sync.value)
+        return [
+            OffsetSync(partition=source, upstream=position, downstream=ends[remote])
+            for remote, (source, position) in positions.items()
+        ]
+
+    def write(self, pairs: Sequence[OffsetSync]) -> bool:
+        """See there."""
+        have_arrived = [self._topic.write(pair.key, pair.value) for pair in pairs]
+        return any(have_arrived)
 
 
 class FollowedSyncs:

@@ -6,8 +6,10 @@ A crash between the last two repeats what was not committed; nothing is ever ski
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeVar
 
+from eos_mirror.core.internal_records import OffsetSync
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.map_records import StartRecord
 from eos_mirror.core.metadata import GroupMetadata, encode_group
@@ -27,8 +29,10 @@ from eos_mirror.replication.group_positions import GroupPositions
 from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.replication.world import World
 
-NOTE_AGAIN_S = 30.0
-"""After positions could not be noted."""
+T = TypeVar("T")
+
+PAIRS_AGAIN_S = 30.0
+"""After offset syncs could not be written."""
 
 
 class AtLeastOnce:
@@ -60,7 +64,7 @@ class AtLeastOnce:
         self._now = now
         self._reached = reached
         self._is_told = False
-        self._note_from = now()
+        self._pairs_from = now()
         self.dropped = 0
         self.acquisition = Acquisition(
             config,
@@ -77,7 +81,7 @@ class AtLeastOnce:
             self._world.open_plain_producer(),
             self._group,
             self._context,
-            hooks=_Hooks(refused=self._refused, acknowledged=self._note_positions),
+            hooks=_Hooks(self._refused, self._pairs, self._committed),
             now=self._now,
             reached=self._reached,
         )
@@ -97,22 +101,36 @@ class AtLeastOnce:
             {"partition": str(remote), "records": failed.count, "reason": failed.reason},
         )
 
-    def _note_positions(self, touched: Iterable[OwnedPartition]) -> None:
-        """Best effort: groups wait for the next one, and no batch waits for a second failure."""
-        if self._now() < self._note_from:
-            return
+    def _pairs(self, touched: Iterable[OwnedPartition]) -> Sequence[OffsetSync]:
+        """
+        Positions, and where the copies end, when all before them has arrived.
+
+        They count once the offsets are committed: until then another task may have gone on in
+        our place, and what is at a position and behind it may lie before these ends.
+        """
+        if self._world.offset_syncs is None or self._now() < self._pairs_from:
+            return []
         positions = {owned.remote: (owned.source, owned.position.next_offset) for owned in touched}
+        return self._trying(partial(self._world.offset_syncs.pairs, positions)) or []
+
+    def _committed(self, pairs: Sequence[OffsetSync]) -> None:
+        if self._world.offset_syncs is None or not pairs:
+            return
+        if self._trying(partial(self._world.offset_syncs.write, pairs)):
+            self._is_told = False
+
+    def _trying(self, step: Callable[[], T]) -> T | None:
+        """Best effort: groups wait for the next one, and no batch waits for a second failure."""
         try:
             with self._context.watch("offset syncs", FLUSH_BUDGET + WATCH_MARGIN):
-                self._world.note_positions(positions)
+                return step()
         except (NotAuthorized, RestartTask) as exc:
-            self._note_from = self._now() + NOTE_AGAIN_S
+            self._pairs_from = self._now() + PAIRS_AGAIN_S
             if not self._is_told:
                 self._is_told = True
                 reason = f"{type(exc).__name__}: {exc}"
                 self._context.event("offset-syncs.failed", {"reason": reason})
-        else:
-            self._is_told = False
+            return None
 
     def _note(self, owned: OwnedPartition, failed: Failed) -> None:
         """Before the offsets are committed: nothing is left out without a record of it."""
@@ -150,12 +168,14 @@ class _Hooks(NamedTuple):
     """
     Attributes:
         refused: Raises, or notes that these records are left out.
-        acknowledged: Hears of the partitions of a batch when all of it has arrived, and nothing
-            else was sent.
+        acknowledged: Takes the partitions of a batch when all of it has arrived and nothing else
+            was sent; what it returns counts if the offsets are committed then.
+        committed: Takes that.
     """
 
     refused: Callable[[OwnedPartition, Failed], None]
-    acknowledged: Callable[[Iterable[OwnedPartition]], None]
+    acknowledged: Callable[[Iterable[OwnedPartition]], Sequence[OffsetSync]]
+    committed: Callable[[Sequence[OffsetSync]], None]
 
 
 class Batch:
@@ -222,7 +242,7 @@ class Batch:
             if not failure.is_refusal:
                 raise RestartTask(f"produce to {remote}: {failure.reason}")
             self._hooks.refused(self._touched[remote], failure)
-        self._hooks.acknowledged(self._touched.values())
+        pairs = self._hooks.acknowledged(self._touched.values())
         with self._context.watch("commit", COMMIT_BUDGET + WATCH_MARGIN):
             self._group.commit(
                 {
@@ -236,6 +256,7 @@ class Batch:
                 },
                 within=COMMIT_BUDGET,
             )
+        self._hooks.committed(pairs)
         return self._settle()
 
     def _settle(self) -> int:

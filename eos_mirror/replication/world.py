@@ -1,9 +1,10 @@
 """Everything outside a mirror task."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+from eos_mirror.core.internal_records import OffsetSync
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.ports import (
@@ -15,9 +16,22 @@ from eos_mirror.ports import (
     Target,
 )
 
-NotePositions = Callable[[Mapping[TopicPartition, tuple[TopicPartition, int]]], None]
-"""Takes source partition and position by remote partition: everything before it is acknowledged,
-and nothing from there on was sent. Raises RestartTask and NotAuthorized by class."""
+
+class OffsetSyncs(Protocol):
+    """Where groups of the source go on, at least once."""
+
+    def pairs(
+        self, positions: Mapping[TopicPartition, tuple[TopicPartition, int]]
+    ) -> Sequence[OffsetSync]:
+        """
+        Positions, and the ends of the copies as of now.
+
+        Args:
+            positions: Source partition and position by remote partition.
+        """
+
+    def write(self, pairs: Sequence[OffsetSync]) -> bool:
+        """Send them without waiting; whether any has arrived since the last call."""
 
 
 def _nobody() -> PlainProducer:
@@ -36,7 +50,7 @@ class World:
     Attributes:
         claims: Exactly once only.
         open_plain_producer: At least once only.
-        note_positions: Likewise. For groups, which go on there.
+        offset_syncs: Likewise, if the file wants them.
         note: Likewise. Writes an entry of the ledger, as of now, with details as `core/ledger.py`
             has them; returns when all in-sync replicas have it, raises RestartTask by class.
     """
@@ -46,5 +60,5 @@ class World:
     target: Target
     claims: ClaimsLog | None = None
     open_plain_producer: Callable[[], PlainProducer] = _nobody
-    note_positions: NotePositions = lambda _positions: None
+    offset_syncs: OffsetSyncs | None = None
     note: Callable[[Kind, Mapping[str, Any]], None] = _nowhere

@@ -12,15 +12,19 @@ import pytest
 from confluent_kafka import Consumer
 
 from eos_mirror.client import MirrorClient, OffsetAndMetadata
+from eos_mirror.core.internal_records import OffsetSync
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.kafka.groups import CommittedOffsets, set_group_offsets
+from eos_mirror.kafka.internal_topics import read_internal
 from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.checker import Record, read_topic
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site
+from tests.mirror.test_fencing import hold_a_writer
+from tests.mirror.test_matrix_crash import SHORTEST_SESSION_MS
 from tests.mirror.test_translate import brute_force, produce_with_gaps
-from tests.mirror.toolbox import Mirror, mirror
+from tests.mirror.toolbox import STOPPED, Mirror, mirror, state_of
 
 pytestmark = pytest.mark.brokers
 
@@ -315,6 +319,41 @@ def test_syncs_that_cannot_be_written_are_said_once_and_stop_nothing(site: Site)
         assert running.stop() == 0, running.errors
     (failed,) = running.found("offset-syncs.failed")
     assert "replication" in failed["reason"].lower()
+
+
+def test_a_task_that_slept_through_its_session_notes_no_pair(site: Site) -> None:
+    """It would name an end behind records that its successor sent, and groups would miss them."""
+    config = site.config(
+        **{
+            "emit_offset-syncs_enabled": "true",
+            "transaction_producer": "false",
+            "transaction_boundary_records": 200,
+            "session_timeout_ms": SHORTEST_SESSION_MS,
+            "tasks_max": 2,
+        }
+    )
+    with mirror(config, env={"EOS_MIRROR_PAUSE_AT": "flushed:3"}) as running:
+        for task in range(2):
+            running.wait_for("partitions.acquired", task=task)
+        site.produce(8_000)
+        sleeper = hold_a_writer(running)
+        wait_mirrored(site, 8_000 // site.partitions)
+        assert state_of(sleeper) == STOPPED, "it was ended before it could wake up"
+        os.kill(sleeper, signal.SIGCONT)
+        running.wait_for("task.restarting")
+        site.produce(400, start=8_000)
+        wait_mirrored(site, 8_400 // site.partitions)
+        assert running.stop() == 0, running.errors
+    config_of = site.target.client_config()
+    sources = read_topic(site.source.client_config(), site.topic, partitions=site.partitions)
+    copies = read_topic(config_of, site.remote, partitions=site.partitions)
+    syncs = f"mm2-offset-syncs.{site.flow.source}.internal"
+    for key, value in read_internal(config_of, syncs, within=SOON):
+        pair = OffsetSync.decode(key, value)
+        number = pair.partition.partition
+        behind = {copy.value for copy in copies[number] if copy.offset >= pair.downstream}
+        missed = [r for r in sources[number] if r.offset >= pair.upstream and r.value not in behind]
+        assert not missed, f"{pair}: a group there never sees {len(missed)} records"
 
 
 def wait_mirrored(site: Site, end: int) -> None:
