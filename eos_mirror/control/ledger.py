@@ -134,8 +134,6 @@ def create_ledger(settings: FlowSettings, topics: Topics) -> None:
         RestartTask: By class.
     """
     flow = settings.flow
-    if flow.ledger_topic in topics.list():
-        return
     spec = TopicSpec(
         name=flow.ledger_topic,
         partitions=1,
@@ -146,5 +144,4 @@ def create_ledger(settings: FlowSettings, topics: Topics) -> None:
             "min.insync.replicas": str(settings.internal_topic_min_insync_replicas),
         },
     )
-    topics.create([spec])
-    topics.wait_until_known({spec.name: spec.partitions})
+    topics.ensure(spec)

@@ -72,14 +72,10 @@ class BestEffortTopic:
             self._error = error
 
     def _create(self) -> None:
-        topics = Topics(self._admin, source=False)
-        if self._name in topics.list():
-            return
         spec = TopicSpec(
             name=self._name,
             partitions=1,
             replication_factor=self._replication_factor,
             config={"cleanup.policy": "compact"},
         )
-        topics.create([spec])
-        topics.wait_until_known({spec.name: spec.partitions})
+        Topics(self._admin, source=False).ensure(spec)

@@ -52,16 +52,13 @@ class KafkaCheckpoints:
         Raises:
             NotAuthorized, RestartTask: By class.
         """
-        topics = Topics(self._admin, source=False)
-        if self._topic not in topics.list():
-            spec = TopicSpec(
-                name=self._topic,
-                partitions=1,
-                replication_factor=self._replication_factor,
-                config={"cleanup.policy": "compact"},
-            )
-            topics.create([spec])
-            topics.wait_until_known({spec.name: spec.partitions})
+        spec = TopicSpec(
+            name=self._topic,
+            partitions=1,
+            replication_factor=self._replication_factor,
+            config={"cleanup.policy": "compact"},
+        )
+        Topics(self._admin, source=False).ensure(spec)
         found: Checkpoints = {}
         for key, value in read_internal(self._admin, self._topic, within=READ_WITHIN):
             try:

@@ -166,6 +166,17 @@ class Topics:
                 with translated(f"create topic {name}", source=self._source), _explained(name):
                     _wait_unless(answer, KafkaError.TOPIC_ALREADY_EXISTS)
 
+    def ensure(self, spec: TopicSpec) -> None:
+        """
+        Create a topic if there is none, and wait until every broker knows it.
+
+        Raises:
+            ConfigError, NotAuthorized, RestartTask: See `create`.
+        """
+        if spec.name not in self.list():
+            self.create([spec])
+            self.wait_until_known({spec.name: spec.partitions})
+
     def grow(self, wanted: Mapping[str, int]) -> None:
         """Raise partition counts; a topic that has as many already is left as it is."""
         for some in _digestible(list(wanted.items()), lambda item: item[1]):
