@@ -37,7 +37,12 @@ def check_flow(
     """
     try:
         facts = _gather(settings, clusters, topics)
-        verdict = judge(facts, mode=mode_of(settings), deployment=deployment(settings))
+        verdict = judge(
+            facts,
+            include=[pattern.pattern for pattern in settings.topics],
+            mode=mode_of(settings),
+            deployment=deployment(settings),
+        )
         for text in verdict.warnings:
             on_event("flow.warning", {"reason": text})
         faults = [*verdict.faults, *_group_faults(clusters, mode_of(settings))]

@@ -2,8 +2,9 @@
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from eos_mirror.core.flow import INTERNAL_PREFIX, Flow
 from eos_mirror.core.policy import (
@@ -14,6 +15,9 @@ from eos_mirror.core.policy import (
     is_internal_topic,
 )
 from eos_mirror.errors import ConfigError
+
+MOST_NEAR = 3
+"""Topics that may have been meant by a pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,20 @@ class TopicFilter:
     def matches(self, topic: str) -> bool:
         """True if the lists let the topic through."""
         return _any_match(self.include, topic) and not _any_match(self.exclude, topic)
+
+
+def unmatched(include: Sequence[str], topics: Collection[str]) -> Iterator[tuple[str, list[str]]]:
+    """
+    Patterns that match no topic at all, each with the topics that were probably meant.
+
+    A topic that differs in case alone is one; so are those whose names look like the pattern
+    without its special characters.
+    """
+    for pattern in include:
+        if not any(re.fullmatch(pattern, topic) for topic in topics):
+            alike = [topic for topic in topics if re.fullmatch(pattern, topic, re.IGNORECASE)]
+            plain = re.sub(r"[^\w-]+", "", pattern)
+            yield pattern, sorted(alike)[:MOST_NEAR] or get_close_matches(plain, topics, MOST_NEAR)
 
 
 def is_replicated(

@@ -1,6 +1,6 @@
 """What is on the clusters before a flow starts, read without writing anything."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
@@ -65,6 +65,7 @@ class RemotePartition:
 class FlowFacts:
     """
     Attributes:
+        source_topics: All of them.
         source_limits, remote_limits: `max.message.bytes` by topic name.
         remote_timestamp_types: `message.timestamp.type` of existing remote topics.
         has_claims_topic: The claims topic exists.
@@ -75,6 +76,7 @@ class FlowFacts:
     """
 
     plan: FlowPlan
+    source_topics: Collection[str]
     source_limits: Mapping[str, int]
     remote_limits: Mapping[str, int]
     remote_timestamp_types: Mapping[str, str]
@@ -123,6 +125,7 @@ def gather(
         remote_configs = target.configs([route.remote_topic for route in existing])
         return FlowFacts(
             plan=plan,
+            source_topics=on_source,
             source_limits=_limits(source_configs),
             remote_limits=_limits(remote_configs),
             remote_timestamp_types={

@@ -1,9 +1,10 @@
 """Deciding whether a flow may start, from facts alone."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.filters import unmatched
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.groups import GroupMember
 from eos_mirror.operate.facts import FlowFacts, RemotePartition
@@ -23,16 +24,19 @@ class Verdict:
     warnings: tuple[str, ...]
 
 
-def judge(facts: FlowFacts, *, mode: DeliveryMode, deployment: str) -> Verdict:
+def judge(
+    facts: FlowFacts, *, include: Sequence[str], mode: DeliveryMode, deployment: str
+) -> Verdict:
     """
     Args:
+        include: The patterns of `topics`.
         mode: The one that the file asks for.
         deployment: What the client id of every task of this configuration contains.
     """
     return Verdict(
         faults=tuple(_faults(facts)),
         dangers=tuple(_other_mode(facts, mode) or _dangers(facts, mode, deployment)),
-        warnings=tuple(_warnings(facts)),
+        warnings=(*_warnings(facts), *_idle_patterns(facts, include)),
     )
 
 
@@ -141,3 +145,12 @@ def _warnings(facts: FlowFacts) -> Iterator[str]:
                 f"{facts.plan.flow}: {topic} has message.timestamp.type={kind}: timestamps are "
                 f"replaced by the target. Set it to CreateTime."
             )
+
+
+def _idle_patterns(facts: FlowFacts, include: Sequence[str]) -> Iterator[str]:
+    if not facts.source_topics:
+        return  # that was said already
+    flow = facts.plan.flow
+    for pattern, near in unmatched(include, facts.source_topics):
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        yield f"{flow}: no topic of {flow.source} matches {pattern} of `topics`{hint}"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eos_mirror.core.filters import TopicFilter, is_replicated
+from eos_mirror.core.filters import TopicFilter, is_replicated, unmatched
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.policy import replication_policy
 from eos_mirror.errors import ConfigError
@@ -39,6 +39,18 @@ def test_filter_matches_whole_names_and_exclude_wins(
 ) -> None:
     """Full match; exclude beats include; an empty include list matches nothing."""
     assert TopicFilter(include, exclude).matches(topic) is expected
+
+
+def test_a_pattern_without_a_match_comes_with_its_near_misses() -> None:
+    """Those that match but for their case first, else names that look alike."""
+    topics = ["orders", "Orders", "payments", "__consumer_offsets"]
+    include = ["orders.*", "ORDERS", "ordres.*", r"pay\.ments", "inventory", ".*"]
+    assert list(unmatched(include, topics)) == [
+        ("ORDERS", ["Orders", "orders"]),
+        ("ordres.*", ["orders", "Orders"]),
+        (r"pay\.ments", ["payments"]),
+        ("inventory", []),
+    ]
 
 
 def test_every_bad_pattern_is_reported_at_once() -> None:

@@ -1,5 +1,8 @@
 """Everything that must be refused: one line that names the fix, and nothing written anywhere."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -102,6 +105,19 @@ def test_a_spark_master_with_too_few_slots_is_refused_with_the_numbers(site: Sit
     refused(config, code=CONFIGURATION, says=["local[2] has 2 slots", "4"])
 
     assert_untouched(site)
+
+
+def test_a_pattern_that_matches_nothing_is_said_with_what_was_meant(site: Site) -> None:
+    """The flow starts, for the topic may still come; a typo is seen at once."""
+    misspelled = site.topic.replace("orders", "ordres")
+    config = rewrite(site.config(), "topics = ", f"topics = {misspelled}, ")
+    command = [sys.executable, "-m", "eos_mirror.cli.main", "run", str(config), "--check"]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    warning, plan = map(json.loads, said.splitlines())
+    assert warning["event"] == "flow.warning"
+    assert plan["topics"] == {site.topic: site.remote}
+    assert f"matches {misspelled} of `topics`; did you mean" in warning["reason"]
+    assert site.topic in warning["reason"].partition("did you mean")[2]
 
 
 def test_an_alias_without_bootstrap_servers_is_refused(site: Site) -> None:
