@@ -41,6 +41,7 @@ EVENTS: Final = (
     Event("flow.summary", Level.INFO, "What a flow did since the last summary."),
     Event("flow.caught_up", Level.INFO, "`--once`: every end seen at the start is reached."),
     Event("flow.warning", Level.WARNING, "The flow starts, but something is not as it should be."),
+    Event("metrics.listening", Level.INFO, "Where Prometheus finds the metrics."),
     Event("config.note", Level.DETAIL, "A line of the configuration that has no effect here."),
     Event("flow.rejoining", Level.INFO, "Partitions had no owner: the tasks join the group anew."),
     Event("topic.created", Level.INFO, "A remote topic was created on the target."),
@@ -129,22 +130,43 @@ class Kind(Enum):
     GAUGE = "gauge"
 
 
+class Of(Enum):
+    """What a metric is of: the attribute next to `source` and `target`."""
+
+    TASK = "task"
+    PARTITION = "partition"
+    """And `topic`: of the remote topic."""
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric; its attributes are `source`, `target` and `task`."""
+    """A metric; `key` names its value for a `Reader`, such as a field of a task's status."""
 
     name: str
     unit: str
     kind: Kind
     text: str
-    status: str
-    """Key in a task's status."""
+    key: str
+    of: Of = Of.TASK
+
+
+def _mm2(attribute: str, text: str) -> Metric:
+    """As MirrorMaker 2's bean has it; without a unit, which exporters would add to the name."""
+    name = f"kafka.connect.mirror.mirrorsourceconnector.{attribute}"
+    return Metric(name, "", Kind.GAUGE, text, attribute, Of.PARTITION)
 
 
 METRICS: Final = (
     Metric("eos_mirror.records", "{record}", Kind.COUNTER, "Records committed.", "records"),
     Metric("eos_mirror.bytes", "By", Kind.COUNTER, "Bytes of values handed on.", "bytes"),
     Metric("eos_mirror.transactions", "{transaction}", Kind.COUNTER, "Commits.", "transactions"),
+    Metric(
+        "eos_mirror.commit.time",
+        "ms",
+        Kind.COUNTER,
+        "Spent in commits, with the acknowledgements they wait for.",
+        "commit_ms",
+    ),
     Metric(
         "eos_mirror.incarnations",
         "{incarnation}",
@@ -154,12 +176,54 @@ METRICS: Final = (
     ),
     Metric("eos_mirror.fences", "{fence}", Kind.COUNTER, "Earlier writers fenced.", "fences"),
     Metric("eos_mirror.dropped", "{record}", Kind.COUNTER, "Refused by the target.", "dropped"),
+    Metric("eos_mirror.restarts", "{process}", Kind.COUNTER, "Processes replaced.", "restarts"),
     Metric("eos_mirror.partitions.owned", "{partition}", Kind.GAUGE, "Being mirrored.", "owned"),
     Metric(
         "eos_mirror.partitions.pending", "{partition}", Kind.GAUGE, "Being acquired.", "pending"
     ),
+    Metric(
+        "eos_mirror.lag.records",
+        "{record}",
+        Kind.GAUGE,
+        "Offsets from the committed position to the last stable offset of the source.",
+        "lag.records",
+        Of.PARTITION,
+    ),
+    Metric(
+        "eos_mirror.lag.bytes",
+        "By",
+        Kind.GAUGE,
+        "The same in bytes of values: an estimate, from the mean of what was mirrored.",
+        "lag.bytes",
+        Of.PARTITION,
+    ),
+    Metric(
+        "eos_mirror.lag.time",
+        "s",
+        Kind.GAUGE,
+        "Since the source had an end that is not reached yet.",
+        "lag.time",
+        Of.PARTITION,
+    ),
+    _mm2("record-count", "Records committed."),
+    _mm2("record-rate", "Records committed per second."),
+    _mm2("byte-count", "Bytes of values read."),
+    _mm2("byte-rate", "Bytes of values read per second."),
+    _mm2("record-age-ms", "Age of the last record when it was read."),
+    _mm2("record-age-ms-min", "Least age of a record when it was read."),
+    _mm2("record-age-ms-max", "Greatest age of a record when it was read."),
+    _mm2("record-age-ms-avg", "Mean age of the records when they were read."),
+    _mm2("replication-latency-ms", "Age of the last record when it was committed."),
+    _mm2("replication-latency-ms-min", "Least age of a record when it was committed."),
+    _mm2("replication-latency-ms-max", "Greatest age of a record when it was committed."),
+    _mm2("replication-latency-ms-avg", "Mean age of the records when they were committed."),
 )
-COUNTERS: Final = tuple(metric.status for metric in METRICS if metric.kind is Kind.COUNTER)
+COUNTERS: Final = tuple(
+    metric.key
+    for metric in METRICS
+    if metric.of is Of.TASK and metric.kind is Kind.COUNTER and metric.key != "restarts"
+)
+"""What each process of a task counts from zero; the driver counts its processes."""
 
 
 class EventLog:
@@ -214,15 +278,19 @@ class Totals:
 
 
 Reader = Callable[[], Iterable[tuple[Mapping[str, str], Mapping[str, Any]]]]
-"""Attributes and values by status key, of every task, as of now."""
+"""Attributes and values by `Metric.key`, as of now; a value that is not there is not shown."""
 
 
-def register_metrics(provider: MeterProvider, read: Reader) -> None:
-    """Create every instrument of the table; values are read when an exporter asks."""
+def register_metrics(provider: MeterProvider, readers: Mapping[Of, Reader]) -> None:
+    """Create the instruments that have a reader; values are read when an exporter asks."""
     meter = provider.get_meter("eos_mirror")
     for metric in METRICS:
+        if metric.of not in readers:
+            continue
 
-        def observe(_: CallbackOptions, key: str = metric.status) -> Iterable[Observation]:
+        def observe(
+            _: CallbackOptions, key: str = metric.key, read: Reader = readers[metric.of]
+        ) -> Iterable[Observation]:
             return [
                 Observation(values[key], dict(attributes))
                 for attributes, values in read()

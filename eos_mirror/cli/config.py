@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -11,7 +12,15 @@ from typing import Any, NamedTuple
 from eos_mirror.cli.flows import flow_named
 from eos_mirror.settings import clients
 from eos_mirror.settings.connect import PREFIXES
-from eos_mirror.settings.keys import CLUSTER_ROWS, FLOW_ROWS, HEARTBEAT_ROWS, TOP_ROWS, Row
+from eos_mirror.settings.keys import (
+    CLUSTER_ROWS,
+    FLOW_ROWS,
+    GROUP_ROWS,
+    HEARTBEAT_ROWS,
+    METRIC_ROWS,
+    TOP_ROWS,
+    Row,
+)
 from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.mask import mask
 from eos_mirror.settings.model import FlowSettings, Settings
@@ -60,6 +69,8 @@ def _of_all(settings: Settings) -> Iterator[Shown]:
     """What belongs to no flow."""
     for row in TOP_ROWS:
         yield _of_row(row, settings, owner="", values=settings)
+    for row in METRIC_ROWS:
+        yield _of_row(row, settings, owner="", values=settings.metrics)
     for cluster in settings.clusters:
         for row in CLUSTER_ROWS:
             yield _of_row(row, settings, owner=f"{cluster.alias}.", values=cluster)
@@ -73,6 +84,8 @@ def _of_all(settings: Settings) -> Iterator[Shown]:
 def _of_flow(flow: FlowSettings, settings: Settings) -> Iterator[Shown]:
     for row in FLOW_ROWS:
         yield _of_row(row, settings, owner=f"{flow.flow}.", values=flow)
+    for row in GROUP_ROWS:
+        yield _of_row(row, settings, owner=f"{flow.flow}.", values=flow.groups)
     complete = {
         "source_consumer": clients.source_consumer(flow, slot=0),
         "source_admin": clients.source_admin(flow),
@@ -102,8 +115,8 @@ def _as_written(value: object, row: Row) -> str:
             return str(value).lower()
         case timedelta():
             return str(value // UNITS[row.kind.unit])
-        case Enum():
-            return str(value.value)
-        case tuple():
-            return ", ".join(str(getattr(item, "pattern", item)) for item in value)
+        case Enum(value=said) | re.Pattern(pattern=said):
+            return str(said)
+        case tuple() if type(value) is tuple:
+            return ", ".join(_as_written(item, row) for item in value)
     return str(value)

@@ -30,7 +30,7 @@ from eos_mirror.runtime.spark import SparkRuntime, check_spark
 from eos_mirror.runtime.supervisor import Patience
 from eos_mirror.settings.model import Settings
 from eos_mirror.settings.values import Runtime
-from eos_mirror.telemetry import register_metrics
+from eos_mirror.telemetry import Of, Reader, register_metrics
 
 POLL_S = 0.05
 CAUGHT_UP_POLL_S = 0.25
@@ -90,7 +90,11 @@ class Driver:
         self._settings = settings
         self._on_event = on_event
         self._stop = stop
-        self.flows = [FlowRunner(flow, on_event=on_event, hidden=hidden) for flow in settings.flows]
+        self._measured = settings.metrics.partitions and self._is_exported
+        self.flows = [
+            FlowRunner(flow, on_event=on_event, measured=self._measured, hidden=hidden)
+            for flow in settings.flows
+        ]
         ways = [runner.topics.way for runner in self.flows]
         for runner in self.flows:
             runner.topics.others = [way for way in ways if way is not runner.topics.way]
@@ -155,6 +159,7 @@ class Driver:
             self._on_event("config.note", {"text": text})
         self._judge()
         with ExitStack() as cleanup:
+            self._export(cleanup)
             local = LocalLauncher()
             cleanup.callback(local.close)
             if self._settings.runtime is Runtime.LOCAL:
@@ -273,7 +278,6 @@ class Driver:
                 chores.add(chore.name, chore.every, chore.act, after=chore.after)
             watch.add(f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment)
         watch.add("summary", self._settings.summary_interval, self._tell_summary)
-        register_metrics(get_meter_provider(), self._summary.read)
         for scheduler in (chores, watch):
             scheduler.start()
             cleanup.callback(scheduler.stop, timedelta(seconds=5))
@@ -283,6 +287,31 @@ class Driver:
             )
             heartbeats.start()
             cleanup.callback(heartbeats.stop, timedelta(seconds=5))
+
+    @property
+    def _is_exported(self) -> bool:
+        """Whether anybody sees a metric: the file says so, or OpenTelemetry was set up before."""
+        if self._settings.metrics.exporters:
+            return True
+        there = type(get_meter_provider()).__module__
+        return not there.startswith("opentelemetry.metrics")  # those of the API do nothing
+
+    def _export(self, cleanup: ExitStack) -> None:
+        provider = get_meter_provider()
+        if self._settings.metrics.exporters:
+            from eos_mirror.control import exporters  # noqa: PLC0415 - the SDK is not always needed
+
+            exporting = exporters.exported(self._settings.metrics, self._tell_of_page)
+            provider = cleanup.enter_context(exporting)
+        readers: dict[Of, Reader] = {Of.TASK: self._summary.read}
+        if self._measured:
+            readers[Of.PARTITION] = lambda: [
+                one for runner in self.flows for one in runner.measures.read()
+            ]
+        register_metrics(provider, readers)
+
+    def _tell_of_page(self, address: str) -> None:
+        self._on_event("metrics.listening", {"address": address})
 
     def _follow_groups(self, launcher: Launcher) -> None:
         """After everything is owned: the clusters have enough to do until then."""

@@ -12,6 +12,7 @@ from eos_mirror.control.acls import AclSync
 from eos_mirror.control.check import check_flow, check_transactional_id
 from eos_mirror.control.groups import GroupFollower
 from eos_mirror.control.ledger import LedgerKeeper
+from eos_mirror.control.measures import LOOK_EVERY, FlowMeasures
 from eos_mirror.control.task_config import claims_producer, mode_of, task_config
 from eos_mirror.control.topics import TopicSync
 from eos_mirror.core.plan import FlowPlan
@@ -23,6 +24,7 @@ from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.operate.facts import FlowClusters
+from eos_mirror.replication.measures import MEASURED
 from eos_mirror.runtime.control import ControlServer, EventSink
 from eos_mirror.runtime.herd import Herd
 from eos_mirror.runtime.launcher import Launcher
@@ -82,11 +84,13 @@ class FlowRunner:
         settings: FlowSettings,
         *,
         on_event: EventSink,
+        measured: bool = False,
         hidden: Mapping[str, Any] | None = None,
     ) -> None:
         """
         Args:
             on_event: Takes log events; the flow is added to each.
+            measured: Fill `measures`.
             hidden: Additions to every task's configuration that only tests and the demo make.
         """
         self.settings = settings
@@ -100,6 +104,10 @@ class FlowRunner:
         self.topics = TopicSync(settings, self._clusters, on_event=self._tell)
         self.acls = AclSync(settings, lambda: self.topics.routes, on_event=self._tell)
         self.groups = GroupFollower(settings, lambda: self.topics.routes, on_event=self._tell)
+        self._is_measured = measured
+        self.measures = FlowMeasures(
+            settings, self._clusters.source_metadata, lambda: self.topics.partitions
+        )
         self._stopped: dict[str, str] = {}
         self._claims_topic_id = ""
         self._is_mode_noted = False
@@ -207,6 +215,8 @@ class FlowRunner:
         if settings.sync_acls:
             every, name = settings.sync_acls_interval, f"access rights of the topics of {flow}"
             yield Chore(name, every, self.acls.follow, after=SETTLED)
+        if self._is_measured:
+            yield Chore(f"lag of {flow}", LOOK_EVERY, self.measures.look, after=SETTLED)
 
     def statuses(self) -> dict[int, dict[str, Any]]:
         """Status of every task by slot. A task that ended for good owns nothing."""
@@ -268,6 +278,7 @@ class FlowRunner:
                 slot=slot,
                 claims_topic_id=self._claims_topic_id,
                 smallest_limit=self.topics.smallest_limit,
+                measured=self._is_measured,
             ),
             **self._hidden,
         }
@@ -286,6 +297,9 @@ class FlowRunner:
     # ------------------------------------------------------------------ events and orders
 
     def _hear(self, name: str, fields: Mapping[str, Any]) -> None:
+        if name == MEASURED:
+            self.measures.take(fields)
+            return
         if name == "partition.stopped":
             partition, reason = str(fields["partition"]), str(fields["reason"])
             if self._stopped.get(partition) == reason:

@@ -43,7 +43,11 @@ class Summary:
         return [
             (
                 {"source": runner.flow.source, "target": runner.flow.target, "task": str(slot)},
-                {**status["status"], **self._of(runner, slot, status)},
+                {
+                    **status["status"],
+                    **self._of(runner, slot, status),
+                    "restarts": status["restarts"],
+                },
             )
             for runner in self._flows
             for slot, status in runner.statuses().items()

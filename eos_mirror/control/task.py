@@ -37,8 +37,8 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
 
     Args:
         config: As `control/task_config.py` wrote it: `flow`, `boundary`, `start_position`,
-            `claims_topic_id`, `keepalive_s`, `exactly_once`, `abort_on_send_failure`, `fencing`,
-            `pause_at`, and `clients` with complete client configurations by role.
+            `claims_topic_id`, `keepalive_s`, `exactly_once`, `abort_on_send_failure`, `measured`,
+            `fencing`, `pause_at`, and `clients` with complete client configurations by role.
     """
     task_config = engine_config(config)
     clients = config["clients"]
@@ -59,24 +59,37 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
         ),
         metadata=metadata,
         target=target,
-        claims=KafkaClaimsLog(
-            clients["claims_producer"],
-            clients["claims_consumer"],
-            flow.claims_topic,
-            topic_id=task_config.claims_topic_id,
-            ids=target.topic_ids,
-        )
-        if task_config.exactly_once
-        else None,
+        claims=_claims_of(task_config, clients, target) if task_config.exactly_once else None,
         open_plain_producer=lambda: KafkaPlainProducer(clients["plain_producer"]),
         offset_syncs=_syncs_of(config),
         note=KafkaLedger(clients["claims_producer"], flow.ledger_topic).append,
     )
     task = MirrorTask(
-        task_config, world, context, now=time.monotonic, reached=_pauser(config.get("pause_at"))
+        task_config,
+        world,
+        context,
+        now=time.monotonic,
+        wall_ms=_wall_ms,
+        reached=_pauser(config.get("pause_at")),
     )
     _kept.append((world, task))
     task.run()
+
+
+def _claims_of(
+    config: TaskConfig, clients: Mapping[str, Any], target: KafkaTarget
+) -> KafkaClaimsLog:
+    return KafkaClaimsLog(
+        clients["claims_producer"],
+        clients["claims_consumer"],
+        config.flow.claims_topic,
+        topic_id=config.claims_topic_id,
+        ids=target.topic_ids,
+    )
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _syncs_of(config: Mapping[str, Any]) -> KafkaOffsetSyncs | None:
@@ -104,6 +117,7 @@ def engine_config(config: Mapping[str, Any]) -> TaskConfig:
         fencing=Fencing(config.get("fencing", Fencing.CLAIMS.value)),
         exactly_once=config["exactly_once"],
         abort_on_send_failure=config["abort_on_send_failure"],
+        measured=config["measured"],
     )
 
 

@@ -52,7 +52,12 @@ def claims_consumer(flow: FlowSettings) -> dict[str, str]:
 
 
 def task_config(
-    flow: FlowSettings, *, slot: int, claims_topic_id: str, smallest_limit: int | None
+    flow: FlowSettings,
+    *,
+    slot: int,
+    claims_topic_id: str,
+    smallest_limit: int | None,
+    measured: bool = False,
 ) -> dict[str, Any]:
     """
     JSON-able, secrets included.
@@ -60,6 +65,7 @@ def task_config(
     Args:
         claims_topic_id: Identity of the claims topic as of this start.
         smallest_limit: Least `max.message.bytes` of the remote topics, if there are any.
+        measured: The task tells what each partition does.
     """
     consumer = dict(clients.source_consumer(flow, slot=slot))
     consumer["client.id"] = consumer["client.id"].replace(flow.flow.name, deployment(flow))
@@ -77,6 +83,7 @@ def task_config(
         "claims_topic_id": claims_topic_id,
         "exactly_once": flow.exactly_once,
         "abort_on_send_failure": flow.abort_on_send_failure,
+        "measured": measured,
         "syncs": _syncs(flow),
         "keepalive_s": flow.offsets_keepalive.total_seconds(),
         "clients": {

@@ -158,6 +158,9 @@ class Rename(NamedTuple):
     pattern: "re.Pattern[str]"
     remote: str
 
+    def __str__(self) -> str:
+        return f"{self.pattern.pattern}:{self.remote}"
+
     def __call__(self, topic: str) -> str | None:
         """The other name; None if the pattern does not match."""
         match = self.pattern.fullmatch(topic)

@@ -28,6 +28,7 @@ class TaskConfig:
         fencing: `CLAIMS`, but in tests of the checker.
         exactly_once: Or at least once: no claims, no transactions.
         abort_on_send_failure: At least once: stop at a record that the target refuses.
+        measured: Tell the driver what each partition did.
     """
 
     flow: Flow
@@ -38,6 +39,7 @@ class TaskConfig:
     fencing: Fencing = Fencing.CLAIMS
     exactly_once: bool = True
     abort_on_send_failure: bool = True
+    measured: bool = False
 
 
 FLUSH_BUDGET = timedelta(seconds=20)

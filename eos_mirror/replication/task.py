@@ -25,6 +25,7 @@ from eos_mirror.ports import (
 from eos_mirror.replication.at_least_once import AtLeastOnce
 from eos_mirror.replication.config import TaskConfig
 from eos_mirror.replication.exactly_once import ExactlyOnce
+from eos_mirror.replication.measures import Measures
 from eos_mirror.replication.mode import Mode, Writer
 from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.replication.positions import Claimed, Resolved
@@ -51,6 +52,7 @@ class Counters:
     records: int = 0
     bytes: int = 0
     transactions: int = 0
+    commit_ms: float = 0.0
     incarnations: int = 0
 
 
@@ -69,14 +71,17 @@ class MirrorTask:
         context: TaskContext,
         *,
         now: Callable[[], float],
+        wall_ms: Callable[[], int] = lambda: 0,
         reached: Callable[[str], None] = lambda _: None,
     ) -> None:
         """
         Args:
             now: Monotonic seconds.
+            wall_ms: Milliseconds since the epoch, for what is measured.
             reached: Called at named points of a transaction; tests stop tasks there.
         """
         self._config = config
+        self._measures = Measures(context, wanted=config.measured, wall_ms=wall_ms, now=now)
         self._context = context
         self._now = now
         self._metadata = world.metadata
@@ -194,6 +199,7 @@ class MirrorTask:
             faults[owned.source] = fault
             return
         self._writer.add(owned, fresh)
+        self._measures.took(owned.remote, fresh)
         self._counters.bytes += fresh.size_bytes
 
     # ------------------------------------------------------------------ transactions
@@ -209,6 +215,7 @@ class MirrorTask:
             return
         self._check_identities()
         self._counters.records += self._writer.records
+        began = self._now()
         try:
             self._writer.commit(riders, spill=spill)
         except RefusedByTarget as exc:
@@ -217,7 +224,9 @@ class MirrorTask:
         except NewIncarnation as exc:
             self._suspicious = True
             self._context.event("commit.suspicious", {"reason": str(exc)})
+        self._measures.committed()
         self._counters.transactions += 1
+        self._counters.commit_ms += (self._now() - began) * 1e3
         self._behind.clear()
         self._committed_at = self._now()
 
@@ -357,6 +366,7 @@ class MirrorTask:
         if self._mode.advises and now >= self._advise_at and self._owned:
             self._advise_at = now + ADVISE_EVERY_S
             self._source.commit({o.source: o.position for o in self._owned.values()})
+        self._measures.tell()
         self._report()
 
     def _report(self) -> None:

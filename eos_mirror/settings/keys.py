@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from eos_mirror.settings import accepted
 from eos_mirror.settings.groups import GroupSettings
 from eos_mirror.settings.key import Key, Scope
+from eos_mirror.settings.metrics import MetricSettings
 from eos_mirror.settings.model import (
     CLUSTERS,
     ENABLED,
@@ -70,6 +71,7 @@ CLUSTER_ROWS = _rows(ClusterSettings, Scope.CLUSTER)
 FLOW_ROWS = _rows(FlowSettings, Scope.FLOW)
 GROUP_ROWS = _rows(GroupSettings, Scope.FLOW)
 HEARTBEAT_ROWS = _rows(HeartbeatSettings, Scope.FLOW)
+METRIC_ROWS = _rows(MetricSettings, Scope.TOP)
 CLUSTERS_ROW = _row(CLUSTERS, Scope.TOP, "")
 ENABLED_ROW = _row(ENABLED, Scope.FLOW_ONLY, "")
 SPARK_ROW = _row(SPARK, Scope.TOP, "")
@@ -78,6 +80,7 @@ VERIFY_SPARK_ROW = _row(VERIFY_SPARK, Scope.TOP, "")
 TABLE = (
     CLUSTERS_ROW,
     *TOP_ROWS,
+    *METRIC_ROWS,
     SPARK_ROW,
     VERIFY_SPARK_ROW,
     *CLUSTER_ROWS,

@@ -20,10 +20,12 @@ from eos_mirror.settings.keys import (
     FLOW_ROWS,
     GROUP_ROWS,
     HEARTBEAT_ROWS,
+    METRIC_ROWS,
     TOP_ROWS,
 )
 from eos_mirror.settings.layers import heard
 from eos_mirror.settings.mask import Masked
+from eos_mirror.settings.metrics import MetricSettings
 from eos_mirror.settings.model import (
     ClusterSettings,
     FlowSettings,
@@ -70,13 +72,11 @@ def load_settings(
     resolver = Resolver(environ=environ, report=report, lines=sections.settings)
 
     top = resolver.values(TOP_ROWS, ("",))
+    metrics = resolver.values(METRIC_ROWS, ("",))
     mirrors, audits = _spark(sections.spark, resolver)
     known = {alias: _cluster(alias, path, resolver) for alias in aliases}
-    enabled = _enabled(aliases, sections.flows, resolver)
+    enabled = _enabled(aliases, path, sections.flows, resolver)
     _note_unheard(enabled, sections.clients, report)
-    if not enabled and not report.faults:
-        pair = "->".join((*aliases, "B")[:2])
-        report.fault(f"{path}: no flow is enabled; add {pair}.enabled = true")
     if clusters is not None:
         enabled = _into(clusters, enabled, aliases, report)
     flows = [_flow(flow, known, sections.clients, resolver) for flow in enabled]
@@ -89,6 +89,7 @@ def load_settings(
         clusters=tuple(cluster for cluster in known.values() if cluster is not None),
         flows=tuple(flow for flow in flows if flow is not None),
         heartbeats=tuple(pair for pair in pairs if pair is not None),
+        metrics=MetricSettings(**metrics),
         spark=mirrors,
         verify_spark=Masked({**mirrors, **audits}),
         notes=tuple(report.notes),
@@ -141,11 +142,15 @@ def _cluster(alias: str, path: Path, resolver: Resolver) -> ClusterSettings | No
 
 
 def _enabled(
-    aliases: Sequence[str], named: Collection[tuple[str, str]], resolver: Resolver
+    aliases: Sequence[str], path: Path, named: Collection[tuple[str, str]], resolver: Resolver
 ) -> list[Flow]:
     """Every enabled flow, by target, then by source, in the order of `clusters`."""
     flows = [Flow(s, t) for t in aliases for s in aliases if (s, t) in named]
-    return [flow for flow in flows if resolver.value(ENABLED_ROW, (f"{flow}.",)) == (True,)]
+    enabled = [flow for flow in flows if resolver.value(ENABLED_ROW, (f"{flow}.",)) == (True,)]
+    if not enabled and not resolver.report.faults:
+        pair = "->".join((*aliases, "B")[:2])
+        resolver.report.fault(f"{path}: no flow is enabled; add {pair}.enabled = true")
+    return enabled
 
 
 def _into(

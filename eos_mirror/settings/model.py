@@ -15,6 +15,7 @@ from eos_mirror.core.policy import RenamingPolicy, ReplicationPolicy, replicatio
 from eos_mirror.settings.groups import GroupSettings
 from eos_mirror.settings.key import Key
 from eos_mirror.settings.mask import Masked
+from eos_mirror.settings.metrics import MetricSettings
 from eos_mirror.settings.values import (
     Aliases,
     Boolean,
@@ -326,6 +327,7 @@ class Settings:
         clusters: Every cluster, in the order of `clusters`.
         flows: The enabled flows that were asked for, in the order of `clusters`.
         heartbeats: Every pair that has them and whose target was asked for.
+        metrics: Where they go.
         spark: `spark.*` as written, for the Spark session.
         verify_spark: The same for audits: with what `verify.spark.*` says otherwise.
         notes: One line each, for people: lines of the file that do nothing.
@@ -336,6 +338,7 @@ class Settings:
     clusters: tuple[ClusterSettings, ...]
     flows: tuple[FlowSettings, ...]
     heartbeats: tuple[HeartbeatSettings, ...]
+    metrics: MetricSettings
     spark: Masked
     verify_spark: Masked
     notes: tuple[str, ...]

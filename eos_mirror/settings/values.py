@@ -10,7 +10,7 @@ import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator
 
@@ -59,6 +59,24 @@ class DefaultsFrom(Enum):
     TARGET = "target"
 
 
+class Exporter(Enum):
+    """Where metrics go."""
+
+    PROMETHEUS = "prometheus"
+    OTLP = "otlp"
+
+
+class Address(NamedTuple):
+    """Where a server listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
 class PolicyClass(Enum):
     """The replication policies of MirrorMaker 2 that are built in."""
 
@@ -72,6 +90,7 @@ _COMMENT = re.compile(r"(?:^|\s)#.*")
 _HOST_PORT = re.compile(r"(?:[A-Za-z]+://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):\d{1,5}")
 _TOPIC_CHARACTERS = re.compile(r"[A-Za-z0-9._-]+")
 _BROKER_DEFAULT = "-1"
+_LAST_PORT = 65535
 _LARGEST = 2**31 - 1
 """Kafka's own limit for an int; keeps every duration inside a timedelta."""
 
@@ -152,6 +171,21 @@ def _servers(text: str) -> tuple[str, ...]:
     return servers
 
 
+def _exporters(text: str) -> tuple[Exporter, ...]:
+    known = [exporter.value for exporter in Exporter]
+    for name in split_list(text):
+        if name not in known:
+            raise ValueError(f"'{name}' is none of {', '.join(known)}")
+    return tuple(dict.fromkeys(Exporter(name) for name in split_list(text)))
+
+
+def _address(text: str) -> Address:
+    host, _, port = text.rpartition(":")
+    if not _HOST_PORT.fullmatch(text) or "/" in host or int(port) > _LAST_PORT:
+        raise ValueError("expected host:port")
+    return Address(host.strip("[]"), int(port))
+
+
 def _separator(text: str) -> str:
     if not _TOPIC_CHARACTERS.fullmatch(text):
         raise ValueError("expected characters that topic names may have: letters, digits, . _ -")
@@ -211,6 +245,8 @@ Seconds = Annotated[timedelta, BeforeValidator(_seconds), Kind("int", "s")]
 Patterns = Annotated[tuple[re.Pattern[str], ...], BeforeValidator(_patterns), Kind("list of regex")]
 Aliases = Annotated[tuple[str, ...], BeforeValidator(_aliases), Kind("list")]
 Servers = Annotated[tuple[str, ...], BeforeValidator(_servers), Kind("list of host:port")]
+Exporters = Annotated[tuple[Exporter, ...], BeforeValidator(_exporters), Kind("list")]
+Listener = Annotated[Address, BeforeValidator(_address), Kind("host:port")]
 Separator = Annotated[str, BeforeValidator(_separator), Kind("string")]
 StartPosition = Annotated[str, BeforeValidator(_start_position), Kind("string")]
 Renames = Annotated[tuple[Rename, ...], BeforeValidator(_renames), Kind("list of regex:name")]

@@ -34,6 +34,7 @@ EVENTS = {
     "flow.caught_up": NEVER,
     "flow.warning": NEVER,
     "config.note": ALWAYS,
+    "metrics.listening": ALWAYS,
     "flow.rejoining": ALWAYS,
     "topic.created": ALWAYS,
     "topic.grown": NEVER,

@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 
 from eos_mirror.cli.main import main
+from eos_mirror.settings.connect import PREFIXES
+from eos_mirror.settings.keys import ROWS
+from eos_mirror.settings.load import load_settings
+from eos_mirror.settings.model import FlowSettings
 
 FILE = """\
 clusters = A, B
@@ -81,3 +85,27 @@ def test_a_file_that_cannot_be_read_is_refused(
     path.write_text("clusters = A, B\ntopiks = x\n")
     assert main(["config", "show", str(path)]) == 2
     assert "did you mean 'topics'" in capsys.readouterr().err
+
+
+def test_what_is_shown_can_be_written(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As the lines of a file it means the same: every key, lists and groups included."""
+    file.write_text(
+        f"{FILE}replication.policy.topics.map = raw-(.*):lake.$1\n"
+        "metrics.exporters = otlp, prometheus\nmetrics.listener = [::1]:99\n"
+    )
+    lines = [
+        f"{key} = {value}\n".replace("\\", "\\\\")
+        for key, (value, _) in shown(file, capsys).items()
+        if key.endswith(tuple(ROWS)) and not any(p in key for p in PREFIXES.values())
+    ]
+    copy = file.with_name("copy.properties")
+    copy.write_text("clusters = A, B\nA->B.enabled = true\nB->A.enabled = true\n" + "".join(lines))
+
+    written, meant = load_settings(copy), load_settings(file)
+    assert written.metrics == meant.metrics
+    assert [meanings(flow) for flow in written.flows] == [meanings(flow) for flow in meant.flows]
+
+
+def meanings(flow: FlowSettings) -> dict[str, object]:
+    """Without what is said about clients."""
+    return {name: getattr(flow, name) for name in flow.__slots__ if name != "clients"}

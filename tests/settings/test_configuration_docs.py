@@ -7,13 +7,22 @@ from eos_mirror.settings.accepted import NAMES, PREFIXES, REFUSED, RENAMED
 from eos_mirror.settings.clients import COMMON, CONSUMER, HEARTBEATS, PRODUCER
 from eos_mirror.settings.forced import MAX_IN_FLIGHT, MEMBER_RULES, WRITER_RULES
 from eos_mirror.settings.groups import GroupSettings
-from eos_mirror.settings.keys import FLOW_ROWS, GROUP_ROWS, HEARTBEAT_ROWS, ROWS, TABLE, TOP_ROWS
+from eos_mirror.settings.keys import (
+    FLOW_ROWS,
+    GROUP_ROWS,
+    HEARTBEAT_ROWS,
+    METRIC_ROWS,
+    ROWS,
+    TABLE,
+    TOP_ROWS,
+)
+from eos_mirror.settings.metrics import MetricSettings
 from eos_mirror.settings.model import FlowSettings, HeartbeatSettings, Settings
 from eos_mirror.settings.reference import BEGIN, END, reference
 from eos_mirror.settings.values import RESERVED_ALIASES
 from tests.settings.conftest import Load
 
-ALL_ROWS = (*FLOW_ROWS, *GROUP_ROWS, *HEARTBEAT_ROWS, *TOP_ROWS)
+ALL_ROWS = (*FLOW_ROWS, *GROUP_ROWS, *HEARTBEAT_ROWS, *METRIC_ROWS, *TOP_ROWS)
 PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
 
 
@@ -38,8 +47,8 @@ def test_every_key_has_one_row() -> None:
 def test_every_field_has_its_row() -> None:
     """A setting without a key would be a constant in disguise."""
     composed = {"flow", "clients", "path", "clusters", "flows", "notes", "origins"}
-    composed |= {"spark", "verify_spark", "heartbeats", "client", "groups"}
-    models = (FlowSettings, GroupSettings, HeartbeatSettings, Settings)
+    composed |= {"spark", "verify_spark", "heartbeats", "client", "groups", "metrics"}
+    models = (FlowSettings, GroupSettings, HeartbeatSettings, MetricSettings, Settings)
     fields = {name for model in models for name in model.__dataclass_fields__}
 
     assert {row.attribute for row in ALL_ROWS} == fields - composed

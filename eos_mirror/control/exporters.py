@@ -1,0 +1,88 @@
+"""The exporters of metrics that the file asks for. Importing OpenTelemetry's SDK takes time."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final
+
+from opentelemetry.sdk.metrics import MeterProvider, ObservableCounter, ObservableGauge
+from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import Resource
+
+from eos_mirror.errors import ConfigError
+from eos_mirror.settings.metrics import MetricSettings
+from eos_mirror.settings.values import Address, Exporter
+
+SERIES: Final[dict[Any, int]] = {ObservableCounter: 1_000_000, ObservableGauge: 1_000_000}
+"""Of one metric; more than the SDK's 2,000 go into one sum, and partitions are many."""
+
+INSTALL: Final = "pip install 'eos-mirror[metrics]'"
+
+
+@contextmanager
+def exported(
+    settings: MetricSettings, on_listening: Callable[[str], None]
+) -> Iterator[MeterProvider]:
+    """
+    A provider for the exporters of the file; what it needs is closed at the end.
+
+    Args:
+        on_listening: Takes the address of the page for Prometheus.
+
+    Raises:
+        ConfigError: A package is missing, or the address cannot be listened at.
+    """
+    with ExitStack() as cleanup:
+        readers: list[MetricReader] = []
+        for exporter in settings.exporters:
+            if exporter is Exporter.OTLP:
+                readers.append(_otlp())
+            else:
+                readers.append(_prometheus(settings.listener, cleanup, on_listening))
+        resource = Resource.create({"service.name": "eos-mirror"})
+        provider = MeterProvider(metric_readers=readers, resource=resource, shutdown_on_exit=False)
+        cleanup.callback(provider.shutdown)
+        yield provider
+
+
+def _otlp() -> MetricReader:
+    module = _package("opentelemetry.exporter.otlp.proto.http.metric_exporter", Exporter.OTLP)
+    return PeriodicExportingMetricReader(module.OTLPMetricExporter(), cardinality_limits=SERIES)
+
+
+def _prometheus(
+    address: Address, cleanup: ExitStack, on_listening: Callable[[str], None]
+) -> MetricReader:
+    exporter = _package("opentelemetry.exporter.prometheus", Exporter.PROMETHEUS)
+    client = _package("prometheus_client", Exporter.PROMETHEUS)
+    registry = client.CollectorRegistry()
+    client.ProcessCollector(registry=registry)
+    try:
+        server, thread = client.start_http_server(address.port, address.host, registry)
+    except OSError as exc:
+        raise ConfigError(
+            f"metrics.listener = {address}: cannot listen there: {exc.strerror or exc}. Choose "
+            "another address, or end what listens there."
+        ) from exc
+    cleanup.callback(_close, server, thread)
+    on_listening(f"http://{Address(address.host, server.server_port)}/metrics")
+    reader: MetricReader = exporter.PrometheusMetricReader(
+        scope_info_enabled=False, registry=registry, cardinality_limits=SERIES
+    )
+    return reader
+
+
+def _close(server: Any, thread: Any) -> None:
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def _package(name: str, exporter: Exporter) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError as exc:
+        raise ConfigError(
+            f"metrics.exporters = {exporter.value}: {exc.name} is not installed: {INSTALL}"
+        ) from exc

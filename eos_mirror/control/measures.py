@@ -1,0 +1,188 @@
+"""
+The metrics of each partition of a flow: what its tasks measured, and how far behind it is.
+
+The lag is asked of the clusters, not of the tasks: it is wanted most when they do not run.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, Final
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.spread import Spread, Window
+from eos_mirror.errors import SourceUnavailable, TargetUnavailable
+from eos_mirror.kafka.groups import CommittedOffsets
+from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.settings import clients
+from eos_mirror.settings.model import FlowSettings
+
+LOOK_EVERY: Final = timedelta(seconds=5)
+ENDS_KEPT: Final = 240
+"""Per partition: twenty minutes of looks; of a longer lag every second end is forgotten."""
+
+
+class Behind:
+    """How far a partition is behind, and since when. Pure: time is passed in."""
+
+    def __init__(self) -> None:
+        self._unreached: deque[tuple[float, int]] = deque()
+        self.records = 0
+
+    def look(self, now_s: float, *, end: int, position: int) -> None:
+        """The source ends here now, and so far its copy has come."""
+        self.records = max(0, end - position)
+        if not self._unreached or end > self._unreached[-1][1]:
+            self._unreached.append((now_s, end))
+        while self._unreached and self._unreached[0][1] <= position:
+            self._unreached.popleft()
+        if len(self._unreached) > ENDS_KEPT:
+            self._unreached = deque(list(self._unreached)[::2])
+
+    def since(self, now_s: float) -> float:
+        """Seconds since the source had an end that is not reached yet; 0 if none."""
+        return now_s - self._unreached[0][0] if self._unreached else 0.0
+
+
+class _Partition:
+    """What is known of one remote partition."""
+
+    def __init__(self, now_s: float) -> None:
+        self.records = 0
+        self.bytes = 0
+        self.counted = Window(now_s)  # with the latency
+        self.sized = Window(now_s)  # with the age
+        self.behind: Behind | None = None
+        self.has_run = False
+
+    def take(self, now_s: float, row: list[Any]) -> None:
+        records, size, age, latency = row
+        self.has_run = True
+        self.records += records
+        self.bytes += size
+        self.counted.add(now_s, amount=records, spread=_spread(latency))
+        self.sized.add(now_s, amount=size, spread=_spread(age))
+
+    def values(self, now_s: float) -> Iterator[tuple[str, float]]:
+        if self.behind is not None:
+            yield "lag.records", self.behind.records
+            yield "lag.time", self.behind.since(now_s)
+            if self.records:
+                yield "lag.bytes", self.behind.records * self.bytes // self.records
+        if not self.has_run:
+            return
+        yield "record-count", self.records
+        yield "record-rate", self.counted.rate(now_s)
+        yield "byte-count", self.bytes
+        yield "byte-rate", self.sized.rate(now_s)
+        yield from _told("record-age-ms", self.sized.spread(now_s))
+        yield from _told("replication-latency-ms", self.counted.spread(now_s))
+
+
+class FlowMeasures:
+    """Of one flow; `look` by one thread at a time, the rest by any."""
+
+    def __init__(
+        self,
+        settings: FlowSettings,
+        source: ClusterMetadata,
+        mirrored: Callable[[], Mapping[TopicPartition, TopicPartition]],
+        *,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """
+        Args:
+            mirrored: Remote by source partition, as of now.
+            now: Monotonic seconds.
+        """
+        self._flow = settings.flow
+        self._source = source
+        self._mirrored = mirrored
+        self._now = now
+        self._is_exact = settings.exactly_once
+        # not the clients of the tasks' positions: what is undecided is not waited for
+        self._positions = (
+            CommittedOffsets(clients.target_admin(settings), self._flow.shadow_group, source=False)
+            if self._is_exact
+            else CommittedOffsets(
+                clients.source_admin(settings), self._flow.source_group, source=True
+            )
+        )
+        self._lock = threading.Lock()
+        self._partitions: dict[TopicPartition, _Partition] = {}
+
+    def take(self, fields: Mapping[str, Any]) -> None:
+        """What a task measured, as `replication/measures.py` tells it."""
+        with self._lock:
+            for topic, partition, *row in fields["partitions"]:
+                self._of(TopicPartition(topic, partition)).take(self._now(), row)
+
+    def look(self) -> None:
+        """Ask the clusters how far each partition is behind. Without an answer time goes on."""
+        mirrored = dict(self._mirrored())
+        with suppress(SourceUnavailable, TargetUnavailable):
+            # first the positions, or a copy could be ahead of its source
+            offsets = self._positions.read([self._key(*pair) for pair in mirrored.items()])
+            ends = self._source.ends(list(mirrored)) if mirrored else {}
+            self._note(
+                {
+                    remote: (end, offsets[self._key(source, remote)].position.next_offset)
+                    for source, remote in mirrored.items()
+                    if (end := ends.get(source)) is not None
+                    and self._key(source, remote) in offsets
+                }
+            )
+        with self._lock:
+            for remote in self._partitions.keys() - set(mirrored.values()):
+                del self._partitions[remote]
+
+    def _key(self, source: TopicPartition, remote: TopicPartition) -> TopicPartition:
+        """Under which the position is committed."""
+        return remote if self._is_exact else source
+
+    def _note(self, seen: Mapping[TopicPartition, tuple[int, int]]) -> None:
+        now = self._now()
+        with self._lock:
+            for remote, (end, position) in seen.items():
+                one = self._of(remote)
+                one.behind = one.behind or Behind()
+                one.behind.look(now, end=end, position=position)
+
+    def read(self) -> list[tuple[dict[str, str], dict[str, float]]]:
+        """Attributes and values of every partition."""
+        now = self._now()
+        with self._lock:
+            return [
+                (
+                    {
+                        "source": self._flow.source,
+                        "target": self._flow.target,
+                        "topic": remote.topic,
+                        "partition": str(remote.partition),
+                    },
+                    dict(one.values(now)),
+                )
+                for remote, one in self._partitions.items()
+            ]
+
+    def _of(self, remote: TopicPartition) -> _Partition:
+        found = self._partitions.get(remote)
+        if found is None:
+            found = self._partitions[remote] = _Partition(self._now())
+        return found
+
+
+def _spread(encoded: list[int] | None) -> Spread | None:
+    return None if encoded is None else Spread.decode(encoded)
+
+
+def _told(name: str, spread: Spread | None) -> Iterator[tuple[str, float]]:
+    """MirrorMaker 2's four values of a spread."""
+    if spread is not None:
+        yield name, spread.last
+        yield f"{name}-min", spread.low
+        yield f"{name}-max", spread.high
+        yield f"{name}-avg", spread.mean

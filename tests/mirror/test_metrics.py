@@ -1,0 +1,169 @@
+"""Metrics of a run, as Prometheus and a collector get them."""
+
+import http.server
+import os
+import signal
+import threading
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pytest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+)
+from prometheus_client.parser import text_string_to_metric_families
+
+from eos_mirror.testing import wait_until
+from tests.mirror.conftest import Site
+from tests.mirror.toolbox import mirror
+
+pytestmark = pytest.mark.brokers
+
+MM2 = "kafka_connect_mirror_mirrorsourceconnector_"
+RECORDS = 2_000
+VALUE_BYTES = len(b"value-0000000")
+SOON = timedelta(seconds=60)
+
+Page = Mapping[str, Mapping[int, float]]
+"""Value by metric and partition of one remote topic."""
+
+
+def text_at(address: str) -> str:
+    """What Prometheus would read."""
+    with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310 (it is http)
+        text: str = answer.read().decode()
+    return text
+
+
+def read_page(address: str, site: Site) -> Page:
+    """Of the site's topic."""
+    text = text_at(address)
+    wanted = {"source": site.flow.source, "target": site.flow.target, "topic": site.remote}
+    page: dict[str, dict[int, float]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if wanted.items() <= sample.labels.items():
+                page.setdefault(sample.name, {})[int(sample.labels["partition"])] = sample.value
+    return page
+
+
+def test_prometheus_reads_mm2s_metrics_and_the_lag(site: Site) -> None:
+    """Counts are exact; a task that stands still is seen in the lag."""
+    config = site.config(metrics_exporters="prometheus", metrics_listener="127.0.0.1:0")
+    site.produce(RECORDS)
+    each = RECORDS // site.partitions
+    with mirror(config) as running:
+        address = running.wait_for("metrics.listening")["address"]
+
+        def shows(name: str, value: float) -> bool:
+            return read_page(address, site).get(name) == dict.fromkeys(
+                range(site.partitions), value
+            )
+
+        wait_until(lambda: shows(f"{MM2}record_count", each), within=SOON, what="all counted")
+        wait_until(lambda: shows("eos_mirror_lag_records", 0), within=SOON, what="no lag")
+        page = read_page(address, site)
+        assert shows(f"{MM2}byte_count", each * VALUE_BYTES)
+        assert page["eos_mirror_lag_time_seconds"] == dict.fromkeys(range(site.partitions), 0)
+        for name in ("record_age_ms", "replication_latency_ms"):
+            for partition in range(site.partitions):
+                low, mean, high, last = (
+                    page[f"{MM2}{name}{suffix}"][partition]
+                    for suffix in ("_min", "_avg", "_max", "")
+                )
+                assert 0 <= low <= mean <= high
+                assert low <= last <= high
+        assert all(rate > 0 for rate in page[f"{MM2}record_rate"].values())
+        age, latency = page[f"{MM2}record_age_ms_avg"], page[f"{MM2}replication_latency_ms_avg"]
+        assert all(latency[p] >= age[p] for p in range(site.partitions))
+
+        os.kill(running.pid(), signal.SIGSTOP)
+        site.produce(RECORDS)
+        wait_until(lambda: shows("eos_mirror_lag_records", each), within=SOON, what="a lag")
+        page = read_page(address, site)
+        assert all(seconds > 0 for seconds in page["eos_mirror_lag_time_seconds"].values())
+        about = dict.fromkeys(range(site.partitions), each * VALUE_BYTES)
+        assert page["eos_mirror_lag_bytes"] == about
+        os.kill(running.pid(), signal.SIGCONT)
+        assert running.stop() == 0, running.errors
+
+
+@contextmanager
+def collector() -> Iterator[tuple[str, set[str]]]:
+    """Takes OTLP; its address, and the names of the metrics it was sent."""
+    names: set[str] = set()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            request = ExportMetricsServiceRequest.FromString(body)
+            for resource in request.resource_metrics:
+                for scope in resource.scope_metrics:
+                    names.update(metric.name for metric in scope.metrics)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Quiet."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", names
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_collector_is_sent_the_same_by_otlp(site: Site) -> None:
+    """Where to is said by OpenTelemetry's own variables."""
+    site.produce(RECORDS)
+    with collector() as (address, names):
+        env = {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": address,
+            "OTEL_EXPORTER_OTLP_COMPRESSION": "none",
+            "OTEL_METRIC_EXPORT_INTERVAL": "500",
+        }
+        config = site.config(metrics_exporters="otlp")
+        wanted = {
+            "eos_mirror.records",
+            "eos_mirror.commit.time",
+            "eos_mirror.lag.records",
+            "kafka.connect.mirror.mirrorsourceconnector.record-count",
+        }
+        with mirror(config, env=env) as running:
+            wait_until(lambda: wanted <= names, within=SOON, what=f"{wanted} in {names}")
+            assert running.stop() == 0, running.errors
+
+
+def test_partitions_are_left_out_if_the_file_says_so(site: Site) -> None:
+    """Thousands of partitions would be tens of thousands of series."""
+    config = site.config(
+        metrics_exporters="prometheus",
+        metrics_listener="127.0.0.1:0",
+        metrics_partitions="false",
+    )
+    site.produce(RECORDS)
+    with mirror(config) as running:
+        address = running.wait_for("metrics.listening")["address"]
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        text = text_at(address)
+        assert "eos_mirror_records_total{" in text
+        assert MM2 not in text
+        assert running.stop() == 0, running.errors
+
+
+def test_an_address_in_use_is_said_in_a_line(site: Site) -> None:
+    """Nothing is written then."""
+    with collector() as (address, _):
+        taken = address.removeprefix("http://")
+        config = site.config(metrics_exporters="prometheus", metrics_listener=taken)
+        with mirror(config) as running:
+            assert running.wait() == 2
+        (line,) = running.errors
+        assert f"metrics.listener = {taken}: cannot listen there" in line
+    assert site.remote not in site.target.admin().list_topics(timeout=10).topics
