@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,18 +11,18 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from eos_mirror.client import MirrorClient, OffsetAndMetadata, RemoteClusterUtils
+from eos_mirror.client import MirrorClient, OffsetAndMetadata
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.testing import KafkaCluster, wait_until
-from eos_mirror.testing.installation import find_installation
+from tests.mirror.remote_clusters import WITHIN, Questions
 
 PAGE = Path(__file__).parents[2] / "docs" / "client.md"
-ORACLE = Path(__file__).with_name("RemoteClusters.java")
-WITHIN = timedelta(seconds=20)
-ALIASES, TRANSLATED = ("A", "B", "C", "D"), ("A", "B")
-GROUPS = ("readers", "writers")
+TRANSLATED = ("A", "B")
+ASKED = Questions(
+    aliases=("A", "B", "C", "D"), translated=TRANSLATED, groups=("readers", "writers")
+)
 IDENTITY = {
     "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
     "source.cluster.alias": "A",
@@ -66,42 +65,6 @@ def cluster(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
         yield cluster
 
 
-def java(cluster: KafkaCluster, settings: Mapping[str, str]) -> list[str]:
-    """Its answers."""
-    installation = find_installation()
-    words = [word for item in settings.items() for word in item]
-    command = installation.command(
-        str(ORACLE),
-        *(cluster.bootstrap, ",".join(ALIASES), ",".join(TRANSLATED), ",".join(GROUPS), *words),
-        flags=["-XX:TieredStopAtLevel=1"],
-    )
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return [line for line in done.stdout.splitlines() if ": " in line]
-
-
-def ours(cluster: KafkaCluster, settings: Mapping[str, str]) -> list[str]:
-    """The same, printed as Java prints it."""
-    config = {**cluster.client_config(), **settings}
-    utils = RemoteClusterUtils
-
-    def names(found: set[str]) -> str:
-        return f"[{', '.join(sorted(found))}]"
-
-    lines = [
-        f"heartbeats: {names(utils.heartbeat_topics(config))}",
-        f"checkpoints: {names(utils.checkpoint_topics(config))}",
-        f"upstream: {names(utils.upstream_clusters(config))}",
-    ]
-    lines += [f"hops {alias}: {utils.replication_hops(config, alias)}" for alias in ALIASES]
-    for alias in TRANSLATED:
-        for group in GROUPS:
-            offsets = utils.translate_offsets(config, alias, group, timeout=WITHIN)
-            printed = sorted(f"{p}={at.offset}/{at.metadata}" for p, at in offsets.items())
-            lines.append(f"offsets {alias} {group}: {{{', '.join(printed)}}}")
-    return lines
-
-
 @pytest.mark.brokers
 @pytest.mark.parametrize(
     "settings",
@@ -115,7 +78,7 @@ def test_the_answers_are_those_of_kafkas_own_client(
     cluster: KafkaCluster, settings: Mapping[str, str]
 ) -> None:
     """Names, hops and offsets, whatever the policy; what others wrote is passed over."""
-    assert ours(cluster, settings) == java(cluster, settings)
+    assert ASKED.to_us(cluster, settings) == ASKED.to_java(cluster, settings)
 
 
 @pytest.mark.brokers

@@ -1,0 +1,218 @@
+"""
+Beside a real MirrorMaker 2: its files start here as they are, what it wrote is read here, and
+what is written here Java reads.
+"""
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from eos_mirror.client import MirrorClient
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.kafka.groups import set_group_offsets
+from eos_mirror.kafka.offset_syncs import FollowedSyncs
+from eos_mirror.ports import GroupOffset
+from eos_mirror.testing import KafkaCluster, cluster, wait_until
+from eos_mirror.testing.checker import compare_topics
+from eos_mirror.testing.installation import find_installation, log4j_config
+from tests.mirror.remote_clusters import Questions
+from tests.mirror.toolbox import FlowView, mirror, produce
+
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
+
+DISTRIBUTION = """\
+# any number of aliases
+clusters = A, B
+
+A.bootstrap.servers = A_host1:9092, A_host2:9092, A_host3:9092
+B.bootstrap.servers = B_host1:9092, B_host2:9092, B_host3:9092
+
+# flows, each with its topics
+A->B.enabled = true
+A->B.topics = .*
+
+B->A.enabled = true
+B->A.topics = .*
+
+replication.factor=1
+
+# internal topics: more than one replica outside of a test
+checkpoints.topic.replication.factor=1
+heartbeats.topic.replication.factor=1
+offset-syncs.topic.replication.factor=1
+
+offset.storage.replication.factor=1
+status.storage.replication.factor=1
+config.storage.replication.factor=1
+"""
+"""What `config/connect-mirror-maker.properties` of Kafka sets, in our words."""
+
+DOCUMENTATION = """\
+clusters = us-west, us-east
+us-west.bootstrap.servers = broker1-west:9092,broker2-west:9092
+us-east.bootstrap.servers = broker3-east:9092,broker4-east:9092
+
+us-west->us-east.enabled = true
+us-west->us-east.topics = foo.*, bar-.*
+us-west->us-east.groups = readers.*
+us-west->us-east.sync.group.offsets.enabled = true
+us-east->us-west.enabled = false
+
+us-west.consumer.isolation.level = read_committed
+us-east.exactly.once.source.support = enabled
+dedicated.mode.enable.internal.rest = true
+listeners = http://localhost:8080
+sync.topic.acls.enabled = false
+replication.factor = 1
+offset-syncs.topic.replication.factor = 1
+checkpoints.topic.replication.factor = 1
+heartbeats.topic.replication.factor = 1
+"""
+"""Keys that Kafka's page on geo-replication shows, and one replica for one broker."""
+
+RECORDS, PARTITIONS = 1_000, 2
+GROUP, STOOD_AT = "readers", 300
+
+
+@pytest.fixture(scope="module")
+def pair(own_brokers: None) -> Iterator[tuple[KafkaCluster, KafkaCluster]]:  # noqa: ARG001
+    """`.*` takes everything: nothing else may be there."""
+    with ExitStack() as stack:
+        clusters = KafkaCluster(name="west"), KafkaCluster(name="east")
+        cluster.start_clusters(*clusters)
+        for one in clusters:
+            stack.callback(one.stop)
+        yield clusters
+
+
+@pytest.mark.parametrize(
+    ("text", "flow", "topic"),
+    [
+        pytest.param(DISTRIBUTION, Flow("A", "B"), "orders", id="distribution"),
+        pytest.param(DOCUMENTATION, Flow("us-west", "us-east"), "foobar", id="documentation"),
+    ],
+)
+def test_a_file_of_mirrormaker_2_starts_as_it_is(
+    pair: tuple[KafkaCluster, KafkaCluster], tmp_path: Path, text: str, flow: Flow, topic: str
+) -> None:
+    """On Spark, which is the default; records, names and internal topics are where they belong."""
+    source, target = pair
+    for alias, one in ((flow.source, source), (flow.target, target)):
+        text = re.sub(
+            rf"{alias}\.bootstrap\.servers = .*",
+            f"{alias}.bootstrap.servers = {one.bootstrap}",
+            text,
+        )
+    file = tmp_path / "mm2.properties"
+    file.write_text(text)
+    source.create_topic(topic, PARTITIONS)
+    produce(source, topic, RECORDS, partitions=PARTITIONS)
+    commit(source, topic)
+    remote = f"{flow.source}.{topic}"
+    with mirror(file) as running:
+        running.wait_for("ready", within_s=120)
+        view = FlowView(flow, source, target)
+        view.wait_caught_up(topic, remote, partitions=PARTITIONS)
+        running.wait_for("groups.followed")
+        assert running.stop() == 0, running.errors
+    compared = compare_topics(
+        source.client_config(), topic, target.client_config(), remote, PARTITIONS
+    )
+    assert compared.exact, compared
+    assert compared.matched == RECORDS
+    there = set(target.admin().list_topics(timeout=10).topics)
+    assert {"heartbeats", remote} <= there
+    asked = Questions(aliases=("A", "B", "us-west"), translated=[flow.source], groups=[GROUP])
+    answers = asked.to_us(target, {})
+    assert answers == asked.to_java(target, {})
+    wanted = ", ".join(f"{remote}-{p}={STOOD_AT}/" for p in range(PARTITIONS))
+    assert answers[-1] == f"offsets {flow.source} {GROUP}: {{{wanted}}}"
+
+
+MIRROR_MAKER = "org.apache.kafka.connect.mirror.MirrorMaker"
+FAST = """\
+clusters = X, Y
+X.bootstrap.servers = {source}
+Y.bootstrap.servers = {target}
+X->Y.enabled = true
+X->Y.topics = payments
+emit.checkpoints.interval.seconds = 1
+refresh.groups.interval.seconds = 1
+offset.lag.max = 0
+offset.storage.partitions = 1
+status.storage.partitions = 1
+"""
+
+
+def test_what_a_real_mirrormaker_2_wrote_is_read(
+    pair: tuple[KafkaCluster, KafkaCluster], tmp_path: Path
+) -> None:
+    """Heartbeats, checkpoints and offset syncs: none is passed over, and all say what Java says."""
+    source, target = pair
+    source.create_topic("payments", PARTITIONS)
+    produce(source, "payments", RECORDS, partitions=PARTITIONS)
+    commit(source, "payments")
+    file = tmp_path / "mm2.properties"
+    text = FAST.format(source=source.bootstrap, target=target.bootstrap)
+    _, factors, others = DISTRIBUTION.partition("replication.factor=1")
+    file.write_text(text + factors + others)
+    asked = Questions(aliases=["X"], translated=["X"], groups=[GROUP])
+    with running_java(file, tmp_path / "log"):
+        client = MirrorClient(target.client_config())
+        wait_until(
+            lambda: len(checkpoints(client, target)) == PARTITIONS,
+            within=timedelta(seconds=90),
+            what="checkpoints of MirrorMaker 2",
+        )
+    answers = asked.to_us(target, {})
+    assert answers == asked.to_java(target, {})
+    assert "hops X: 1" in answers
+    assert client.skipped == 0
+    syncs = FollowedSyncs(source.client_config(), "mm2-offset-syncs.Y.internal", group=GROUP)
+    partitions = [TopicPartition("payments", p) for p in range(PARTITIONS)]
+    known = syncs.read({partition: partition for partition in partitions})
+    assert (set(known), syncs.unreadable) == (set(partitions), 0)
+
+
+def checkpoints(client: MirrorClient, target: KafkaCluster) -> Mapping[TopicPartition, object]:
+    """Of the group; none while there is no topic."""
+    if "X.checkpoints.internal" not in target.admin().list_topics(timeout=10).topics:
+        return {}
+    return client.remote_consumer_offsets(GROUP, "X", timeout=timedelta(seconds=20))
+
+
+@contextmanager
+def running_java(file: Path, log: Path) -> Iterator[None]:
+    """MirrorMaker 2, until the block ends; it is told to stop, and does."""
+    installation = find_installation()
+    log4j = log4j_config(installation, level="WARN", stream="SYSTEM_ERR")
+    flags = ["-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={log4j}"]
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            installation.command(MIRROR_MAKER, str(file), flags=flags), stdout=out, stderr=out
+        )
+    try:
+        yield
+        assert process.poll() is None, log.read_text()
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def commit(cluster: KafkaCluster, topic: str) -> None:
+    """Where the group stands on every partition."""
+    partitions = {
+        TopicPartition(topic, p): GroupOffset(position=Position(STOOD_AT, None), metadata="")
+        for p in range(PARTITIONS)
+    }
+    set_group_offsets(cluster.admin(), GROUP, partitions, source=True)
