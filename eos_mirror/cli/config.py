@@ -14,6 +14,7 @@ from eos_mirror.settings import clients
 from eos_mirror.settings.connect import PREFIXES
 from eos_mirror.settings.keys import (
     CLUSTER_ROWS,
+    FILTER_ROWS,
     FLOW_ROWS,
     GROUP_ROWS,
     HEARTBEAT_ROWS,
@@ -86,6 +87,8 @@ def _of_flow(flow: FlowSettings, settings: Settings) -> Iterator[Shown]:
         yield _of_row(row, settings, owner=f"{flow.flow}.", values=flow)
     for row in GROUP_ROWS:
         yield _of_row(row, settings, owner=f"{flow.flow}.", values=flow.groups)
+    for row in FILTER_ROWS:
+        yield _of_row(row, settings, owner=f"{flow.flow}.", values=flow.filters)
     complete = {
         "source_consumer": clients.source_consumer(flow, slot=0),
         "source_admin": clients.source_admin(flow),

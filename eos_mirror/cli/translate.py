@@ -12,6 +12,7 @@ from eos_mirror.errors import ConfigError
 from eos_mirror.operate.translate import MapReader
 from eos_mirror.settings import clients
 from eos_mirror.settings.load import load_settings
+from eos_mirror.settings.plugins import policy_of
 
 UNKNOWN = 1
 
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     settings = load_settings(args.file)
     flow = flow_named(settings, args.flow)
     remote = TopicPartition(
-        flow.policy.format_remote_topic(flow.flow.source, args.topic), args.partition
+        policy_of(flow).format_remote_topic(flow.flow.source, args.topic), args.partition
     )
     if not flow.exactly_once:
         raise ConfigError(

@@ -14,6 +14,7 @@ from eos_mirror.operate.facts import FlowClusters, FlowFacts, gather
 from eos_mirror.operate.preflight import judge, rivals
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings import clients
+from eos_mirror.settings.filters import TOPIC_FILTER
 from eos_mirror.settings.model import FlowSettings
 
 SESSION_MARGIN = timedelta(seconds=3)
@@ -39,7 +40,7 @@ def check_flow(
         facts = _gather(settings, clusters, topics)
         verdict = judge(
             facts,
-            include=[pattern.pattern for pattern in settings.topics],
+            include=_patterns(settings),
             mode=mode_of(settings),
             deployment=deployment(settings),
         )
@@ -54,6 +55,13 @@ def check_flow(
     except NotAuthorized as exc:
         raise ConfigError(f"{settings.flow}: not authorized: {exc}. {GRANT}") from exc
     return facts
+
+
+def _patterns(settings: FlowSettings) -> list[str]:
+    """Of `topics`, if they decide."""
+    if settings.filters.topic_class != TOPIC_FILTER:
+        return []
+    return [pattern.pattern for pattern in settings.topics]
 
 
 def _gather(settings: FlowSettings, clusters: FlowClusters, topics: TopicSync) -> FlowFacts:

@@ -12,9 +12,10 @@ from functools import partial
 from typing import Any
 
 from eos_mirror.core.checkpoints import Pair, exact, forward, is_news, sparse
-from eos_mirror.core.filters import TopicFilter
+from eos_mirror.core.filters import NameFilter, TopicFilter
 from eos_mirror.core.flow import INTERNAL_PREFIX, Flow
 from eos_mirror.core.internal_records import Checkpoint
+from eos_mirror.core.plugins import make
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import FatalError, MirrorError
 from eos_mirror.kafka.checkpoints import Checkpoints, KafkaCheckpoints
@@ -73,7 +74,11 @@ class GroupTask:
         """
         clients = config["clients"]
         self._context = context
-        self._filter = TopicFilter(config["include"], config["exclude"])
+        self._filter: NameFilter = (
+            TopicFilter(config["include"], config["exclude"])
+            if config["filter"] is None
+            else make(config["filter"], config["filter_config"], ["matches"])
+        )
         self._source = GroupOffsets(clients["source_admin"], source=True)
         self._target = GroupOffsets(clients["target_admin"], source=False)
         self._read = _reader(config)

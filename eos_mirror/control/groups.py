@@ -11,7 +11,9 @@ from eos_mirror.runtime.launcher import Launcher
 from eos_mirror.runtime.leases import Leases
 from eos_mirror.runtime.spec import TaskSpec
 from eos_mirror.settings import clients
+from eos_mirror.settings.filters import GROUP_FILTER
 from eos_mirror.settings.model import FlowSettings
+from eos_mirror.settings.plugins import plugin_config, policy_of
 
 ENTRY = "eos_mirror.control.group_task:follow_groups"
 HERE = "127.0.0.1"
@@ -35,7 +37,7 @@ class GroupFollower:
             on_event: Takes log events.
         """
         self._settings = settings
-        self._topic = settings.policy.internal_topics.checkpoints(settings.flow.source)
+        self._topic = policy_of(settings).internal_topics.checkpoints(settings.flow.source)
         self._routes = routes
         self._on_event = on_event
         self._server: ControlServer | None = None
@@ -91,14 +93,17 @@ class GroupFollower:
 
     def _config(self) -> dict[str, Any]:
         flow, groups = self._settings.flow, self._settings.groups
+        filter_class = self._settings.filters.group_class
         return {
             "flow": [flow.source, flow.target],
             "exactly_once": self._settings.exactly_once,
             "topic": self._topic,
-            "syncs_topic": self._settings.policy.internal_topics.offset_syncs(flow.source),
+            "syncs_topic": policy_of(self._settings).internal_topics.offset_syncs(flow.source),
             "replication_factor": groups.replication_factor,
             "include": [pattern.pattern for pattern in groups.include],
             "exclude": [pattern.pattern for pattern in groups.exclude],
+            "filter": None if filter_class == GROUP_FILTER else filter_class,
+            "filter_config": plugin_config(self._settings),
             "refresh_s": _seconds(groups.refresh_interval) if groups.refresh else None,
             "emit_s": _seconds(groups.emit_interval),
             "sync_s": _seconds(groups.sync_interval) if groups.sync_offsets else None,

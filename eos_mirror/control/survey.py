@@ -23,6 +23,7 @@ from eos_mirror.operate.facts import TIMESTAMP_TYPE
 from eos_mirror.ports import SourceTopic
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
+from eos_mirror.settings.plugins import policy_of
 
 SETTLED_WITHIN_S = 10.0
 CREATE_TIME = "CreateTime"
@@ -74,7 +75,7 @@ class Surveyor:
         )
         self._source_topics = Topics(clients.source_admin(settings), source=True)
         self._target_topics = Topics(self._target_config, source=False)
-        self._policy = settings.policy
+        self._policy = policy_of(settings)
 
     def survey(self, is_wanted: Callable[[str], bool], period: Period | None = None) -> Survey:
         """

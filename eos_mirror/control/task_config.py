@@ -7,6 +7,7 @@ from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.settings import clients
 from eos_mirror.settings.fingerprint import fingerprint
 from eos_mirror.settings.model import FlowSettings
+from eos_mirror.settings.plugins import policy_of
 from eos_mirror.settings.values import BoundaryMode
 
 BATCH_MARGIN_BYTES = 512
@@ -103,7 +104,7 @@ def _syncs(flow: FlowSettings) -> dict[str, Any] | None:
     if flow.exactly_once or not flow.groups.emit_syncs:
         return None
     return {
-        "topic": flow.policy.internal_topics.offset_syncs(flow.flow.source),
+        "topic": policy_of(flow).internal_topics.offset_syncs(flow.flow.source),
         "replication_factor": flow.groups.syncs_replication_factor,
     }
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from eos_mirror.core.filters import TopicFilter
 from eos_mirror.core.plan import FlowPlan, Way, plan_flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.topic_configs import ConfigFilter, config_changes, initial_config
@@ -11,6 +10,7 @@ from eos_mirror.kafka.topics import TopicSpec
 from eos_mirror.operate.facts import FlowClusters
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.model import FlowSettings
+from eos_mirror.settings.plugins import config_filter_of, policy_of, topic_filter_of
 from eos_mirror.settings.values import DefaultsFrom
 
 INTERNAL_CONFIG = {"cleanup.policy": "compact", "unclean.leader.election.enable": "false"}
@@ -49,15 +49,12 @@ class TopicSync:
         self._on_event = on_event
         self.way = Way(
             flow=settings.flow,
-            policy=settings.policy,
-            topic_filter=TopicFilter(
-                [pattern.pattern for pattern in settings.topics],
-                [pattern.pattern for pattern in settings.topics_exclude],
-            ),
+            policy=policy_of(settings),
+            topic_filter=topic_filter_of(settings),
             heartbeats_replicated=settings.heartbeats_replicated,
         )
         self._config_rules = ConfigFilter(
-            exclude=settings.config_exclude,
+            names=config_filter_of(settings),
             keeps_defaults=settings.defaults_from is DefaultsFrom.SOURCE,
         )
         self.routes: dict[str, str] = {}

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Protocol
 
 from eos_mirror.core.flow import INTERNAL_PREFIX, Flow
 from eos_mirror.core.policy import (
@@ -18,6 +19,13 @@ from eos_mirror.errors import ConfigError
 
 MOST_NEAR = 3
 """Topics that may have been meant by a pattern."""
+
+
+class NameFilter(Protocol):
+    """Decides about names: of topics, of groups, of entries of a topic's configuration."""
+
+    def matches(self, name: str) -> bool:
+        """True if the name is let through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +49,9 @@ class TopicFilter:
         if faults:
             raise ConfigError(*faults)
 
-    def matches(self, topic: str) -> bool:
+    def matches(self, name: str) -> bool:
         """True if the lists let the topic through."""
-        return _any_match(self.include, topic) and not _any_match(self.exclude, topic)
+        return _any_match(self.include, name) and not _any_match(self.exclude, name)
 
 
 def unmatched(include: Sequence[str], topics: Collection[str]) -> Iterator[tuple[str, list[str]]]:
@@ -62,7 +70,7 @@ def unmatched(include: Sequence[str], topics: Collection[str]) -> Iterator[tuple
 
 def is_replicated(
     topic: str,
-    topic_filter: TopicFilter,
+    topic_filter: NameFilter,
     *,
     policy: ReplicationPolicy,
     flow: Flow,

@@ -32,6 +32,11 @@ class Flow:
         return f"{self.name}.shadow"
 
     @property
+    def drivers_group(self) -> str:
+        """Consumer group on the target; its members are the runs of one file that take turns."""
+        return f"{self.name}.drivers"
+
+    @property
     def claims_topic(self) -> str:
         """One partition, compacted, on the target: which incarnation writes which partition."""
         return f"{self.name}.claims.internal"

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from eos_mirror.core.filters import TopicFilter, is_replicated
+from eos_mirror.core.filters import NameFilter, is_replicated
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.policy import ReplicationPolicy
 
@@ -25,7 +25,7 @@ class Way:
 
     flow: Flow
     policy: ReplicationPolicy
-    topic_filter: TopicFilter
+    topic_filter: NameFilter
     heartbeats_replicated: bool = True
 
     def remote_of(self, topic: str) -> str | None:

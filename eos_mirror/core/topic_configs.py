@@ -4,11 +4,12 @@ Which configuration entries of a source topic its copy gets, and which of them i
 Source: Kafka's MirrorSourceConnector and DefaultConfigPropertyFilter (KIP-382, KIP-894).
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
+
+from eos_mirror.core.filters import NameFilter
 
 LIMIT: Final = "max.message.bytes"
 ALWAYS: Final = (LIMIT, "cleanup.policy")
@@ -46,19 +47,17 @@ class Entry:
 class ConfigFilter:
     """
     Attributes:
-        exclude: `config.properties.exclude`: names that are left alone, whole names.
+        names: Those of the entries that are synchronised.
         keeps_defaults: `use.defaults.from = source`: the copy gets what is default on the source,
             too; otherwise it gets the default of the target.
     """
 
-    exclude: Sequence[re.Pattern[str]]
+    names: NameFilter
     keeps_defaults: bool
 
     def takes(self, name: str) -> bool:
         """Whether the entry is synchronised at all."""
-        if name in OURS or any(pattern.fullmatch(name) for pattern in self.exclude):
-            return False
-        return name not in ALWAYS
+        return name not in OURS and name not in ALWAYS and self.names.matches(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,19 +88,6 @@ RENAMED: dict[str, str] = {
 """Old names, unknown to MirrorMaker 2 since 4.0."""
 
 REFUSED: dict[str, tuple[str, str]] = {
-    "config.property.filter.class": (
-        "DefaultConfigPropertyFilter",
-        "other configuration filters are not available in this version; "
-        "use config.properties.exclude",
-    ),
-    "topic.filter.class": (
-        "DefaultTopicFilter",
-        "other topic filters are not available in this version; use topics and topics.exclude",
-    ),
-    "group.filter.class": (
-        "DefaultGroupFilter",
-        "other group filters are not available in this version; use groups and groups.exclude",
-    ),
     "transforms": (
         "",
         "transforms are not available in this version; records are copied unchanged",

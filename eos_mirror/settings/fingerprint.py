@@ -3,6 +3,7 @@
 import hashlib
 import json
 
+from eos_mirror.settings.filters import TOPIC_FILTER
 from eos_mirror.settings.model import FlowSettings
 
 
@@ -16,7 +17,7 @@ def fingerprint(flow: FlowSettings) -> str:
         "topics": sorted(p.pattern for p in flow.topics),
         "topics.exclude": sorted(p.pattern for p in flow.topics_exclude),
         "heartbeats": flow.heartbeats_replicated,
-        "policy": flow.replication_policy.value,
+        "policy": flow.replication_policy,
         "separator": flow.replication_policy_separator,
         "internal.separator": flow.internal_topic_separator_enabled,
         "start.position": flow.start_position,
@@ -24,6 +25,8 @@ def fingerprint(flow: FlowSettings) -> str:
         "connector.type": flow.connector_type.value,
         "exactly.once": flow.exactly_once,
     }
+    if flow.filters.topic_class != TOPIC_FILTER:
+        decisive["topic.filter"] = flow.filters.topic_class
     if flow.renames:
         decisive["renames"] = [[one.pattern.pattern, one.remote] for one in flow.renames]
     text = json.dumps(decisive, sort_keys=True, separators=(",", ":"))

@@ -7,6 +7,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from pydantic import TypeAdapter
 
 from eos_mirror.settings import accepted
+from eos_mirror.settings.filters import FilterSettings
 from eos_mirror.settings.groups import GroupSettings
 from eos_mirror.settings.key import Key, Scope
 from eos_mirror.settings.metrics import MetricSettings
@@ -70,6 +71,7 @@ TOP_ROWS = _rows(Settings, Scope.TOP)
 CLUSTER_ROWS = _rows(ClusterSettings, Scope.CLUSTER)
 FLOW_ROWS = _rows(FlowSettings, Scope.FLOW)
 GROUP_ROWS = _rows(GroupSettings, Scope.FLOW)
+FILTER_ROWS = _rows(FilterSettings, Scope.FLOW)
 HEARTBEAT_ROWS = _rows(HeartbeatSettings, Scope.FLOW)
 METRIC_ROWS = _rows(MetricSettings, Scope.TOP)
 CLUSTERS_ROW = _row(CLUSTERS, Scope.TOP, "")
@@ -87,6 +89,7 @@ TABLE = (
     ENABLED_ROW,
     *FLOW_ROWS,
     *GROUP_ROWS,
+    *FILTER_ROWS,
     *HEARTBEAT_ROWS,
 )
 """Every key this version uses, in the order of the reference page."""

@@ -12,11 +12,13 @@ from pathlib import Path
 from eos_mirror.core.flow import Flow
 from eos_mirror.errors import ConfigError
 from eos_mirror.settings.connect import connect, connect_target, layers_of
+from eos_mirror.settings.filters import FilterSettings
 from eos_mirror.settings.groups import GroupSettings
 from eos_mirror.settings.keys import (
     CLUSTER_ROWS,
     CLUSTERS_ROW,
     ENABLED_ROW,
+    FILTER_ROWS,
     FLOW_ROWS,
     GROUP_ROWS,
     HEARTBEAT_ROWS,
@@ -31,6 +33,12 @@ from eos_mirror.settings.model import (
     FlowSettings,
     HeartbeatSettings,
     Settings,
+)
+from eos_mirror.settings.plugins import (
+    config_filter_of,
+    group_filter_of,
+    policy_of,
+    topic_filter_of,
 )
 from eos_mirror.settings.properties import Property, read_properties
 from eos_mirror.settings.resolve import Report, Resolver
@@ -177,10 +185,18 @@ def _flow(
     factor = values.get("internal_topic_replication_factor", USUAL_MIN_ISR)
     values.setdefault("internal_topic_min_insync_replicas", min(USUAL_MIN_ISR, factor))
     groups = resolver.values(GROUP_ROWS, owners)
+    filters = resolver.values(FILTER_ROWS, owners)
     clients = connect(flow, clusters, lines, resolver)
-    if clients is None or len(values) < len(FLOW_ROWS) or len(groups) < len(GROUP_ROWS):
+    rows = len(FLOW_ROWS) + len(GROUP_ROWS) + len(FILTER_ROWS)
+    if clients is None or len(values) + len(groups) + len(filters) < rows:
         return None
-    settings = FlowSettings(flow=flow, clients=clients, groups=GroupSettings(**groups), **values)
+    settings = FlowSettings(
+        flow=flow,
+        clients=clients,
+        groups=GroupSettings(**groups),
+        filters=FilterSettings(**filters),
+        **values,
+    )
     _check_together(settings, resolver, owners)
     return settings
 
@@ -211,8 +227,18 @@ def _check_together(flow: FlowSettings, resolver: Resolver, owners: Sequence[str
     min_isr, factor = "internal.topic.min.insync.replicas", "internal.topic.replication.factor"
     if flow.internal_topic_min_insync_replicas > flow.internal_topic_replication_factor:
         fault((min_isr, factor), f"{min_isr} must not exceed {factor}")
+    for name, of in (
+        ("replication.policy.class", policy_of),
+        ("topic.filter.class", topic_filter_of),
+        ("group.filter.class", group_filter_of),
+        ("config.property.filter.class", config_filter_of),
+    ):
+        try:
+            of(flow)
+        except ConfigError as exc:
+            fault((name,), str(exc))
     separator, source = flow.replication_policy_separator, flow.flow.source
-    if separator in source and flow.replication_policy is PolicyClass.DEFAULT:
+    if separator in source and flow.replication_policy == PolicyClass.DEFAULT:
         resolver.report.note(
             f"flow {flow.flow}: alias '{source}' contains the separator '{separator}': "
             "the source of a remote topic cannot be told from its name"

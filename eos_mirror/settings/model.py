@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 from eos_mirror.core.flow import Flow
-from eos_mirror.core.policy import RenamingPolicy, ReplicationPolicy, replication_policy
+from eos_mirror.settings.filters import FilterSettings
 from eos_mirror.settings.groups import GroupSettings
 from eos_mirror.settings.key import Key
 from eos_mirror.settings.mask import Masked
@@ -70,6 +70,7 @@ class FlowSettings:
     flow: Flow
     clients: FlowClients
     groups: GroupSettings
+    filters: FilterSettings
 
     topics: Annotated[
         Patterns, Key("topics", ".*", "Source topics to mirror; whole names; empty is none.")
@@ -95,8 +96,9 @@ class FlowSettings:
         Key(
             "replication.policy.class",
             "DefaultReplicationPolicy",
-            "Names of remote topics: `A.topic`, or `topic` unchanged. "
-            "MirrorMaker 2's full class names are accepted.",
+            "Names of remote topics: `A.topic`, with IdentityReplicationPolicy `topic` "
+            "unchanged, or what a Python class says. MirrorMaker 2's full class names are "
+            "accepted.",
         ),
     ]
     renames: Annotated[
@@ -277,17 +279,6 @@ class FlowSettings:
         ),
     ]
 
-    @property
-    def policy(self) -> ReplicationPolicy:
-        """How remote topics and internal ones are called."""
-        named = replication_policy(
-            self.replication_policy.value,
-            separator=self.replication_policy_separator,
-            internal_separator_enabled=self.internal_topic_separator_enabled,
-            source_alias=self.flow.source,
-        )
-        return RenamingPolicy(renames=self.renames, others=named) if self.renames else named
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatSettings:
@@ -347,6 +338,14 @@ class Settings:
     runtime: Annotated[
         RuntimeChoice,
         Key("runtime", "spark", "Where tasks run: Spark executors or child processes."),
+    ]
+    standby: Annotated[
+        Boolean,
+        Key(
+            "standby.enabled",
+            "false",
+            "Of several runs of this file one mirrors, and the others wait until it is gone.",
+        ),
     ]
     summary_interval: Annotated[
         Seconds, Key("summary.interval.seconds", "60", "One summary event per flow this often.")

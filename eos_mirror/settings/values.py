@@ -9,11 +9,12 @@ import re
 import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator
 
+from eos_mirror.core.plugins import find_class
 from eos_mirror.core.policy import Rename
 
 
@@ -77,7 +78,7 @@ class Address(NamedTuple):
         return f"{host}:{self.port}"
 
 
-class PolicyClass(Enum):
+class PolicyClass(StrEnum):
     """The replication policies of MirrorMaker 2 that are built in."""
 
     DEFAULT = "DefaultReplicationPolicy"
@@ -193,7 +194,10 @@ def _separator(text: str) -> str:
 
 
 def _policy(text: str) -> str:
-    return text.removeprefix(MM2_PACKAGE)
+    name = text.removeprefix(MM2_PACKAGE)
+    if name not in set(PolicyClass):
+        find_class(name)
+    return name
 
 
 def _renames(text: str) -> tuple[Rename, ...]:
@@ -250,7 +254,7 @@ Listener = Annotated[Address, BeforeValidator(_address), Kind("host:port")]
 Separator = Annotated[str, BeforeValidator(_separator), Kind("string")]
 StartPosition = Annotated[str, BeforeValidator(_start_position), Kind("string")]
 Renames = Annotated[tuple[Rename, ...], BeforeValidator(_renames), Kind("list of regex:name")]
-Policy = Annotated[PolicyClass, BeforeValidator(_policy), one_of(PolicyClass)]
+Policy = Annotated[str, BeforeValidator(_policy), Kind("class")]
 RuntimeChoice = Annotated[Runtime, BeforeValidator(_lower), one_of(Runtime)]
 ConnectorChoice = Annotated[ConnectorType, BeforeValidator(_lower), one_of(ConnectorType)]
 BoundaryChoice = Annotated[BoundaryMode, BeforeValidator(_lower), one_of(BoundaryMode)]

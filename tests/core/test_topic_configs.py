@@ -1,9 +1,8 @@
 """Which configuration a copy gets: Kafka's cases, and what exactly once adds."""
 
-import re
-
 import pytest
 
+from eos_mirror.core.filters import TopicFilter
 from eos_mirror.core.topic_configs import (
     LIMIT,
     Changes,
@@ -14,9 +13,9 @@ from eos_mirror.core.topic_configs import (
     initial_config,
 )
 
-EXCLUDE = [re.compile(r"min\.insync\.replicas"), re.compile(r"unclean\..*")]
-OF_TARGET = ConfigFilter(exclude=EXCLUDE, keeps_defaults=False)
-OF_SOURCE = ConfigFilter(exclude=EXCLUDE, keeps_defaults=True)
+NAMES = TopicFilter([".*"], [r"min\.insync\.replicas", r"unclean\..*"])
+OF_TARGET = ConfigFilter(names=NAMES, keeps_defaults=False)
+OF_SOURCE = ConfigFilter(names=NAMES, keeps_defaults=True)
 
 
 def topic(value: str) -> Entry:

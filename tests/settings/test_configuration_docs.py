@@ -5,9 +5,11 @@ from pathlib import Path
 
 from eos_mirror.settings.accepted import NAMES, PREFIXES, REFUSED, RENAMED
 from eos_mirror.settings.clients import COMMON, CONSUMER, HEARTBEATS, PRODUCER
+from eos_mirror.settings.filters import FilterSettings
 from eos_mirror.settings.forced import MAX_IN_FLIGHT, MEMBER_RULES, WRITER_RULES
 from eos_mirror.settings.groups import GroupSettings
 from eos_mirror.settings.keys import (
+    FILTER_ROWS,
     FLOW_ROWS,
     GROUP_ROWS,
     HEARTBEAT_ROWS,
@@ -22,7 +24,7 @@ from eos_mirror.settings.reference import BEGIN, END, reference
 from eos_mirror.settings.values import RESERVED_ALIASES
 from tests.settings.conftest import Load
 
-ALL_ROWS = (*FLOW_ROWS, *GROUP_ROWS, *HEARTBEAT_ROWS, *METRIC_ROWS, *TOP_ROWS)
+ALL_ROWS = (*FLOW_ROWS, *FILTER_ROWS, *GROUP_ROWS, *HEARTBEAT_ROWS, *METRIC_ROWS, *TOP_ROWS)
 PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
 
 
@@ -47,8 +49,15 @@ def test_every_key_has_one_row() -> None:
 def test_every_field_has_its_row() -> None:
     """A setting without a key would be a constant in disguise."""
     composed = {"flow", "clients", "path", "clusters", "flows", "notes", "origins"}
-    composed |= {"spark", "verify_spark", "heartbeats", "client", "groups", "metrics"}
-    models = (FlowSettings, GroupSettings, HeartbeatSettings, MetricSettings, Settings)
+    composed |= {"spark", "verify_spark", "heartbeats", "client", "groups", "metrics", "filters"}
+    models = (
+        FlowSettings,
+        FilterSettings,
+        GroupSettings,
+        HeartbeatSettings,
+        MetricSettings,
+        Settings,
+    )
     fields = {name for model in models for name in model.__dataclass_fields__}
 
     assert {row.attribute for row in ALL_ROWS} == fields - composed

@@ -16,6 +16,7 @@ from eos_mirror.settings import (
     Runtime,
     load_settings,
 )
+from eos_mirror.settings.plugins import policy_of
 from tests.settings.conftest import BASE, Load
 
 EXAMPLE = Path(__file__).parents[2] / "config" / "mm2.properties"
@@ -43,7 +44,7 @@ def test_four_lines_are_enough(load: Load) -> None:
         "__.*",
     ]
     assert flow.heartbeats_replicated
-    assert flow.replication_policy is PolicyClass.DEFAULT
+    assert flow.replication_policy == PolicyClass.DEFAULT
     assert flow.replication_policy_separator == "."
     assert flow.internal_topic_separator_enabled
     assert flow.replication_factor == 2
@@ -84,7 +85,7 @@ def test_the_commented_lines_of_the_example_load_too(tmp_path: Path) -> None:
     settings = load_settings(path, environ={"A_PASSWORD": "secret"})
 
     (flow,) = settings.flows
-    assert flow.replication_policy is PolicyClass.IDENTITY
+    assert flow.replication_policy == PolicyClass.IDENTITY
     assert flow.clients.source_consumer["sasl.password"] == "secret"
     assert settings.spark == {"spark.master": "spark://localhost:7077"}
 
@@ -202,7 +203,7 @@ def test_values_are_typed(load: Load) -> None:
     assert flow.topics == ()
     assert flow.replication_factor is None
     assert flow.start_position == "timestamp:2025-01-31T10:00:00+00:00"
-    assert flow.replication_policy is PolicyClass.IDENTITY
+    assert flow.replication_policy == PolicyClass.IDENTITY
     assert flow.refresh_topics_interval == timedelta(seconds=5)
 
 
@@ -368,7 +369,7 @@ def test_heartbeats_go_only_into_the_clusters_that_were_asked_for(load: Load) ->
 def test_topics_of_the_map_are_named_by_it(load: Load) -> None:
     """In front of whatever policy there is."""
     lines = "replication.policy.topics.map = orders:sales, raw-(.*):lake.$1\n"
-    policy = load(lines).flows[0].policy
+    policy = policy_of(load(lines).flows[0])
 
     assert policy.format_remote_topic("A", "orders") == "sales"
     assert policy.format_remote_topic("A", "raw-clicks") == "lake.clicks"

@@ -1,0 +1,54 @@
+"""Classes of the user, named in the file by their dotted paths."""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from eos_mirror.errors import ConfigError
+
+
+def find_class(path: str) -> Callable[[Mapping[str, str]], Any]:
+    """
+    Import a class, or what makes an object as a class does.
+
+    Raises:
+        ValueError: What is wrong with it, and what to do.
+    """
+    module, dot, name = path.rpartition(".")
+    if not dot:
+        raise ValueError(f"'{path}' is neither a class of MirrorMaker 2 nor module.Class of Python")
+    try:
+        found = getattr(import_module(module), name)
+    except ModuleNotFoundError as exc:
+        raise ValueError(
+            f"there is no module {exc.name}; install it, or put its folder on PYTHONPATH"
+        ) from exc
+    except AttributeError as exc:
+        raise ValueError(f"module {module} has no {name}") from exc
+    except Exception as exc:  # it is a stranger's
+        raise ValueError(f"cannot import {module}: {type(exc).__name__}: {exc}") from exc
+    if not callable(found):
+        raise ValueError(f"{path} is not a class")  # noqa: TRY004 - a value of the file is wrong
+    made: Callable[[Mapping[str, str]], Any] = found
+    return made
+
+
+def make(path: str, config: Mapping[str, str], needs: Sequence[str]) -> Any:
+    """
+    An object of the class.
+
+    Args:
+        config: The only argument of the class.
+        needs: What it has to have.
+
+    Raises:
+        ConfigError: It cannot be made, or something is missing.
+    """
+    try:
+        made = find_class(path)(config)
+    except Exception as exc:  # it is a stranger's
+        raise ConfigError(f"{path} cannot be made: {type(exc).__name__}: {exc}") from exc
+    missing = [name for name in needs if not hasattr(made, name)]
+    if missing:
+        raise ConfigError(f"{path} has no {', '.join(missing)}")
+    return made

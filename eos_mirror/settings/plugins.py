@@ -1,0 +1,84 @@
+"""
+The objects that decide what a flow mirrors, and how its topics are called.
+
+Built in are those of MirrorMaker 2. A class of the user is named `module.Class`; it is made with
+one argument, the keys of the flow that are about names, as text.
+"""
+
+from eos_mirror.core.filters import NameFilter, TopicFilter
+from eos_mirror.core.plugins import make
+from eos_mirror.core.policy import RenamingPolicy, ReplicationPolicy, replication_policy
+from eos_mirror.settings.filters import CONFIG_FILTER, GROUP_FILTER, TOPIC_FILTER
+from eos_mirror.settings.model import FlowSettings
+from eos_mirror.settings.values import Patterns, PolicyClass
+
+POLICY_HAS = ("internal_topics", "format_remote_topic", "topic_source", "upstream_topic")
+FILTER_HAS = ("matches",)
+
+
+def policy_of(flow: FlowSettings) -> ReplicationPolicy:
+    """
+    How remote topics and internal ones are called.
+
+    Raises:
+        ConfigError: The user's class does not do.
+    """
+    name = flow.replication_policy
+    if name in set(PolicyClass):
+        named = replication_policy(
+            name,
+            separator=flow.replication_policy_separator,
+            internal_separator_enabled=flow.internal_topic_separator_enabled,
+            source_alias=flow.flow.source,
+        )
+    else:
+        named = make(name, plugin_config(flow), POLICY_HAS)
+    return RenamingPolicy(renames=flow.renames, others=named) if flow.renames else named
+
+
+def topic_filter_of(flow: FlowSettings) -> NameFilter:
+    """Which topics of the source are mirrored; raises as `policy_of`."""
+    if flow.filters.topic_class == TOPIC_FILTER:
+        return TopicFilter(_texts(flow.topics), _texts(flow.topics_exclude))
+    found: NameFilter = make(flow.filters.topic_class, plugin_config(flow), FILTER_HAS)
+    return found
+
+
+def group_filter_of(flow: FlowSettings) -> NameFilter:
+    """Which groups of the source are followed; raises as `policy_of`."""
+    if flow.filters.group_class == GROUP_FILTER:
+        return TopicFilter(_texts(flow.groups.include), _texts(flow.groups.exclude))
+    found: NameFilter = make(flow.filters.group_class, plugin_config(flow), FILTER_HAS)
+    return found
+
+
+def config_filter_of(flow: FlowSettings) -> NameFilter:
+    """Which entries of its configuration a remote topic gets; raises as `policy_of`."""
+    if flow.filters.config_class == CONFIG_FILTER:
+        return TopicFilter([".*"], _texts(flow.config_exclude))
+    found: NameFilter = make(flow.filters.config_class, plugin_config(flow), FILTER_HAS)
+    return found
+
+
+def plugin_config(flow: FlowSettings) -> dict[str, str]:
+    """What a class of the user is made with: MirrorMaker 2's names, lists with commas."""
+    lists = {
+        "topics": flow.topics,
+        "topics.exclude": flow.topics_exclude,
+        "groups": flow.groups.include,
+        "groups.exclude": flow.groups.exclude,
+        "config.properties.exclude": flow.config_exclude,
+    }
+    return {
+        "source.cluster.alias": flow.flow.source,
+        "target.cluster.alias": flow.flow.target,
+        "replication.policy.separator": flow.replication_policy_separator,
+        "replication.policy.internal.topic.separator.enabled": str(
+            flow.internal_topic_separator_enabled
+        ).lower(),
+        **{key: ", ".join(_texts(patterns)) for key, patterns in lists.items()},
+    }
+
+
+def _texts(patterns: Patterns) -> list[str]:
+    return [pattern.pattern for pattern in patterns]
