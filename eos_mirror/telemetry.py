@@ -41,6 +41,13 @@ EVENTS: Final = (
     Event("flow.summary", Level.INFO, "What a flow did since the last summary."),
     Event("flow.caught_up", Level.INFO, "`--once`: every end seen at the start is reached."),
     Event("flow.warning", Level.WARNING, "The flow starts, but something is not as it should be."),
+    Event("driver.waiting", Level.INFO, "Another run of the file mirrors; this one stands by."),
+    Event("driver.leading", Level.INFO, "This run mirrors now; others stand by."),
+    Event(
+        "driver.superseded",
+        Level.WARNING,
+        "This run was silent for too long: another one mirrors. Its tasks stop; it stands by.",
+    ),
     Event("metrics.listening", Level.INFO, "Where Prometheus finds the metrics."),
     Event("config.note", Level.DETAIL, "A line of the configuration that has no effect here."),
     Event("flow.rejoining", Level.INFO, "Partitions had no owner: the tasks join the group anew."),

@@ -49,6 +49,9 @@ def run(args: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
     report = driver.run(once=args.once)
+    while report.superseded and not stop.is_set():
+        driver = Driver(settings, on_event=log, stop=stop, hidden=_hidden())
+        report = driver.run(once=args.once)
     _explain(report)
     return 0 if report.is_good else 1
 

@@ -18,6 +18,7 @@ from opentelemetry.metrics import get_meter_provider
 
 from eos_mirror.control.flow import ENTRY, SETTLED, FlowRunner
 from eos_mirror.control.heartbeats import Heartbeats
+from eos_mirror.control.standby import Turn
 from eos_mirror.control.summary import Summary
 from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
 from eos_mirror.core.records import TopicPartition
@@ -36,6 +37,7 @@ POLL_S = 0.05
 CAUGHT_UP_POLL_S = 0.25
 EVERYWHERE = "0.0.0.0"  # noqa: S104 (executors on other hosts call; every line is signed)
 ASSIGNMENT_EVERY = timedelta(seconds=1)
+LOOK_AT_TURN = timedelta(seconds=0.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +59,14 @@ class Report:
         stopped: Partitions that could not go on, with the reason, by flow.
         failed: Tasks that ended for good, with the reason.
         ready_s: Seconds from the start to `ready`; None if it never was.
+        superseded: Another run of the file mirrors now.
     """
 
     totals: Mapping[str, Mapping[str, int]]
     stopped: Mapping[str, Mapping[str, str]]
     failed: Sequence[str]
     ready_s: float | None
+    superseded: bool = False
 
     @property
     def is_good(self) -> bool:
@@ -101,6 +105,7 @@ class Driver:
         self._summary = Summary(self.flows, on_event=on_event)
         self._started_at = time.monotonic()
         self._ready_s: float | None = None
+        self._turn: Turn | None = None
 
     def check(self) -> list[FlowPlan]:
         """
@@ -165,19 +170,10 @@ class Driver:
             if self._settings.runtime is Runtime.LOCAL:
                 local.warm_up(self._tasks_count, ENTRY)
             self._check_transactional_ids()
-            place = self._open_place(local, cleanup)
-            for runner in self.flows:
-                runner.prepare()
-            ends = {runner: runner.source_ends() for runner in self.flows} if once else {}
-            self._start_tasks(place, cleanup)
-            self._start_chores(cleanup, once=once)
-            self._wait_until(self._is_ready, POLL_S)
-            if not once and not self._ended:
-                self._follow_groups(local)
-            for runner, wanted in ends.items():
-                self._catch_up(runner, wanted)
-            if not once:
-                self._wait_until(lambda: False, POLL_S)
+            if self._settings.standby:
+                self._stand_by(cleanup)
+            if not self._stop.is_set():
+                self._mirror(local, cleanup, once=once)
             failed = self._failures()
         self._summary.tell()
         self._on_event("stopped", {"flows": [str(runner.flow) for runner in self.flows]})
@@ -186,7 +182,33 @@ class Driver:
             stopped={str(runner.flow): dict(runner.stopped) for runner in self.flows},
             failed=failed,
             ready_s=self._ready_s,
+            superseded=self._turn is not None and self._turn.is_over,
         )
+
+    def _mirror(self, local: LocalLauncher, cleanup: ExitStack, *, once: bool) -> None:
+        place = self._open_place(local, cleanup)
+        for runner in self.flows:
+            runner.prepare()
+        ends = {runner: runner.source_ends() for runner in self.flows} if once else {}
+        self._start_tasks(place, cleanup)
+        self._start_chores(cleanup, once=once)
+        self._wait_until(self._is_ready, POLL_S)
+        if not once and not self._ended:
+            self._follow_groups(local)
+        for runner, wanted in ends.items():
+            self._catch_up(runner, wanted)
+        if not once:
+            self._wait_until(lambda: False, POLL_S)
+
+    def _stand_by(self, cleanup: ExitStack) -> None:
+        """Wait until this run leads; what was found before that is looked at again."""
+        first = min(self.flows, key=lambda runner: str(runner.flow))
+        first.prepare()  # for the topic that the group shares
+        self._turn = Turn(first.settings, on_event=self._on_event)
+        cleanup.callback(self._turn.end)
+        if self._turn.wait(self._stop):
+            self._judge()
+            self._check_transactional_ids()
 
     # ------------------------------------------------------------------ tasks
 
@@ -227,8 +249,10 @@ class Driver:
 
     @property
     def _ended(self) -> bool:
-        """A signal came, or no flow is whole any more."""
-        return self._stop.is_set() or all(runner.has_failed for runner in self.flows)
+        """A signal came, another run leads, or no flow is whole any more."""
+        if self._stop.is_set() or (self._turn is not None and self._turn.is_over):
+            return True
+        return all(runner.has_failed for runner in self.flows)
 
     def _wait_until(self, condition: Callable[[], bool], every_s: float) -> None:
         while not self._ended and not condition():
@@ -277,6 +301,8 @@ class Driver:
             for chore in runner.chores():
                 chores.add(chore.name, chore.every, chore.act, after=chore.after)
             watch.add(f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment)
+        if self._turn is not None:
+            watch.add("leadership", LOOK_AT_TURN, self._turn.look)
         watch.add("summary", self._settings.summary_interval, self._tell_summary)
         for scheduler in (chores, watch):
             scheduler.start()

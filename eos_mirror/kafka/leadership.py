@@ -1,0 +1,79 @@
+"""Which of several processes leads: the one that a consumer group gives its only partition to."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as ClientPartition
+
+from eos_mirror.kafka.errors import DENIED, as_mirror_error
+
+MEMBER = {
+    "partition.assignment.strategy": "cooperative-sticky",  # who comes later takes nothing away
+    "group.protocol": "classic",
+    "enable.auto.commit": "false",
+    "auto.offset.reset": "latest",
+    "allow.auto.create.topics": "false",
+    "max.poll.interval.ms": "3600000",  # heartbeats say who is alive
+}
+
+
+class Leadership:
+    """
+    A member of the group. One thread at a time.
+
+    It is for availability only: whoever wrongly believes to lead is fenced like any other writer.
+
+    Attributes:
+        leads: As of the last `poll`.
+    """
+
+    def __init__(
+        self, config: Mapping[str, Any], *, group: str, topic: str, session: timedelta
+    ) -> None:
+        """
+        Join.
+
+        Args:
+            config: Connection and security.
+            topic: Exists, with one partition; nothing is read from it.
+            session: A leader that is silent for so long leads no more.
+        """
+        session_ms = str(round(session.total_seconds() * 1e3))
+        self._consumer = Consumer(
+            {**config, **MEMBER, "group.id": group, "session.timeout.ms": session_ms}
+        )
+        self.leads = False
+        self._consumer.subscribe(
+            [topic], on_assign=self._won, on_revoke=self._lost, on_lost=self._lost
+        )
+
+    def poll(self, wait: timedelta) -> bool:
+        """
+        Whether we lead.
+
+        Raises:
+            NotAuthorized: Read on the group, or on the topic, is missing.
+        """
+        message = self._consumer.poll(wait.total_seconds())
+        error = None if message is None else message.error()
+        if error is not None and error.code() in DENIED:
+            raise as_mirror_error(error, "wait for our turn to lead", source=False)
+        return self.leads
+
+    def close(self) -> None:
+        """Leave the group: the next one leads at once."""
+        self._consumer.close()
+        self.leads = False
+
+    def _won(self, consumer: Consumer, partitions: Sequence[ClientPartition]) -> None:
+        consumer.incremental_assign(list(partitions))
+        if partitions:
+            consumer.pause(list(partitions))
+            self.leads = True
+
+    def _lost(self, consumer: Consumer, partitions: Sequence[ClientPartition]) -> None:
+        consumer.incremental_unassign(list(partitions))
+        if partitions:
+            self.leads = False

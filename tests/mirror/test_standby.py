@@ -1,0 +1,97 @@
+"""Two runs of one file: one mirrors, the other takes over, and nothing is lost or doubled."""
+
+import os
+import signal
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from eos_mirror.testing import wait_until
+from tests.mirror.conftest import Site
+from tests.mirror.toolbox import Mirror, mirror
+
+pytestmark = pytest.mark.brokers
+
+RECORDS = 2_000
+SOON = timedelta(seconds=60)
+
+
+@pytest.fixture
+def config(site: Site) -> Path:
+    """Two tasks; a leader that is silent is given up soon."""
+    return site.config(standby_enabled="true", tasks_max=2, session_timeout_ms=6_000)
+
+
+def mirrored(site: Site, *, start: int) -> None:
+    """More records, and all of them on the target."""
+    site.produce(RECORDS, start=start)
+    site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+
+
+def test_a_run_that_stands_by_takes_over_from_one_that_was_killed(site: Site, config: Path) -> None:
+    """Driver and tasks at once; and after an orderly end at once."""
+    with mirror(config) as first:
+        first.wait_for("ready")
+        with mirror(config) as second:
+            mirrored(site, start=0)
+            second.wait_for("driver.waiting")
+            assert not second.found("ready")
+            site.produce(RECORDS, start=RECORDS)
+            first.kill()
+            second.wait_for("driver.leading")
+            second.wait_for("ready")
+            mirrored(site, start=2 * RECORDS)
+            with mirror(config) as third:
+                third.wait_for("driver.waiting")
+                assert second.stop() == 0, second.errors
+                third.wait_for("ready")
+                mirrored(site, start=3 * RECORDS)
+                assert third.stop() == 0, third.errors
+    compared = site.compare()
+    assert compared.exact, compared
+    assert compared.matched == 4 * RECORDS
+
+
+def test_a_leader_that_slept_lets_its_successor_be(site: Site, config: Path) -> None:
+    """It wakes up, sees that another run mirrors, and stands by; until that one ends."""
+
+    def asleep(run: Mirror) -> bool:
+        return bool(run.found("driver.superseded"))
+
+    with mirror(config) as first, mirror(config) as second:
+        leader, other = (first, second) if leads(first, second) else (second, first)
+        mirrored(site, start=0)
+        os.kill(leader.process.pid, signal.SIGSTOP)
+        other.wait_for("ready")
+        mirrored(site, start=RECORDS)
+        os.kill(leader.process.pid, signal.SIGCONT)
+        wait_until(lambda: asleep(leader), within=SOON, what="it sees that it was replaced")
+        mirrored(site, start=2 * RECORDS)
+        assert other.stop() == 0, other.errors
+        leader.wait_for("ready", count=2)
+        mirrored(site, start=3 * RECORDS)
+        assert leader.stop() == 0, leader.errors
+    compared = site.compare()
+    assert compared.exact, compared
+    assert compared.matched == 4 * RECORDS
+
+
+def test_a_run_that_stands_by_ends_when_it_is_told_to(site: Site, config: Path) -> None:
+    """Without having mirrored anything."""
+    with mirror(config) as first:
+        first.wait_for("ready")
+        with mirror(config) as second:
+            second.wait_for("driver.waiting")
+            assert second.stop() == 0, second.errors
+            assert not second.found("task.started")
+        mirrored(site, start=0)
+        assert first.stop() == 0, first.errors
+
+
+def leads(first: Mirror, second: Mirror) -> bool:
+    """Whether it is the first, once one of them does."""
+    wait_until(
+        lambda: bool(first.found("ready") or second.found("ready")), within=SOON, what="a leader"
+    )
+    return bool(first.found("ready"))
