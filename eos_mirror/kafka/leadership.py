@@ -24,6 +24,8 @@ class Leadership:
     A member of the group. One thread at a time.
 
     It is for availability only: whoever wrongly believes to lead is fenced like any other writer.
+    So a member that only lost its session, perhaps with the whole cluster, still leads: until the
+    group has given the partition to somebody else.
 
     Attributes:
         leads: As of the last `poll`.
@@ -44,6 +46,7 @@ class Leadership:
         self._consumer = Consumer(
             {**config, **MEMBER, "group.id": group, "session.timeout.ms": session_ms}
         )
+        self._has_it = False
         self.leads = False
         self._consumer.subscribe(
             [topic], on_assign=self._won, on_revoke=self._lost, on_lost=self._lost
@@ -71,9 +74,10 @@ class Leadership:
         consumer.incremental_assign(list(partitions))
         if partitions:
             consumer.pause(list(partitions))
-            self.leads = True
+            self._has_it = True
+        self.leads = self._has_it
 
     def _lost(self, consumer: Consumer, partitions: Sequence[ClientPartition]) -> None:
         consumer.incremental_unassign(list(partitions))
         if partitions:
-            self.leads = False
+            self._has_it = False  # who has it now is known with the next assignment

@@ -176,9 +176,13 @@ def test_g4_a_claim_whose_leader_dies_before_it_answers_still_fences(
 def test_g5_a_target_that_is_away_longer_than_a_transaction_lasts_only_causes_lag(
     onto_trio: Site, trio: KafkaCluster
 ) -> None:
-    """Nothing is committed meanwhile, the coordinator aborts what was open, and all arrives."""
+    """
+    Nothing is committed meanwhile, the coordinator aborts what was open, and all arrives. Nor does
+    a run stop that others could take turns with: its session has ended, but nobody leads instead.
+    """
     site = onto_trio
-    with mirror(config_for(site, tasks_max=2, transaction_timeout_ms=5_000)) as running:
+    lasting = {"transaction_timeout_ms": 5_000, "session_timeout_ms": 6_000}
+    with mirror(config_for(site, tasks_max=2, standby_enabled="true", **lasting)) as running:
         with Load(site).running() as load:
             running.wait_for("ready")
             load.wait_for(5_000)
@@ -186,6 +190,7 @@ def test_g5_a_target_that_is_away_longer_than_a_transaction_lasts_only_causes_la
             load.wait_for(5_000)
         assert running.found("task.restarting"), "nobody noticed: the test proves nothing"
         drain(site, running)
+        assert not running.found("driver.superseded")
         assert running.stop() == 0, running.errors
     assert_copied(site, load.count)
 
