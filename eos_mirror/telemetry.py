@@ -266,15 +266,20 @@ def _pretty(fields: Mapping[str, Any]) -> str:
 
 
 class Totals:
-    """Counters of a task slot over all its processes: each process counts from zero."""
+    """Counters of a task slot over all its processes, which count from zero. Any thread may ask."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._before: dict[int, dict[str, int]] = {}
         self._last: dict[int, tuple[object, dict[str, int]]] = {}
 
     def add(self, slot: int, submission: object, status: Mapping[str, Any]) -> dict[str, int]:
         """Take the newest status of a slot; return its totals."""
         now = {name: int(status.get(name, 0)) for name in COUNTERS}
+        with self._lock:
+            return self._add(slot, submission, now)
+
+    def _add(self, slot: int, submission: object, now: dict[str, int]) -> dict[str, int]:
         known, last = self._last.get(slot, (submission, dict.fromkeys(COUNTERS, 0)))
         before = self._before.setdefault(slot, dict.fromkeys(COUNTERS, 0))
         if known != submission:

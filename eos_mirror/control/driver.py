@@ -329,10 +329,12 @@ class Driver:
 
             exporting = exporters.exported(self._settings.metrics, self._tell_of_page)
             provider = cleanup.enter_context(exporting)
-        readers: dict[Of, Reader] = {Of.TASK: self._summary.read}
+        over = threading.Event()
+        cleanup.callback(over.set)  # instruments stay with a provider that is not ours
+        readers: dict[Of, Reader] = {Of.TASK: lambda: [] if over.is_set() else self._summary.read()}
         if self._measured:
             readers[Of.PARTITION] = lambda: [
-                one for runner in self.flows for one in runner.measures.read()
+                one for runner in self.flows if not over.is_set() for one in runner.measures.read()
             ]
         register_metrics(provider, readers)
 

@@ -9,7 +9,7 @@ from eos_mirror.telemetry import COUNTERS, Totals
 
 
 class Summary:
-    """Reads the tasks' statuses; one thread at a time."""
+    """Reads the tasks' statuses. `tell` by one thread at a time, the rest by any."""
 
     def __init__(self, flows: Sequence[FlowRunner], *, on_event: EventSink) -> None:
         self._flows = flows
