@@ -58,6 +58,12 @@ def _as_json(status: FlowStatus) -> str:
                 }
                 for one in status.partitions
             ],
+            "drift": None
+            if status.drift is None
+            else {
+                topic: {"set": dict(changes.set), "delete": list(changes.delete)}
+                for topic, changes in status.drift.items()
+            },
         }
     )
 
@@ -71,6 +77,10 @@ def _as_text(status: FlowStatus) -> Iterator[str]:
         without = sum(one.position is None for one in partitions)
         note = f", {without} without a position" if without else ""
         yield f"  {topic}: {len(partitions)} partitions, lag {lag:,}{note}"
+    for remote, changes in (status.drift or {}).items():
+        wanted = [f"{name} should be {value}" for name, value in sorted(changes.set.items())]
+        wanted += [f"{name} should not be set" for name in changes.delete]
+        yield f"  {remote} is not as its source topic: {', '.join(wanted)}"
 
 
 def _ledger(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:

@@ -8,7 +8,10 @@ from eos_mirror.control.flow import open_clusters
 from eos_mirror.control.task_config import mode_of
 from eos_mirror.control.topics import TopicSync
 from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.topic_configs import Changes
+from eos_mirror.errors import NotAuthorized
 from eos_mirror.operate.facts import FlowClusters
 from eos_mirror.settings.model import FlowSettings
 
@@ -43,11 +46,14 @@ class FlowStatus:
     Attributes:
         mode: As it runs; None if it never did.
         partitions: By topic and number.
+        drift: What has to change on remote topics until they are as their source topics, whether
+            or not the file wants them to follow; None if a right to look is missing.
     """
 
     flow: str
     mode: DeliveryMode | None
     partitions: Sequence[PartitionStatus]
+    drift: Mapping[str, Changes] | None
 
     @property
     def lag(self) -> int:
@@ -68,7 +74,8 @@ def flow_status(settings: FlowSettings) -> FlowStatus:
     within = settings.admin_timeout
     on_source = clusters.source_topics.list(within=within)
     on_target = clusters.target_topics.list(within=within)
-    plan = TopicSync(settings, clusters, on_event=_nobody).plan(on_source, on_target)
+    sync = TopicSync(settings, clusters, on_event=_nobody)
+    plan = sync.plan(on_source, on_target)
     remotes = {
         TopicPartition(route.source_topic, p): TopicPartition(route.remote_topic, p)
         for route in sorted(plan.routes, key=lambda route: route.source_topic)
@@ -88,7 +95,18 @@ def flow_status(settings: FlowSettings) -> FlowStatus:
             )
             for source, remote in remotes.items()
         ],
+        drift=_drift(sync, plan, on_target),
     )
+
+
+def _drift(
+    sync: TopicSync, plan: FlowPlan, on_target: Mapping[str, int]
+) -> dict[str, Changes] | None:
+    routes = {route.source_topic: route.remote_topic for route in plan.routes}
+    try:
+        return sync.differences({t: remote for t, remote in routes.items() if remote in on_target})
+    except NotAuthorized:
+        return None
 
 
 def _count(topics: Mapping[str, int], remote: TopicPartition) -> int:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from eos_mirror.core.plan import FlowPlan, Way, plan_flow
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.core.topic_configs import ConfigFilter, config_changes, initial_config
+from eos_mirror.core.topic_configs import Changes, ConfigFilter, config_changes, initial_config
 from eos_mirror.kafka.topics import TopicSpec
 from eos_mirror.operate.facts import FlowClusters
 from eos_mirror.runtime.control import EventSink
@@ -92,14 +92,9 @@ class TopicSync:
     def follow_configs(self) -> None:
         """Have the remote topics configured as their source topics are; only what differs."""
         there, here = self._source.list(), self._target.list()
-        routes = {t: remote for t, remote in self.routes.items() if t in there and remote in here}
-        sources = self._source.entries(sorted(routes))
-        remotes = self._target.entries(sorted(routes.values()))
-        wanted = {
-            remote: changes
-            for topic, remote in routes.items()
-            if (changes := config_changes(sources[topic], remotes[remote], self._config_rules))
-        }
+        wanted = self.differences(
+            {t: remote for t, remote in self.routes.items() if t in there and remote in here}
+        )
         refused = self._target.alter(wanted)
         for remote, changes in wanted.items():
             fields = {"topic": remote, "set": dict(changes.set), "deleted": list(changes.delete)}
@@ -107,6 +102,21 @@ class TopicSync:
                 self._tell("topic.unaltered", **fields, reason=refused[remote])
             else:
                 self._tell("topic.altered", **fields)
+
+    def differences(self, routes: Mapping[str, str]) -> dict[str, Changes]:
+        """
+        What has to change on remote topics, by name; those that are as they should be are left out.
+
+        Args:
+            routes: Remote topic by source topic; all of them exist.
+        """
+        sources = self._source.entries(sorted(routes))
+        remotes = self._target.entries(sorted(routes.values()))
+        return {
+            remote: changes
+            for topic, remote in routes.items()
+            if (changes := config_changes(sources[topic], remotes[remote], self._config_rules))
+        }
 
     def _follow(self, internal: Sequence[TopicSpec]) -> None:
         plan = self.plan(self._source.list(), self._target.list())

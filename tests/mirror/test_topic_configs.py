@@ -1,6 +1,10 @@
 """Remote topics are configured as their source topics are, on real brokers."""
 
+import json
+import subprocess
+import sys
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +65,17 @@ def test_a_remote_topic_follows_its_source_topic(site: Site) -> None:
         told = running.found("topic.altered", topic=site.remote)
         assert told[-1]["deleted"] == ["flush.messages"]
         assert running.stop() == 0, running.errors
+    assert drift(config) == {}
+    alter(site.target, site.remote, put="segment.ms=17,flush.messages=17")
+    wanted = {"set": {"segment.ms": "7654321"}, "delete": ["flush.messages"]}
+    assert drift(config) == {site.remote: wanted}
+
+
+def drift(config: Path) -> object:
+    """What `status` says is not as it should be; it changes nothing."""
+    command = [sys.executable, "-m", "eos_mirror.cli.main", "status", str(config), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return json.loads(done.stdout)["drift"]
 
 
 def test_what_is_as_it_should_be_is_not_touched(site: Site) -> None:
