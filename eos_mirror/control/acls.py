@@ -9,6 +9,7 @@ from eos_mirror.kafka.acls import TopicAcls
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
+from eos_mirror.settings.values import AclMode
 
 
 class AclSync:
@@ -28,6 +29,7 @@ class AclSync:
         """
         self._source = TopicAcls(clients.source_admin(settings), source=True)
         self._target = TopicAcls(clients.target_admin(settings), source=False)
+        self._is_full = settings.acls_mode is AclMode.FULL
         self._routes = routes
         self._on_event = on_event
         self._told = ""
@@ -40,7 +42,8 @@ class AclSync:
             RestartTask: By class; a cluster does not answer.
         """
         try:
-            missing = missing_acls(self._source.list(), self._target.list(), self._routes())
+            there, here = self._source.list(), self._target.list()
+            missing = missing_acls(there, here, self._routes(), full=self._is_full)
             if not self._target.add(missing):
                 self._tell_once("the target has no access control")
                 return

@@ -2,7 +2,8 @@
 Which access rights of source topics their copies get.
 
 Who may read the original may read the copy. Nobody is let in to write it but the mirror, so what
-allows writing is left out, and what allows everything allows reading. A denial is a denial.
+allows writing is left out, and what allows everything allows reading; unless all rights are asked
+for, as for a copy that applications will move to. A denial is a denial.
 
 Source: Kafka's MirrorSourceConnector (KIP-382).
 """
@@ -34,7 +35,7 @@ class Acl:
 
 
 def missing_acls(
-    source: Collection[Acl], target: Collection[Acl], routes: Mapping[str, str]
+    source: Collection[Acl], target: Collection[Acl], routes: Mapping[str, str], *, full: bool
 ) -> list[Acl]:
     """
     What has to be added on the target; nothing is ever taken away there.
@@ -42,11 +43,13 @@ def missing_acls(
     Args:
         source, target: What there is, of topics by their whole names.
         routes: Remote topic by source topic.
+        full: Also what allows writing.
     """
     wanted = {
-        replace(acl, topic=routes[acl.topic], operation=_downgraded(acl))
+        replace(acl, topic=routes[acl.topic], operation=acl.operation if full else _downgraded(acl))
         for acl in source
-        if acl.topic in routes and not (acl.permission == ALLOW and acl.operation == WRITE)
+        if acl.topic in routes
+        and (full or not (acl.permission == ALLOW and acl.operation == WRITE))
     }
     return sorted(wanted - set(target))
 

@@ -17,6 +17,7 @@ from eos_mirror.settings.key import Key
 from eos_mirror.settings.mask import Masked
 from eos_mirror.settings.metrics import MetricSettings
 from eos_mirror.settings.values import (
+    AclChoice,
     Aliases,
     Boolean,
     BoundaryChoice,
@@ -177,6 +178,10 @@ class FlowSettings:
     ]
     sync_acls_interval: Annotated[
         Seconds, Key("sync.topic.acls.interval.seconds", "600", "How often.")
+    ]
+    acls_mode: Annotated[
+        AclChoice,
+        Key("sync.topic.acls.mode", "read", "`full`: who may write the one may write the other."),
     ]
     connector_type: Annotated[
         ConnectorChoice, Key("connector.type", "sink", "Commit on the target, with the data.")

@@ -53,6 +53,13 @@ class DataPath(Enum):
     RECORD = "record"
 
 
+class AclMode(Enum):
+    """Which rights of a source topic its copy gets."""
+
+    READ = "read"
+    FULL = "full"
+
+
 class DefaultsFrom(Enum):
     """Whose defaults a remote topic has."""
 
@@ -258,5 +265,6 @@ Policy = Annotated[str, BeforeValidator(_policy), Kind("class")]
 RuntimeChoice = Annotated[Runtime, BeforeValidator(_lower), one_of(Runtime)]
 ConnectorChoice = Annotated[ConnectorType, BeforeValidator(_lower), one_of(ConnectorType)]
 BoundaryChoice = Annotated[BoundaryMode, BeforeValidator(_lower), one_of(BoundaryMode)]
+AclChoice = Annotated[AclMode, BeforeValidator(_lower), one_of(AclMode)]
 DefaultsChoice = Annotated[DefaultsFrom, BeforeValidator(_lower), one_of(DefaultsFrom)]
 PathChoice = Annotated[DataPath, BeforeValidator(_lower), one_of(DataPath)]

@@ -168,3 +168,13 @@ def test_names_that_go_round_are_refused_at_the_start_and_later(world: World) ->
     with mirror(config) as process:
         assert process.wait() == 2
     assert "come back to it by" in "".join(process.errors)
+
+
+def test_names_may_stay_as_they_are_one_way(world: World) -> None:
+    """A->B with the identity policy: a topic of the same name, and nothing else."""
+    topic = world.topic("A", "orders")
+    config = world.file("A->B", replication_policy_class="IdentityReplicationPolicy", topics=topic)
+    with running(config):
+        world.wait("A->B", topic, topic)
+    world.assert_same(("A", topic), ("B", topic))
+    assert world.topics("B") == {topic}
