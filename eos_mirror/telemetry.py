@@ -140,6 +140,8 @@ class Kind(Enum):
 class Of(Enum):
     """What a metric is of: the attribute next to `source` and `target`."""
 
+    FLOW = "flow"
+    """No further attribute."""
     TASK = "task"
     PARTITION = "partition"
     """And `topic`: of the remote topic."""
@@ -187,6 +189,46 @@ METRICS: Final = (
     Metric("eos_mirror.partitions.owned", "{partition}", Kind.GAUGE, "Being mirrored.", "owned"),
     Metric(
         "eos_mirror.partitions.pending", "{partition}", Kind.GAUGE, "Being acquired.", "pending"
+    ),
+    Metric(
+        "eos_mirror.partitions.stopped",
+        "{partition}",
+        Kind.GAUGE,
+        "That cannot go on; `partition.stopped` says why.",
+        "stopped",
+        Of.FLOW,
+    ),
+    Metric(
+        "eos_mirror.groups.followed",
+        "{group}",
+        Kind.GAUGE,
+        "Groups of the source with offsets on mirrored topics.",
+        "groups",
+        Of.FLOW,
+    ),
+    Metric(
+        "eos_mirror.groups.age",
+        "s",
+        Kind.GAUGE,
+        "Since the last round over the groups that succeeded.",
+        "groups.age",
+        Of.FLOW,
+    ),
+    Metric(
+        "eos_mirror.groups.moved",
+        "{move}",
+        Kind.COUNTER,
+        "Groups moved on the target, each time.",
+        "moved",
+        Of.FLOW,
+    ),
+    Metric(
+        "eos_mirror.checkpoints",
+        "{checkpoint}",
+        Kind.COUNTER,
+        "Checkpoints written.",
+        "checkpoints",
+        Of.FLOW,
     ),
     Metric(
         "eos_mirror.lag.records",

@@ -331,7 +331,10 @@ class Driver:
             provider = cleanup.enter_context(exporting)
         over = threading.Event()
         cleanup.callback(over.set)  # instruments stay with a provider that is not ours
-        readers: dict[Of, Reader] = {Of.TASK: lambda: [] if over.is_set() else self._summary.read()}
+        readers: dict[Of, Reader] = {
+            Of.FLOW: lambda: [] if over.is_set() else self._summary.of_flows(),
+            Of.TASK: lambda: [] if over.is_set() else self._summary.read(),
+        }
         if self._measured:
             readers[Of.PARTITION] = lambda: [
                 one for runner in self.flows if not over.is_set() for one in runner.measures.read()

@@ -1,5 +1,7 @@
 """The group task of a flow, from the driver's side: a child process that is started anew."""
 
+import threading
+import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
@@ -42,6 +44,9 @@ class GroupFollower:
         self._on_event = on_event
         self._server: ControlServer | None = None
         self._herd: Herd | None = None
+        self._lock = threading.Lock()
+        self._counts: dict[str, int] = {}
+        self._followed_at = 0.0
 
     @property
     def is_wanted(self) -> bool:
@@ -71,7 +76,23 @@ class GroupFollower:
         if self._server is not None:
             self._server.stop()
 
+    def counts(self) -> dict[str, float]:
+        """For metrics; nothing before the first round."""
+        with self._lock:
+            if not self._counts:
+                return {}
+            return {**self._counts, "groups.age": time.monotonic() - self._followed_at}
+
+    def _count(self, fields: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._followed_at = time.monotonic()
+            for name in ("checkpoints", "moved"):
+                self._counts[name] = self._counts.get(name, 0) + fields[name]
+            self._counts["groups"] = fields["groups"]
+
     def _hear(self, name: str, fields: Mapping[str, Any]) -> None:
+        if name == "groups.followed":
+            self._count(fields)
         fields = {key: value for key, value in fields.items() if key != "task"}
         if name in ENDED:
             self._on_event("groups.failed", {"reason": fields.get("reason", "")})

@@ -38,6 +38,16 @@ class Summary:
                 },
             )
 
+    def of_flows(self) -> list[tuple[dict[str, str], dict[str, float]]]:
+        """Attributes and values of every flow, for metrics."""
+        return [
+            (
+                {"source": runner.flow.source, "target": runner.flow.target},
+                {**runner.groups.counts(), "stopped": len(runner.stopped)},
+            )
+            for runner in self._flows
+        ]
+
     def read(self) -> list[tuple[dict[str, str], dict[str, Any]]]:
         """Attributes and values of every task, for metrics."""
         return [

@@ -15,6 +15,9 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 from prometheus_client.parser import text_string_to_metric_families
 
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.kafka.groups import set_group_offsets
+from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import wait_until
 from tests.mirror.conftest import Site
 from tests.mirror.toolbox import mirror
@@ -51,8 +54,21 @@ def read_page(address: str, site: Site) -> Page:
 
 def test_prometheus_reads_mm2s_metrics_and_the_lag(site: Site) -> None:
     """Counts are exact; a task that stands still is seen in the lag."""
-    config = site.config(metrics_exporters="prometheus", metrics_listener="127.0.0.1:0")
+    config = site.config(
+        metrics_exporters="prometheus",
+        metrics_listener="127.0.0.1:0",
+        emit_checkpoints_enabled="true",
+        emit_checkpoints_interval_seconds=1,
+        groups=f"readers of {site.topic}",
+    )
     site.produce(RECORDS)
+    partitions = {
+        TopicPartition(site.topic, p): GroupOffset(position=Position(7, None), metadata="")
+        for p in range(site.partitions)
+    }
+    group = f"readers of {site.topic}"
+    set_group_offsets(site.source.admin(), group, partitions, source=True)
+    flow = f'source="{site.flow.source}",target="{site.flow.target}"'
     each = RECORDS // site.partitions
     with mirror(config) as running:
         address = running.wait_for("metrics.listening")["address"]
@@ -78,6 +94,16 @@ def test_prometheus_reads_mm2s_metrics_and_the_lag(site: Site) -> None:
         assert all(rate > 0 for rate in page[f"{MM2}record_rate"].values())
         age, latency = page[f"{MM2}record_age_ms_avg"], page[f"{MM2}replication_latency_ms_avg"]
         assert all(latency[p] >= age[p] for p in range(site.partitions))
+
+        wait_until(
+            lambda: (
+                f"eos_mirror_groups_followed{{{flow}}} 1.0\n" in text_at(address)
+                and f"eos_mirror_checkpoints_total{{{flow}}} 4.0\n" in text_at(address)
+            ),
+            within=SOON,
+            what="the group and its checkpoints",
+        )
+        assert f"eos_mirror_partitions_stopped{{{flow}}} 0.0\n" in text_at(address)
 
         os.kill(running.pid(), signal.SIGSTOP)
         site.produce(RECORDS)
