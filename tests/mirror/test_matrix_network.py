@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.kafka.target import shadow_group_metadata
-from eos_mirror.testing import KafkaCluster
+from eos_mirror.testing import KafkaCluster, wait_until
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
@@ -65,7 +66,12 @@ def test_g1_a_task_cut_off_from_its_group_cannot_commit_for_the_new_owner(
             faults = [Fault(api, Action.HOLD_REQUEST, times=None) for api in MEMBERSHIP]
             for fault in faults:
                 proxies[1].inject(fault)
-            faults[MEMBERSHIP.index(Api.HEARTBEAT)].wait_hit()
+            # whichever comes first: what is held holds up everything behind it
+            wait_until(
+                lambda: any(fault.hits for fault in faults),
+                within=timedelta(seconds=30),
+                what="it is cut off",
+            )
             with mirror(config) as owner:
                 owner.wait_for("ready")
                 cut_off.wait_for("task.restarting")
