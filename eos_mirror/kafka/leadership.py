@@ -1,5 +1,6 @@
 """Which of several processes leads: the one that a consumer group gives its only partition to."""
 
+import threading
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -17,6 +18,8 @@ MEMBER = {
     "allow.auto.create.topics": "false",
     "max.poll.interval.ms": "3600000",  # heartbeats say who is alive
 }
+
+CLOSED_WITHIN_S = 5.0
 
 
 class Leadership:
@@ -66,8 +69,14 @@ class Leadership:
         return self.leads
 
     def close(self) -> None:
-        """Leave the group: the next one leads at once."""
-        self._consumer.close()
+        """
+        Leave the group: the next one leads at once.
+
+        A client whose broker is gone can take for ever to close, so it is not waited for long.
+        """
+        closing = threading.Thread(target=self._consumer.close, daemon=True)
+        closing.start()
+        closing.join(CLOSED_WITHIN_S)
         self.leads = False
 
     def _won(self, consumer: Consumer, partitions: Sequence[ClientPartition]) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from eos_mirror.testing import wait_until
-from tests.mirror.conftest import Site
+from eos_mirror.testing import KafkaCluster, wait_until
+from eos_mirror.testing.external import Cluster
+from tests.mirror.conftest import Site, make_site
 from tests.mirror.toolbox import Mirror, mirror
 
 pytestmark = pytest.mark.brokers
@@ -87,6 +88,19 @@ def test_a_run_that_stands_by_ends_when_it_is_told_to(site: Site, config: Path) 
             assert not second.found("task.started")
         mirrored(site, start=0)
         assert first.stop() == 0, first.errors
+
+
+@pytest.mark.usefixtures("own_brokers")
+def test_a_leader_whose_target_is_gone_ends_when_it_is_told_to(
+    tmp_path: Path, source_cluster: Cluster
+) -> None:
+    """It cannot leave the group, and does not wait until it can."""
+    with KafkaCluster(name="gone") as target:
+        site = make_site(tmp_path, source_cluster, target)
+        with mirror(site.config(standby_enabled="true")) as running:
+            running.wait_for("ready")
+            target.kill(1)
+            assert running.stop() in {0, 1}, running.errors
 
 
 def leads(first: Mirror, second: Mirror) -> bool:
