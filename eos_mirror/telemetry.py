@@ -50,6 +50,12 @@ EVENTS: Final = (
     ),
     Event("metrics.listening", Level.INFO, "Where Prometheus finds the metrics."),
     Event("config.note", Level.DETAIL, "A line of the configuration that has no effect here."),
+    Event("config.taken", Level.INFO, "The file was changed: these keys count from now on."),
+    Event(
+        "config.refused",
+        Level.WARNING,
+        "The file was changed and is wrong: nothing of it counts until it is mended.",
+    ),
     Event("flow.rejoining", Level.INFO, "Partitions had no owner: the tasks join the group anew."),
     Event("topic.created", Level.INFO, "A remote topic was created on the target."),
     Event("topic.grown", Level.INFO, "A remote topic got more partitions."),

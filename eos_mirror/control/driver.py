@@ -12,15 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from opentelemetry.metrics import get_meter_provider
 
 from eos_mirror.control.flow import ENTRY, SETTLED, FlowRunner
 from eos_mirror.control.heartbeats import Heartbeats
+from eos_mirror.control.lists import FileLists
 from eos_mirror.control.standby import Turn
 from eos_mirror.control.summary import Summary
-from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
+from eos_mirror.core.plan import FlowPlan, Way, cross_flow_conflicts
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable
 from eos_mirror.runtime.control import EventSink
@@ -99,13 +101,15 @@ class Driver:
             FlowRunner(flow, on_event=on_event, measured=self._measured, hidden=hidden)
             for flow in settings.flows
         ]
-        ways = [runner.topics.way for runner in self.flows]
         for runner in self.flows:
-            runner.topics.others = [way for way in ways if way is not runner.topics.way]
+            runner.topics.others = partial(self._ways_beside, runner)
         self._summary = Summary(self.flows, on_event=on_event)
         self._started_at = time.monotonic()
         self._ready_s: float | None = None
         self._turn: Turn | None = None
+
+    def _ways_beside(self, runner: FlowRunner) -> list[Way]:
+        return [other.topics.way for other in self.flows if other is not runner]
 
     def check(self) -> list[FlowPlan]:
         """
@@ -297,6 +301,12 @@ class Driver:
 
         chores = Scheduler(on_error=failed)  # these ask clusters, and may wait for an answer
         watch = Scheduler(on_error=failed)
+        lists = FileLists(self._settings, self.flows, on_event=self._on_event)
+        looks = [
+            flow.refresh_topics_interval for flow in self._settings.flows if flow.refresh_topics
+        ]
+        if looks:
+            chores.add(f"lists of {self._settings.path}", min(looks), lists.look)
         for runner in self.flows:
             for chore in runner.chores():
                 chores.add(chore.name, chore.every, chore.act, after=chore.after)

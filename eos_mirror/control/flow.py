@@ -176,6 +176,12 @@ class FlowRunner:
             self._server.stop()
         self._ledger.stop()
 
+    def take(self, settings: FlowSettings) -> None:
+        """Mirror from the next look on what these let through; nothing else of them counts."""
+        self.settings = settings
+        self.topics.take(settings)
+        self.groups.take(settings)
+
     def follow_topics(self) -> None:
         """Create and grow remote topics, then let the tasks subscribe."""
         self.topics.follow()

@@ -54,7 +54,7 @@ def follow_groups(config: Mapping[str, Any], context: TaskContext) -> None:
     _kept.append(task)
     while not context.stop.wait(TURN_S):
         with context.watch("a round over the groups", BUDGET):
-            task.turn(context.orders().get("topics", {}))
+            task.turn(context.orders())
         context.report(task.counts)
 
 
@@ -74,11 +74,8 @@ class GroupTask:
         """
         clients = config["clients"]
         self._context = context
-        self._filter: NameFilter = (
-            TopicFilter(config["include"], config["exclude"])
-            if config["filter"] is None
-            else make(config["filter"], config["filter_config"], ["matches"])
-        )
+        self._wanted: Mapping[str, Any] = {}
+        self._filter: NameFilter = TopicFilter([], [])
         self._source = GroupOffsets(clients["source_admin"], source=True)
         self._target = GroupOffsets(clients["target_admin"], source=False)
         self._read = _reader(config)
@@ -96,16 +93,20 @@ class GroupTask:
         self._is_told = False
         self.counts = dict.fromkeys(("rounds", "checkpoints", "moved", "requests", "groups"), 0)
 
-    def turn(self, routes: Mapping[str, str]) -> None:
+    def turn(self, orders: Mapping[str, Any]) -> None:
         """
         What is due.
 
         Args:
-            routes: Remote topic by source topic.
+            orders: `topics`: remote by source topic; `groups`: which ones are wanted, as
+                `control/groups.py` says it. Empty until the driver has said anything.
 
         Raises:
             FatalError: By class.
         """
+        routes: Mapping[str, str] = orders.get("topics", {})
+        if routes and orders["groups"] != self._wanted:
+            self._want(orders["groups"])
         emits = self._emit.is_due()
         syncs = self._sync is not None and self._sync.is_due()
         if not routes or not (emits or syncs):
@@ -120,6 +121,16 @@ class GroupTask:
                 self._context.event("groups.failed", {"reason": f"{type(exc).__name__}: {exc}"})
         else:
             self._is_told = False
+
+    def _want(self, wanted: Mapping[str, Any]) -> None:
+        """Other groups than before; they are looked for at once."""
+        self._wanted = wanted
+        self._filter = (
+            TopicFilter(wanted["include"], wanted["exclude"])
+            if wanted["filter"] is None
+            else make(wanted["filter"], wanted["filter_config"], ["matches"])
+        )
+        self._look.hurry()
 
     def _round(self, routes: Mapping[str, str], *, syncs: bool) -> None:
         began = time.monotonic()
@@ -242,6 +253,9 @@ class _Clock:
         self._every_s = every_s
         self._now = now
         self._next = now()
+
+    def hurry(self) -> None:
+        self._next = self._now()
 
     def is_due(self) -> bool:
         if self._now() < self._next:

@@ -64,10 +64,24 @@ class GroupFollower:
         )
         self._herd.start()
 
+    def take(self, settings: FlowSettings) -> None:
+        """Follow from now on the groups that these let through."""
+        self._settings = settings
+        self.give_orders()
+
     def give_orders(self) -> None:
-        """Tell the task which topics are mirrored."""
+        """Tell the task which topics are mirrored, and which groups are wanted."""
         if self._server is not None:
-            self._server.set_orders({"topics": dict(self._routes())})
+            self._server.set_orders({"topics": dict(self._routes()), "groups": self._wanted()})
+
+    def _wanted(self) -> dict[str, Any]:
+        groups, filter_class = self._settings.groups, self._settings.filters.group_class
+        return {
+            "include": [pattern.pattern for pattern in groups.include],
+            "exclude": [pattern.pattern for pattern in groups.exclude],
+            "filter": None if filter_class == GROUP_FILTER else filter_class,
+            "filter_config": plugin_config(self._settings),
+        }
 
     def stop(self) -> None:
         """Stop the task in-band and wait."""
@@ -114,17 +128,12 @@ class GroupFollower:
 
     def _config(self) -> dict[str, Any]:
         flow, groups = self._settings.flow, self._settings.groups
-        filter_class = self._settings.filters.group_class
         return {
             "flow": [flow.source, flow.target],
             "exactly_once": self._settings.exactly_once,
             "topic": self._topic,
             "syncs_topic": policy_of(self._settings).internal_topics.offset_syncs(flow.source),
             "replication_factor": groups.replication_factor,
-            "include": [pattern.pattern for pattern in groups.include],
-            "exclude": [pattern.pattern for pattern in groups.exclude],
-            "filter": None if filter_class == GROUP_FILTER else filter_class,
-            "filter_config": plugin_config(self._settings),
             "refresh_s": _seconds(groups.refresh_interval) if groups.refresh else None,
             "emit_s": _seconds(groups.emit_interval),
             "sync_s": _seconds(groups.sync_interval) if groups.sync_offsets else None,

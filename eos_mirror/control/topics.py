@@ -1,6 +1,6 @@
 """The target's topics, kept in step with the source's: internal ones, new ones, grown ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from eos_mirror.core.plan import FlowPlan, Way, plan_flow
@@ -47,6 +47,14 @@ class TopicSync:
         self._source = clusters.source_topics
         self._target = clusters.target_topics
         self._on_event = on_event
+        self.take(settings)
+        self.routes: dict[str, str] = {}
+        self.partitions: dict[TopicPartition, TopicPartition] = {}
+        self.smallest_limit: int | None = None
+        self.others: Callable[[], Sequence[Way]] = tuple
+
+    def take(self, settings: FlowSettings) -> None:
+        """Let through from now on what these say."""
         self.way = Way(
             flow=settings.flow,
             policy=policy_of(settings),
@@ -57,14 +65,10 @@ class TopicSync:
             names=config_filter_of(settings),
             keeps_defaults=settings.defaults_from is DefaultsFrom.SOURCE,
         )
-        self.routes: dict[str, str] = {}
-        self.partitions: dict[TopicPartition, TopicPartition] = {}
-        self.smallest_limit: int | None = None
-        self.others: Sequence[Way] = ()
 
     def plan(self, source: Mapping[str, int], target: Mapping[str, int]) -> FlowPlan:
         """What to mirror, for partition counts by topic."""
-        return plan_flow(source, target, self.way, others=self.others)
+        return plan_flow(source, target, self.way, others=self.others())
 
     def rehearse(self, plan: FlowPlan) -> None:
         """

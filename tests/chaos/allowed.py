@@ -34,6 +34,8 @@ EVENTS = {
     "flow.caught_up": NEVER,
     "flow.warning": NEVER,
     "config.note": ALWAYS,
+    "config.taken": NEVER,
+    "config.refused": NEVER,
     "driver.waiting": ALWAYS,
     "driver.leading": ALWAYS,
     "driver.superseded": ALWAYS,

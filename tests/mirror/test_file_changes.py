@@ -1,0 +1,113 @@
+"""The file of a run that goes on: its lists are taken when they change, and nothing else."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from eos_mirror.client import MirrorClient
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.kafka.groups import set_group_offsets
+from eos_mirror.ports import GroupOffset
+from eos_mirror.testing import wait_until
+from eos_mirror.testing.checker import compare_topics
+from tests.mirror.conftest import Site
+from tests.mirror.toolbox import mirror, produce
+
+pytestmark = pytest.mark.brokers
+
+SOON = timedelta(seconds=60)
+
+
+def rewrite(config: Path, old: str, new: str) -> None:
+    """Change a line of the file, all at once."""
+    text = config.read_text()
+    assert old in text
+    copy = config.with_suffix(".new")
+    copy.write_text(text.replace(old, new))
+    copy.replace(config)
+
+
+def test_topics_come_and_go_with_the_file(site: Site) -> None:
+    """What is let through later is mirrored whole, and nothing is doubled; a fault is told."""
+    other = f"other-{site.topic}"
+    remotes = {site.topic: site.remote, other: f"{site.flow.source}.{other}"}
+    site.source.create_topic(other, site.partitions)
+    config = site.config(summary_interval_seconds=1)
+    only, both = f"topics = {site.topic}.*\n", f"topics = {site.topic}, {other}\n"
+
+    def add(topic: str, count: int, *, start: int) -> None:
+        produce(site.source, topic, count, partitions=site.partitions, start=start)
+
+    def caught_up(topic: str) -> None:
+        site.view.wait_caught_up(topic, remotes[topic], partitions=site.partitions)
+
+    with mirror(config) as running:
+        running.wait_for("ready")
+        add(other, 400, start=0)
+        rewrite(config, only, both)
+        taken = running.wait_for("config.taken")
+        assert taken["keys"] == ["topics"]
+        caught_up(other)
+        rewrite(config, both, only)
+        running.wait_for("config.taken", count=2)
+        told = len(running.found("flow.summary", owned=site.partitions))
+        running.wait_for("flow.summary", count=told + 1, owned=site.partitions)
+        add(other, 400, start=400)
+        add(site.topic, 400, start=0)
+        caught_up(site.topic)
+        rewrite(config, only, "topics = (\n")
+        refused = running.wait_for("config.refused")
+        assert refused["reason"].startswith(f"{config}:")
+        add(site.topic, 400, start=400)
+        caught_up(site.topic)
+        rewrite(config, "topics = (\n", both)
+        caught_up(other)
+        assert running.stop() == 0, running.errors
+    for topic, remote in remotes.items():
+        compared = compare_topics(
+            site.source.client_config(),
+            topic,
+            site.target.client_config(),
+            remote,
+            site.partitions,
+        )
+        assert compared.exact, compared
+        assert compared.matched == 800
+
+
+def test_groups_come_with_the_file(site: Site) -> None:
+    """They are looked for at once."""
+    for group in ("first", "second"):
+        partitions = {
+            TopicPartition(site.topic, p): GroupOffset(position=Position(10, None), metadata="")
+            for p in range(site.partitions)
+        }
+        name = f"{group} of {site.topic}"
+        set_group_offsets(site.source.admin(), name, partitions, source=True)
+    site.produce(400)
+    config = site.config(
+        emit_checkpoints_enabled="true",
+        emit_checkpoints_interval_seconds=1,
+        groups=f"first of {site.topic}",
+    )
+    client = MirrorClient(site.target.client_config())
+
+    def followed() -> set[str]:
+        topic = f"{site.flow.source}.checkpoints.internal"
+        if topic not in site.target.admin().list_topics(timeout=10).topics:
+            return set()
+        return {
+            group
+            for group in ("first", "second")
+            if client.remote_consumer_offsets(
+                f"{group} of {site.topic}", site.flow.source, timeout=SOON
+            )
+        }
+
+    with mirror(config) as running:
+        wait_until(lambda: followed() == {"first"}, within=SOON, what="the first group")
+        rewrite(config, "groups = first", "groups = .*")
+        wait_until(lambda: followed() == {"first", "second"}, within=SOON, what="both groups")
+        assert running.found("config.taken")[0]["keys"] == ["groups"]
+        assert running.stop() == 0, running.errors
