@@ -142,6 +142,9 @@ def set_group_offsets(
     """
     Commit offsets for a group without members.
 
+    A coordinator that is moving or still loading is waited for. A request that was not answered is
+    not made again: it might be done late, on top of what the group commits by then.
+
     Raises:
         RestartTask: By class; a group with members is refused by the broker.
     """
@@ -149,11 +152,17 @@ def set_group_offsets(
         ClientPartition(*partition, offset.position.next_offset, metadata=offset.metadata)
         for partition, offset in offsets.items()
     ]
+    retrying(lambda: _set_group_offsets(admin, group, theirs, source=source), within=PATIENCE)
+
+
+def _set_group_offsets(
+    admin: AdminClient, group: str, theirs: list[ClientPartition], *, source: bool
+) -> None:
     with translated(f"set the offsets of group {group}", source=source):
         answer = admin.alter_consumer_group_offsets(
             [ConsumerGroupTopicPartitions(group, theirs)], request_timeout=TO_A_COORDINATOR_S
         )
-        done = answer[group].result(ANSWER.total_seconds()).topic_partitions or []
+        done = answer[group].result(PATIENCE.total_seconds()).topic_partitions or []
     for one in done:
         if one.error is not None:
             raise as_mirror_error(one.error, f"set an offset of group {group}", source=source)
