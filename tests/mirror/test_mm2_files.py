@@ -144,6 +144,8 @@ X->Y.enabled = true
 X->Y.topics = payments
 emit.checkpoints.interval.seconds = 1
 refresh.groups.interval.seconds = 1
+refresh.topics.interval.seconds = 1
+offset.flush.interval.ms = 1000
 offset.lag.max = 0
 offset.storage.partitions = 1
 status.storage.partitions = 1
@@ -153,11 +155,16 @@ status.storage.partitions = 1
 def test_what_a_real_mirrormaker_2_wrote_is_read(
     pair: tuple[KafkaCluster, KafkaCluster], tmp_path: Path
 ) -> None:
-    """Heartbeats, checkpoints and offset syncs: none is passed over, and all say what Java says."""
+    """
+    Heartbeats, checkpoints and offset syncs: none is passed over, and all say what Java says.
+
+    The group stands at the end: MirrorMaker 2 never translates what is older than the newest sync
+    when its checkpoint task starts, and that may be after the last record.
+    """
     source, target = pair
     source.create_topic("payments", PARTITIONS)
     produce(source, "payments", RECORDS, partitions=PARTITIONS)
-    commit(source, "payments")
+    commit(source, "payments", at=RECORDS // PARTITIONS)
     file = tmp_path / "mm2.properties"
     text = FAST.format(source=source.bootstrap, target=target.bootstrap)
     _, factors, others = DISTRIBUTION.partition("replication.factor=1")
@@ -166,9 +173,11 @@ def test_what_a_real_mirrormaker_2_wrote_is_read(
     with running_java(file, tmp_path / "log"):
         client = MirrorClient(target.client_config())
         wait_until(
-            lambda: len(checkpoints(client, target)) == PARTITIONS,
-            within=timedelta(seconds=90),
-            what="checkpoints of MirrorMaker 2",
+            lambda: (
+                client.replication_hops("X") == 1 and len(checkpoints(client, target)) == PARTITIONS
+            ),
+            within=timedelta(seconds=120),
+            what="heartbeats and checkpoints of MirrorMaker 2",
         )
     answers = asked.to_us(target, {})
     assert answers == asked.to_java(target, {})
@@ -209,10 +218,10 @@ def running_java(file: Path, log: Path) -> Iterator[None]:
             process.wait()
 
 
-def commit(cluster: KafkaCluster, topic: str) -> None:
+def commit(cluster: KafkaCluster, topic: str, at: int = STOOD_AT) -> None:
     """Where the group stands on every partition."""
     partitions = {
-        TopicPartition(topic, p): GroupOffset(position=Position(STOOD_AT, None), metadata="")
+        TopicPartition(topic, p): GroupOffset(position=Position(at, None), metadata="")
         for p in range(PARTITIONS)
     }
     set_group_offsets(cluster.admin(), GROUP, partitions, source=True)
