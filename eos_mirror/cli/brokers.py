@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
+from eos_mirror.cli.signals import on_signals
 from eos_mirror.errors import MirrorError
 from eos_mirror.testing.cluster import KafkaCluster, start_clusters
 from eos_mirror.testing.doctor import examine, usable_backend
@@ -60,8 +61,7 @@ def _up(nodes: int, *, as_json: bool) -> int:
         print("brokers are up already: `eos-mirror brokers down` first", file=sys.stderr)
         return FAILED
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    on_signals(lambda _: stop.set(), signal.SIGINT, signal.SIGTERM)
     clusters = {name: KafkaCluster(nodes, name=name) for name in ("A", "B")}
     owner.write_text(identity(os.getpid()), encoding="utf-8")
     try:

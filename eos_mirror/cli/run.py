@@ -8,6 +8,7 @@ import sys
 import threading
 from typing import Any
 
+from eos_mirror.cli.signals import on_signals
 from eos_mirror.control.driver import Driver, Report
 from eos_mirror.settings.load import load_settings
 from eos_mirror.telemetry import EventLog
@@ -41,13 +42,12 @@ def run(args: argparse.Namespace) -> int:
     if args.check:
         return _check(driver)
 
-    def on_signal(number: int, _: object) -> None:
+    def on_signal(name: str) -> None:
         if not stop.is_set():
             stop.set()
-            log("stopping", {"signal": signal.Signals(number).name})
+            log("stopping", {"signal": name})
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, on_signal)
+    on_signals(on_signal, signal.SIGTERM, signal.SIGINT)
     report = driver.run(once=args.once)
     while report.superseded and not stop.is_set():
         driver = Driver(settings, on_event=log, stop=stop, hidden=_hidden())

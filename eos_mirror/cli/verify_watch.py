@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from eos_mirror.audit.plan import TopicPlan
 from eos_mirror.audit.report import Report
+from eos_mirror.cli.signals import on_signals
 from eos_mirror.errors import ConfigError, MirrorError
 
 LOOK_EVERY_S = 5.0
@@ -49,14 +50,11 @@ def watch(looking: Looking, *, on_report: Callable[[Report], None]) -> Report | 
     """
     stop = threading.Event()
 
-    def on_signal(*_: object) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
+    def on_signal(_: str) -> None:
         stop.set()
         sys.stderr.write("eos-mirror: ending after this look; once more to end at once\n")
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, on_signal)
+    on_signals(on_signal, signal.SIGINT, signal.SIGTERM, only_once=True)
     last: Report | None = None
     while not stop.is_set():
         try:

@@ -1,0 +1,57 @@
+"""Signals that come while the main thread holds a lock that acting on them takes."""
+
+import subprocess
+import sys
+
+WITHIN_S = 30
+
+HELD = """
+import signal, threading
+from eos_mirror.cli.signals import on_signals
+
+stop = threading.Event()
+on_signals(lambda _: stop.set(), signal.SIGTERM)
+with stop._cond:  # as for a moment in every stop.wait()
+    signal.raise_signal(signal.SIGTERM)
+assert stop.wait(10)
+"""
+TWICE = """
+import signal
+from eos_mirror.cli.signals import on_signals
+
+heard = []
+on_signals(heard.append, signal.SIGTERM, signal.SIGINT, only_once=True)
+signal.raise_signal(signal.SIGTERM)
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    heard.append("again")
+while len(heard) < 2:
+    pass
+assert sorted(heard) == ["SIGTERM", "again"], heard
+"""
+
+
+def run(script: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own: it may hang."""
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=WITHIN_S,
+        check=False,
+    )
+
+
+def test_a_signal_is_acted_on_whatever_the_main_thread_holds() -> None:
+    """A run that was told to stop at the wrong moment never ended."""
+    done = run(HELD)
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_second_signal_may_end_it_at_once() -> None:
+    """And is not acted on."""
+    done = run(TWICE)
+
+    assert done.returncode == 0, done.stderr
