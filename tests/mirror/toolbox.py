@@ -32,7 +32,7 @@ def state_of(pid: int) -> str | None:
     """Letter of a process's state; None when it is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return None
 
 
