@@ -26,8 +26,8 @@ SCRAM_ITERATIONS = 4096
 def librdkafka_config(
     bootstrap: str, security: Security, user: str, password: str
 ) -> dict[str, str]:
-    """Configuration for librdkafka."""
-    if security is Security.PLAINTEXT:
+    """Configuration for librdkafka, without keys."""
+    if not security.is_sasl:
         return {"bootstrap.servers": bootstrap}
     return {
         "bootstrap.servers": bootstrap,
@@ -39,8 +39,8 @@ def librdkafka_config(
 
 
 def java_properties(bootstrap: str, security: Security, user: str, password: str) -> dict[str, str]:
-    """Configuration for Java clients."""
-    if security is Security.PLAINTEXT:
+    """Configuration for Java clients, without keys."""
+    if not security.is_sasl:
         return {"bootstrap.servers": bootstrap}
     return {
         "bootstrap.servers": bootstrap,

@@ -31,6 +31,7 @@ from eos_mirror.testing.node import Node
 from eos_mirror.testing.run_folder import keep_logs, new_run_folder
 from eos_mirror.testing.spec import SUPER_USER, ClusterSpec, NodePorts, Security
 from eos_mirror.testing.tcp_ports import PortLease
+from eos_mirror.testing.tls import Keys, make_keys
 from eos_mirror.testing.tools import run_tool
 from eos_mirror.testing.waiting import wait_until
 
@@ -76,6 +77,8 @@ class KafkaCluster:
 
         Args:
             nodes: Brokers, with the ids 1 to `nodes`.
+            security: With `Security.TLS` brokers and clients show each other keys that are made at
+                the start (seconds).
             controllers: `combined`: every broker is a controller too. `separate`: one more
                 process, id 100, so that any broker may die without an election of controllers.
             users: Passwords by user name, besides the super user `admin`. SASL only.
@@ -102,6 +105,7 @@ class KafkaCluster:
         self._nodes: dict[int, Node] = {}
         self._ports: dict[int, NodePorts] = {}
         self._admin: AdminClient | None = None
+        self._keys: Keys | None = None
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
@@ -143,7 +147,7 @@ class KafkaCluster:
         for node in self._nodes.values():
             node.kill()
         self._resources.close()
-        self._nodes, self._ports, self._admin = {}, {}, None
+        self._nodes, self._ports, self._admin, self._keys = {}, {}, None, None
         running_clusters.discard(self)
 
     @property
@@ -168,11 +172,13 @@ class KafkaCluster:
 
     def client_config(self, user: str | None = None) -> dict[str, str]:
         """librdkafka's configuration of a user; of the super user when none is named."""
-        return librdkafka_config(self.bootstrap, self.spec.security, *self._login(user))
+        config = librdkafka_config(self.bootstrap, self.spec.security, *self._login(user))
+        return config if self._keys is None else {**config, **self._keys.librdkafka_config()}
 
     def java_properties(self, user: str | None = None) -> dict[str, str]:
         """The same for Java clients and Kafka's tools."""
-        return java_properties(self.bootstrap, self.spec.security, *self._login(user))
+        config = java_properties(self.bootstrap, self.spec.security, *self._login(user))
+        return config if self._keys is None else {**config, **self._keys.java_properties()}
 
     def admin(self) -> AdminClient:
         """The admin client of this cluster, with all rights, over the internal listener."""
@@ -281,9 +287,12 @@ class KafkaCluster:
         folder = new_run_folder(self.spec.name)
         self._resources.callback(self._remove, folder)
         self._ports = {node: self._lease_ports() for node in self.spec.node_ids}
-        self._nodes = boot.prepare_nodes(
-            self.spec, installation(), folder=folder, ports=self._ports
-        )
+        spec = self.spec
+        if spec.security is Security.TLS:
+            self._keys = make_keys(installation().java, folder)
+            with_keys = {**self._keys.broker_settings(), **spec.broker_config}
+            spec = dataclasses.replace(spec, broker_config=with_keys)
+        self._nodes = boot.prepare_nodes(spec, installation(), folder=folder, ports=self._ports)
         running_clusters.add(self)
         for node in self._nodes.values():
             node.start()

@@ -21,13 +21,19 @@ class Security(StrEnum):
     """How clients speak to the cluster."""
 
     PLAINTEXT = "PLAINTEXT"
+    TLS = "SSL"
     SASL_PLAIN = "PLAIN"
     SASL_SCRAM = "SCRAM-SHA-256"
 
     @property
     def protocol(self) -> str:
         """Kafka's `security.protocol`."""
-        return "PLAINTEXT" if self is Security.PLAINTEXT else "SASL_PLAINTEXT"
+        return "SASL_PLAINTEXT" if self.is_sasl else self.value
+
+    @property
+    def is_sasl(self) -> bool:
+        """Whether clients log in with a name and a password."""
+        return self in (Security.SASL_PLAIN, Security.SASL_SCRAM)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +158,7 @@ def _broker_settings(spec: ClusterSpec, own: NodePorts) -> dict[str, object]:
         "advertised.listeners": _addresses(advertised),
         "inter.broker.listener.name": "INTERNAL",
     }
-    if spec.security is Security.PLAINTEXT:
+    if not spec.security.is_sasl:
         return settings
     settings["sasl.enabled.mechanisms"] = spec.security.value
     for listener in sorted(listening.keys() - {"INTERNAL"}):

@@ -1,0 +1,82 @@
+"""Clusters that speak TLS, with keys on both sides."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from eos_mirror.client import MirrorClient
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.kafka.groups import set_group_offsets
+from eos_mirror.ports import GroupOffset
+from eos_mirror.testing import KafkaCluster, Security, wait_until
+from tests.mirror.conftest import Site, make_site
+from tests.mirror.test_bad_input import CONFIGURATION, refused
+from tests.mirror.toolbox import mirror
+
+pytestmark = pytest.mark.brokers
+
+SOON = timedelta(seconds=60)
+
+
+@pytest.fixture(scope="module")
+def sealed(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """Source and target in one. Nobody gets in without a key."""
+    with KafkaCluster(name="sealed", security=Security.TLS) as cluster:
+        yield cluster
+
+
+def config_of(site: Site, cluster: KafkaCluster, *leave_out: str, **extra: object) -> Path:
+    """As a Java client of this cluster would write it, once for both aliases."""
+    config = site.config(**extra)
+    with config.open("a") as file:
+        for key, value in cluster.java_properties().items():
+            if not key.startswith(("bootstrap.servers", *leave_out)):
+                file.write(f"{key} = {value}\n")
+    return config
+
+
+def test_clusters_that_speak_tls_are_mirrored_with_java_settings(
+    tmp_path: Path, sealed: KafkaCluster
+) -> None:
+    """Records, heartbeats and groups: every client of the mirror shows its key."""
+    site = make_site(tmp_path, sealed, sealed)
+    site.produce(2_000)
+    partitions = {
+        TopicPartition(site.topic, p): GroupOffset(position=Position(100, None), metadata="")
+        for p in range(site.partitions)
+    }
+    set_group_offsets(sealed.admin(), "readers", partitions, source=True)
+    config = config_of(
+        site,
+        sealed,
+        emit_checkpoints_enabled="true",
+        emit_checkpoints_interval_seconds=1,
+        sync_group_offsets_enabled="true",
+        emit_heartbeats_enabled="true",
+        emit_heartbeats_interval_seconds=1,
+        heartbeats_topic_replication_factor=1,
+    )
+    client = MirrorClient(sealed.client_config())
+    with client, mirror(config) as running:
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        running.wait_for("groups.followed")
+        wait_until(lambda: bool(client.heartbeat_topics()), within=SOON, what="heartbeats")
+        assert running.stop() == 0, running.errors
+        told = client.remote_consumer_offsets("readers", site.flow.source, timeout=SOON)
+        assert len(told) == site.partitions
+    compared = site.compare()
+    assert compared.exact, compared
+    assert compared.matched == 2_000
+
+
+@pytest.mark.parametrize("left_out", ["ssl.keystore", "ssl.truststore"])
+def test_a_key_that_is_missing_is_said_in_a_line(
+    tmp_path: Path, sealed: KafkaCluster, left_out: str
+) -> None:
+    """After a bounded wait; with the key of the file that names the cluster."""
+    site = make_site(tmp_path, sealed, sealed)
+    config = config_of(site, sealed, left_out, admin_timeout_ms=3000)
+
+    refused(config, code=CONFIGURATION, says=[f"{site.flow.source}.bootstrap.servers", "security"])
