@@ -118,7 +118,18 @@ EVENTS: Final = (
     Event(
         "groups.followed",
         Level.DETAIL,
-        "One round: groups with offsets, checkpoints written, groups moved on the target.",
+        "One round: groups with offsets; checkpoints written, groups moved on the target and "
+        "requests sent since the last one.",
+    ),
+    Event(
+        "groups.unheard",
+        Level.WARNING,
+        "`__consumer_offsets` of the source may not be read; groups move at the interval only.",
+    ),
+    Event(
+        "group.waiting",
+        Level.INFO,
+        "A group on the target is not moved to its checkpoints, and why; said when that changes.",
     ),
     Event(
         "groups.failed",

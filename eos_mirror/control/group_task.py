@@ -6,38 +6,36 @@ A process of its own, because an admin client that asks a coordinator that moves
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
-from eos_mirror.core.checkpoints import Pair, exact, forward, is_news, sparse
+from eos_mirror.control.group_moves import GroupMoves
+from eos_mirror.control.group_translation import GroupTranslation, Offsets
+from eos_mirror.core.checkpoints import is_news
 from eos_mirror.core.filters import NameFilter, TopicFilter
 from eos_mirror.core.flow import INTERNAL_PREFIX, Flow
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.plugins import make
-from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import FatalError, MirrorError
 from eos_mirror.kafka.checkpoints import Checkpoints, KafkaCheckpoints
+from eos_mirror.kafka.group_commits import GroupCommits
 from eos_mirror.kafka.group_offsets import GroupOffsets
-from eos_mirror.kafka.offset_maps import FollowedMaps
-from eos_mirror.kafka.offset_syncs import FollowedSyncs
-from eos_mirror.ports import GroupOffset, TaskContext
+from eos_mirror.ports import TaskContext
 
 TURN_S = 0.25
 BUDGET = timedelta(minutes=5)
 """For one round; after that the process ends, and the next has new clients."""
 
-Offsets = Mapping[str, Mapping[TopicPartition, GroupOffset]]
-"""By group and partition of the source."""
+BETWEEN_S = 1.0
+SHARE = 0.1
+"""Of the time, at most, that rounds over those who just committed take."""
 
-Translate = Callable[[int], Pair | None]
-Reader = Callable[
-    [Mapping[TopicPartition, TopicPartition], Mapping[TopicPartition, int]],
-    Mapping[TopicPartition, Translate],
-]
-"""Takes remote by source partitions, and the smallest offset of each that is asked for; returns
-what is known of them, by remote partition."""
+TRIES = 10
+"""So often a group that just committed is looked at, if it is ahead of the mirror."""
+
+SINCE_THE_LAST = ("checkpoints", "moved", "requests")
 
 _kept: list[object] = []
 """Clients of a task that ended: their destructors can block, and the process ends without them."""
@@ -77,8 +75,8 @@ class GroupTask:
         self._wanted: Mapping[str, Any] = {}
         self._filter: NameFilter = TopicFilter([], [])
         self._source = GroupOffsets(clients["source_admin"], source=True)
-        self._target = GroupOffsets(clients["target_admin"], source=False)
-        self._read = _reader(config)
+        self._moves = GroupMoves(clients["target_admin"])
+        self._translation = GroupTranslation(config)
         self._topic = KafkaCheckpoints(
             clients["target_admin"],
             clients["claims_producer"],
@@ -88,10 +86,18 @@ class GroupTask:
         self._look = _Clock(config["refresh_s"])
         self._emit = _Clock(config["emit_s"])
         self._sync = None if config["sync_s"] is None else _Clock(config["sync_s"])
+        self._commits = (
+            GroupCommits(clients["source_admin"], group=Flow(*config["flow"]).source_group)
+            if config["on_commit"]
+            else None
+        )
+        self._committed: dict[str, int] = {}
+        self._next_at_once = 0.0
         self._known: Checkpoints | None = None
         self._groups: set[str] = set()
         self._is_told = False
         self.counts = dict.fromkeys(("rounds", "checkpoints", "moved", "requests", "groups"), 0)
+        self._told = dict(self.counts)
 
     def turn(self, orders: Mapping[str, Any]) -> None:
         """
@@ -109,10 +115,15 @@ class GroupTask:
             self._want(orders["groups"])
         emits = self._emit.is_due()
         syncs = self._sync is not None and self._sync.is_due()
-        if not routes or not (emits or syncs):
+        if not routes:
             return
         try:
-            self._round(routes, syncs=syncs)
+            if self._commits is not None:
+                self._listen(self._commits, routes)
+            if emits or syncs:
+                self._round(routes, syncs=syncs)
+            elif self._committed and time.monotonic() >= self._next_at_once:
+                self._round(routes, syncs=True, only=set(self._committed))
         except FatalError:
             raise
         except MirrorError as exc:
@@ -132,13 +143,31 @@ class GroupTask:
         )
         self._look.hurry()
 
-    def _round(self, routes: Mapping[str, str], *, syncs: bool) -> None:
+    def _listen(self, commits: GroupCommits, routes: Mapping[str, str]) -> None:
+        """Note who commits on what is mirrored; that it cannot be heard is told once."""
+        for group, topic in commits.heard():
+            is_new = self._look.repeats and self._is_followed(group)
+            if topic in routes and (group in self._groups or is_new):
+                self._groups.add(group)
+                self._committed[group] = TRIES
+        if commits.deaf_for:
+            self._context.event("groups.unheard", {"reason": commits.deaf_for})
+            self._commits = None
+
+    def _is_followed(self, group: str) -> bool:
+        return self._filter.matches(group) and not group.startswith(INTERNAL_PREFIX)
+
+    def _round(
+        self, routes: Mapping[str, str], *, syncs: bool, only: Collection[str] | None = None
+    ) -> None:
+        """Over all groups, or those that just committed."""
         began = time.monotonic()
         if self._known is None:
             self._known = self._topic.load()
             if self._topic.unreadable:
                 self._context.event("checkpoints.unreadable", {"records": self._topic.unreadable})
-        checkpoints = self._translate(self._offsets(routes), routes)
+        found = self._offsets(routes, only)
+        checkpoints, ahead = self._translation.translate(found, routes)
         news = [
             checkpoint
             for checkpoint in checkpoints
@@ -146,104 +175,56 @@ class GroupTask:
         ]
         self._topic.write(news)
         self._known.update({(one.group, one.partition): one for one in news})
-        moved = self._move() if syncs else set()
-        requests = self._source.requests + self._target.requests
-        self._context.event(
-            "groups.followed",
-            {
-                "groups": len(self._groups),
-                "checkpoints": len(news),
-                "moved": len(moved),
-                "requests": requests - self.counts["requests"],
-                "took_s": round(time.monotonic() - began, 3),
-            },
-        )
+        moved = self._move(self._groups if only is None else only) if syncs else set()
+        if syncs:
+            left = {group: tries - 1 for group, tries in self._committed.items() if group in ahead}
+            self._committed = {group: tries for group, tries in left.items() if tries}
+        took_s = time.monotonic() - began
+        self._next_at_once = time.monotonic() + max(BETWEEN_S, took_s / SHARE)
+        self._count(checkpoints=len(news), moved=len(moved))
+        if only is None:
+            self._tell_round(took_s)
+
+    def _count(self, *, checkpoints: int, moved: int) -> None:
         self.counts["rounds"] += 1
-        self.counts["checkpoints"] += len(news)
-        self.counts["moved"] += len(moved)
-        self.counts["requests"] = requests
+        self.counts["checkpoints"] += checkpoints
+        self.counts["moved"] += moved
+        self.counts["requests"] = self._source.requests + self._moves.requests
         self.counts["groups"] = len(self._groups)
 
-    def _offsets(self, routes: Mapping[str, str]) -> Offsets:
+    def _tell_round(self, took_s: float) -> None:
+        """With what was done at once since the last round."""
+        done = {name: self.counts[name] - self._told[name] for name in SINCE_THE_LAST}
+        self._told = dict(self.counts)
+        self._context.event(
+            "groups.followed",
+            {"groups": len(self._groups), **done, "took_s": round(took_s, 3)},
+        )
+
+    def _offsets(self, routes: Mapping[str, str], only: Collection[str] | None) -> Offsets:
         """What the groups have committed on mirrored topics."""
-        if looks := self._look.is_due():
-            self._groups = {
-                name
-                for name in self._source.names()
-                if self._filter.matches(name) and not name.startswith(INTERNAL_PREFIX)
-            }
+        if looks := only is None and self._look.is_due():
+            self._groups = {name for name in self._source.names() if self._is_followed(name)}
         found = {
             group: {p: offset for p, offset in offsets.items() if p.topic in routes}
-            for group, offsets in self._source.read(self._groups).items()
+            for group, offsets in self._source.read(self._groups if only is None else only).items()
         }
         if looks:
             self._groups = {group for group, offsets in found.items() if offsets}
         return found
 
-    def _translate(self, found: Offsets, routes: Mapping[str, str]) -> list[Checkpoint]:
-        remotes = {
-            partition: TopicPartition(routes[partition.topic], partition.partition)
-            for offsets in found.values()
-            for partition in offsets
-        }
-        lowest: dict[TopicPartition, int] = {}
-        for offsets in found.values():
-            for partition, offset in offsets.items():
-                at = offset.position.next_offset
-                lowest[partition] = min(at, lowest.get(partition, at))
-        known = self._read(remotes, lowest)
-        checkpoints = []
-        for group, offsets in found.items():
-            for partition, offset in offsets.items():
-                remote = remotes[partition]
-                translate = known.get(remote)
-                pair = None if translate is None else translate(offset.position.next_offset)
-                if pair is not None:
-                    one = Checkpoint(
-                        group=group,
-                        partition=remote,
-                        upstream=pair.upstream,
-                        downstream=pair.downstream,
-                        metadata=offset.metadata,
-                    )
-                    checkpoints.append(one)
-        return checkpoints
-
-    def _move(self) -> set[str]:
-        """Move the groups that nobody is in on the target; those that were moved."""
-        by_group: dict[str, dict[TopicPartition, Checkpoint]] = {}
+    def _move(self, only: Collection[str]) -> set[str]:
+        """Those that were moved; why others wait is told when it changes."""
+        wanted: dict[str, dict[TopicPartition, Checkpoint]] = {}
         for (group, partition), checkpoint in (self._known or {}).items():
-            if group in self._groups:
-                by_group.setdefault(group, {})[partition] = checkpoint
-        free = self._target.without_members(by_group)
-        there = self._target.read(free)
-        wanted = {}
-        for group in free:
-            offsets = {p: o.position.next_offset for p, o in there.get(group, {}).items()}
-            wanted[group] = {
-                partition: GroupOffset(
-                    position=Position(checkpoint.downstream, None), metadata=checkpoint.metadata
-                )
-                for partition, checkpoint in forward(by_group[group], offsets).items()
-            }
-        return self._target.write({group: moves for group, moves in wanted.items() if moves})
-
-
-def _reader(config: Mapping[str, Any]) -> Reader:
-    """Exactly once has a map, at least once has syncs."""
-    flow, target = Flow(*config["flow"]), config["clients"]["target_admin"]
-    if config["exactly_once"]:
-        maps = FollowedMaps(flow, target)
-        return lambda remotes, lowest: {
-            remote: partial(exact, offsets)
-            for remote, offsets in maps.read(
-                {remotes[partition]: offset for partition, offset in lowest.items()}
-            ).items()
-        }
-    syncs = FollowedSyncs(target, config["syncs_topic"], group=flow.shadow_group)
-    return lambda remotes, _lowest: {
-        remote: partial(sparse, store, end) for remote, (store, end) in syncs.read(remotes).items()
-    }
+            if group in only:
+                wanted.setdefault(group, {})[partition] = checkpoint
+        before = dict(self._moves.waiting)
+        moved = self._moves.move(wanted)
+        for group, reason in self._moves.waiting.items():
+            if before.get(group) != reason:
+                self._context.event("group.waiting", {"group": group, "reason": reason})
+        return moved
 
 
 class _Clock:
@@ -253,6 +234,10 @@ class _Clock:
         self._every_s = every_s
         self._now = now
         self._next = now()
+
+    @property
+    def repeats(self) -> bool:
+        return self._every_s is not None
 
     def hurry(self) -> None:
         self._next = self._now()

@@ -20,7 +20,15 @@ from eos_mirror.settings.plugins import plugin_config, policy_of
 ENTRY = "eos_mirror.control.group_task:follow_groups"
 HERE = "127.0.0.1"
 ENDED = frozenset({"task.restarting", "task.failed"})
-TOLD = frozenset({"groups.followed", "groups.failed", "checkpoints.unreadable"})
+TOLD = frozenset(
+    {
+        "groups.followed",
+        "groups.failed",
+        "groups.unheard",
+        "group.waiting",
+        "checkpoints.unreadable",
+    }
+)
 
 
 class GroupFollower:
@@ -137,6 +145,7 @@ class GroupFollower:
             "refresh_s": _seconds(groups.refresh_interval) if groups.refresh else None,
             "emit_s": _seconds(groups.emit_interval),
             "sync_s": _seconds(groups.sync_interval) if groups.sync_offsets else None,
+            "on_commit": groups.sync_offsets and groups.sync_on_commit,
             "clients": {
                 "source_admin": dict(clients.source_admin(self._settings)),
                 "target_admin": dict(clients.target_admin(self._settings)),

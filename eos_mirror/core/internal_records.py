@@ -1,5 +1,5 @@
 """
-The records of MirrorMaker 2's internal topics, byte for byte.
+The records of MirrorMaker 2's internal topics, byte for byte, and who commits by Kafka's own.
 
 Kafka's own formatters, `MirrorClient` and `RemoteClusterUtils` read what is encoded here, and
 what they or MirrorMaker 2 wrote is decoded here. Integers are big-endian; a string is its length
@@ -16,6 +16,9 @@ from eos_mirror.core.records import TopicPartition
 
 VERSION: Final = 0
 """Of the values of heartbeats and checkpoints; offset syncs have none."""
+
+OFFSET_COMMIT: Final = frozenset({0, 1})
+"""Versions of keys of `__consumer_offsets` under which an offset is committed."""
 
 _SHORT, _INT, _LONG = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
 _PAIR: Final = struct.Struct(">qq")
@@ -147,6 +150,21 @@ class OffsetSync:
             upstream=fields.number(_LONG),
             downstream=fields.number(_LONG),
         )
+
+
+def committed_by(key: bytes | None) -> tuple[str, str] | None:
+    """
+    Group and topic of a record of `__consumer_offsets`; None if it is about something else.
+
+    Source: Kafka's OffsetCommitKey, versions 0 and 1.
+    """
+    try:
+        fields = _Reader(key)
+        if fields.number(_SHORT) not in OFFSET_COMMIT:
+            return None
+        return fields.string(), fields.string()
+    except ValueError:
+        return None
 
 
 def _string(text: str) -> bytes:

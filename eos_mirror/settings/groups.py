@@ -63,3 +63,12 @@ class GroupSettings:
     sync_interval: Annotated[
         Seconds, Key("sync.group.offsets.interval.seconds", "60", "How often.")
     ]
+    sync_on_commit: Annotated[
+        Boolean,
+        Key(
+            "sync.group.offsets.on.commit",
+            "true",
+            "Also at once for a group that commits on the source, if `__consumer_offsets` may be "
+            "read there.",
+        ),
+    ]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eos_mirror.core.internal_records import Checkpoint, Heartbeat, OffsetSync
+from eos_mirror.core.internal_records import Checkpoint, Heartbeat, OffsetSync, committed_by
 from eos_mirror.core.records import TopicPartition
 
 Record = Heartbeat | Checkpoint | OffsetSync
@@ -81,3 +81,21 @@ def test_a_string_that_has_no_length_is_refused() -> None:
     """Two bytes are too few."""
     with pytest.raises(ValueError, match="more than 32767 bytes"):
         _ = Heartbeat(source="a" * 40_000, target="b", timestamp_ms=0).key
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("0001 00026731 000174 00000003", ("g1", "t")),
+        ("0000 00026731 000174 00000003", ("g1", "t")),
+        ("0002 00026731", None),
+        ("0001 00026731 0009", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_who_commits_is_read_from_keys_of_kafka(
+    key: str | None, said: tuple[str, str] | None
+) -> None:
+    """Everything else in that topic is left alone: members, newer kinds, tombstones of those."""
+    assert committed_by(None if key is None else bytes.fromhex(key)) == said

@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from eos_mirror.client import MirrorClient, OffsetAndMetadata
+from eos_mirror.control.group_moves import HAS_MEMBERS
 from eos_mirror.core.internal_records import OffsetSync
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.kafka.groups import CommittedOffsets, set_group_offsets
@@ -176,6 +177,7 @@ def test_groups_on_the_target_follow_but_never_back_and_never_under_a_member(sit
         assert committed(site.target, "follows", truth.remotes) == at[100]
         commit(site.target, "went on", at[900])
         with member(site, "reads"):
+            assert not running.found("group.waiting", group="reads")
             for group in ("follows", "went on", "reads"):
                 commit(site.source, group, everywhere(site, 500))
             wait_until(
@@ -186,6 +188,8 @@ def test_groups_on_the_target_follow_but_never_back_and_never_under_a_member(sit
             wait_rounds(running)
             assert committed(site.target, "went on", truth.remotes) == at[900]
             assert committed(site.target, "reads", truth.remotes) == at[100]
+            waiting = running.wait_for("group.waiting", group="reads")
+            assert waiting["reason"] == HAS_MEMBERS
         commit(site.source, "follows", everywhere(site, 100))
         wait_until(
             lambda: offsets_of(checkpoints(site, "follows")) == at[100],
@@ -195,6 +199,35 @@ def test_groups_on_the_target_follow_but_never_back_and_never_under_a_member(sit
         wait_rounds(running)
         assert committed(site.target, "follows", truth.remotes) == at[500]
         assert not running.found("groups.failed")
+
+
+def wait_moved(site: Site, group: str, wanted: Offsets) -> None:
+    """Until the group is there on the target."""
+    wait_until(
+        lambda: committed(site.target, group, list(wanted)) == wanted,
+        within=SOON,
+        what=f"{group} at {wanted}",
+    )
+
+
+def test_a_group_that_commits_is_moved_at_once(site: Site) -> None:
+    """Also one that was not there before, and far from every interval."""
+    site.produce(4_000)
+    commit(site.source, "old", everywhere(site, 100))
+    config = site.config(
+        **{
+            **SYNCED,
+            "sync_group_offsets_interval_seconds": 3600,
+            "emit_checkpoints_interval_seconds": 3600,
+        }
+    )
+    with mirrored(site, config) as running:
+        truth = Truth(site)
+        running.wait_for("groups.followed")
+        for group, offset in (("old", 500), ("new", 700), ("old", 900)):
+            commit(site.source, group, everywhere(site, offset))
+            wait_moved(site, group, truth.of(everywhere(site, offset)))
+        assert len(running.found("groups.followed")) == 1
 
 
 @contextmanager

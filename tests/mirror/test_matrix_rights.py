@@ -15,6 +15,9 @@ from confluent_kafka.admin import (
 )
 
 from eos_mirror.core.flow import Flow
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.kafka.groups import set_group_offsets
+from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import KafkaCluster, Security
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.test_bad_input import NOTHING, grant_all_but
@@ -38,9 +41,9 @@ def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
         yield cluster
 
 
-def login(site: Site) -> Path:
+def login(site: Site, **extra: object) -> Path:
     """The site's configuration, as the mirror's user on both ends."""
-    config = site.config()
+    config = site.config(**extra)
     with config.open("a") as file:
         for alias in (site.flow.source, site.flow.target):
             for key, value in site.target.java_properties("mirror").items():
@@ -161,3 +164,39 @@ def test_a_target_that_refuses_to_configure_a_topic_is_told_of(
         site.produce(100)
         site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
         assert running.stop() == 0, running.errors
+
+
+@pytest.mark.parametrize("operation", [AclOperation.READ, AclOperation.DESCRIBE])
+def test_groups_are_followed_also_when_commits_cannot_be_heard(
+    tmp_path: Path, guarded: KafkaCluster, operation: AclOperation
+) -> None:
+    """It is said once; the interval is enough."""
+    site = make_site(tmp_path, guarded, guarded)
+    site.produce(400)
+    group = f"readers of {site.topic}"
+    commits: Resource = (ResourceType.TOPIC, "__consumer_offsets", LITERAL)
+    config = login(
+        site,
+        emit_checkpoints_enabled="true",
+        emit_checkpoints_interval_seconds=1,
+        sync_group_offsets_enabled="true",
+        sync_group_offsets_interval_seconds=1,
+    )
+    partitions = {
+        TopicPartition(site.topic, p): GroupOffset(position=Position(10, None), metadata="")
+        for p in range(site.partitions)
+    }
+    deny(guarded, commits, operation)
+    try:
+        with mirror(config) as running:
+            running.wait_for("groups.unheard")
+            set_group_offsets(guarded.admin(), group, partitions, source=True)
+            told = len(running.found("groups.followed"))
+            running.wait_for("groups.followed", count=told + 3)
+            assert running.stop() == 0, running.errors
+    finally:
+        allow_again(guarded, commits, operation)
+
+    (unheard,) = running.found("groups.unheard")
+    assert "authorization" in unheard["reason"].lower()
+    assert not running.found("groups.failed")
