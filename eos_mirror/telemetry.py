@@ -76,6 +76,12 @@ EVENTS: Final = (
         "Rights are not copied, and why; said once until that changes.",
     ),
     Event("topic.refused", Level.WARNING, "A new source topic cannot be mirrored; the reason."),
+    Event(
+        "topic.deleted",
+        Level.WARNING,
+        "A source topic was deleted while it was mirrored; its copy is kept.",
+    ),
+    Event("flow.ended", Level.ERROR, "A flow was ended as a whole, and why; others go on."),
     Event("task.started", Level.DETAIL, "The process of a task has called the driver."),
     Event("task.restarting", Level.WARNING, "A task ended and is started again; the reason."),
     Event("task.stopped", Level.DETAIL, "A task ended because it was told to."),

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from opentelemetry.metrics import get_meter_provider
@@ -22,7 +21,7 @@ from eos_mirror.control.heartbeats import Heartbeats
 from eos_mirror.control.lists import FileLists
 from eos_mirror.control.standby import Turn
 from eos_mirror.control.summary import Summary
-from eos_mirror.core.plan import FlowPlan, Way, cross_flow_conflicts
+from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable
 from eos_mirror.runtime.control import EventSink
@@ -59,7 +58,7 @@ class Report:
     Attributes:
         totals: Counters by flow.
         stopped: Partitions that could not go on, with the reason, by flow.
-        failed: Tasks that ended for good, with the reason.
+        failed: Tasks, and whole flows, that ended for good, with the reason.
         ready_s: Seconds from the start to `ready`; None if it never was.
         superseded: Another run of the file mirrors now.
     """
@@ -102,14 +101,11 @@ class Driver:
             for flow in settings.flows
         ]
         for runner in self.flows:
-            runner.topics.others = partial(self._ways_beside, runner)
+            runner.topics.others = [other.topics for other in self.flows if other is not runner]
         self._summary = Summary(self.flows, on_event=on_event)
         self._started_at = time.monotonic()
         self._ready_s: float | None = None
         self._turn: Turn | None = None
-
-    def _ways_beside(self, runner: FlowRunner) -> list[Way]:
-        return [other.topics.way for other in self.flows if other is not runner]
 
     def check(self) -> list[FlowPlan]:
         """
@@ -244,7 +240,8 @@ class Driver:
             )
 
     def _failures(self) -> list[str]:
-        return [
+        ended = [f"{runner.flow}: {runner.ended_for}" for runner in self.flows if runner.ended_for]
+        return ended + [
             f"{runner.flow} task {slot}: {status['reason']}"
             for runner in self.flows
             for slot, status in runner.statuses().items()

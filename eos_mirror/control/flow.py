@@ -33,6 +33,7 @@ from eos_mirror.runtime.spec import TaskSpec
 from eos_mirror.runtime.supervisor import Patience, State
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
+from eos_mirror.settings.values import WhenDeleted
 
 ENTRY = "eos_mirror.control.task:mirror"
 PAUSE_AT = "pause_at"
@@ -88,6 +89,8 @@ class FlowRunner:
         hidden: Mapping[str, Any] | None = None,
     ) -> None:
         """
+        `ended_for` says why the flow was ended as a whole, if so.
+
         Args:
             on_event: Takes log events; the flow is added to each.
             measured: Fill `measures`.
@@ -109,6 +112,7 @@ class FlowRunner:
             settings, self._clusters.source_metadata, lambda: self.topics.partitions
         )
         self._stopped: dict[str, str] = {}
+        self.ended_for = ""
         self._claims_topic_id = ""
         self._is_mode_noted = False
         self._rejoin = 0
@@ -169,12 +173,16 @@ class FlowRunner:
 
     def stop(self) -> None:
         """Stop the tasks in-band and wait."""
-        self.groups.stop()
-        if self._herd is not None:
-            self._herd.stop_all()
+        self.stop_tasks()
         if self._server is not None:
             self._server.stop()
         self._ledger.stop()
+
+    def stop_tasks(self) -> None:
+        """They finish what they are at. Again is harmless."""
+        self.groups.stop()
+        if self._herd is not None:
+            self._herd.stop_all()
 
     def take(self, settings: FlowSettings) -> None:
         """Mirror from the next look on what these let through; nothing else of them counts."""
@@ -184,8 +192,22 @@ class FlowRunner:
 
     def follow_topics(self) -> None:
         """Create and grow remote topics, then let the tasks subscribe."""
+        if self.ended_for:
+            return
         self.topics.follow()
         self._give_orders()
+        if self.topics.deleted and self.settings.when_deleted is WhenDeleted.STOP:
+            names = ", ".join(sorted(self.topics.deleted))
+            self._end(
+                f"{names} was deleted on {self.flow.source}, and source.topic.deleted = stop; "
+                f"the next start goes on without it"
+            )
+
+    def _end(self, reason: str) -> None:
+        if not self.ended_for:
+            self.ended_for = reason
+            self._tell("flow.ended", {"reason": reason})
+            self.stop_tasks()
 
     def tend_assignment(self) -> None:
         """
@@ -234,8 +256,10 @@ class FlowRunner:
 
     @property
     def has_failed(self) -> bool:
-        """A task ended for good: its partitions have no owner."""
-        return any(status["state"] == State.FAILED for status in self.statuses().values())
+        """The flow was ended, or a task was for good: its partitions have no owner."""
+        return bool(self.ended_for) or any(
+            status["state"] == State.FAILED for status in self.statuses().values()
+        )
 
     @property
     def stopped(self) -> Mapping[str, str]:

@@ -1,6 +1,6 @@
 """The target's topics, kept in step with the source's: internal ones, new ones, grown ones."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from eos_mirror.core.plan import FlowPlan, Way, plan_flow
@@ -35,8 +35,10 @@ class TopicSync:
         partitions: Remote partition by source partition, likewise.
         smallest_limit: Least `max.message.bytes` of the remote topics, likewise: no batch may be
             larger.
+        deleted: Source topics that were deleted while they were mirrored.
         way: What is mirrored, and under which names.
-        others: Those of the flows that run beside it.
+        others: Those of the flows that run beside it, whose looks and this one's never overlap:
+            of two that would write one topic, the first to see it does.
     """
 
     def __init__(
@@ -50,8 +52,9 @@ class TopicSync:
         self.take(settings)
         self.routes: dict[str, str] = {}
         self.partitions: dict[TopicPartition, TopicPartition] = {}
+        self.deleted: set[str] = set()
         self.smallest_limit: int | None = None
-        self.others: Callable[[], Sequence[Way]] = tuple
+        self.others: Sequence[TopicSync] = ()
 
     def take(self, settings: FlowSettings) -> None:
         """Let through from now on what these say."""
@@ -68,7 +71,14 @@ class TopicSync:
 
     def plan(self, source: Mapping[str, int], target: Mapping[str, int]) -> FlowPlan:
         """What to mirror, for partition counts by topic."""
-        return plan_flow(source, target, self.way, others=self.others())
+        ways = [other.way for other in self.others]
+        taken = {
+            remote: other.way.flow
+            for other in self.others
+            if other.way.flow.target == self._flow.target
+            for remote in other.routes.values()
+        }
+        return plan_flow(source, target, self.way, others=ways, taken=taken)
 
     def rehearse(self, plan: FlowPlan) -> None:
         """
@@ -123,7 +133,8 @@ class TopicSync:
         }
 
     def _follow(self, internal: Sequence[TopicSpec]) -> None:
-        plan = self.plan(self._source.list(), self._target.list())
+        on_source = self._source.list()
+        plan = self.plan(on_source, self._target.list())
         plan = self._without_vanished(plan)
         created = self._remote_specs(plan)
         grown = {small.remote_topic: small.needed for small in plan.too_small}
@@ -137,6 +148,9 @@ class TopicSync:
             self._tell("topic.created", topic=spec.name, partitions=spec.partitions)
         for name, count in grown.items():
             self._tell("topic.grown", topic=name, partitions=count)
+        for topic in sorted(self.routes.keys() - on_source.keys()):
+            self.deleted.add(topic)
+            self._tell("topic.deleted", topic=topic, remote=self.routes[topic])
         self._take(plan)
         configs = self._target.configs(sorted(self.routes.values()))
         limits = [int(c["max.message.bytes"]) for c in configs.values()]

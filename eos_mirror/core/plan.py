@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from eos_mirror.core.filters import NameFilter, is_replicated
@@ -100,6 +101,7 @@ def plan_flow(
     way: Way,
     *,
     others: Collection[Way] = (),
+    taken: Mapping[str, Flow] = MappingProxyType({}),
 ) -> FlowPlan:
     """
     Decide what to copy.
@@ -109,6 +111,7 @@ def plan_flow(
         target_topics: Partition counts of all topics of the target.
         way: The flow's.
         others: Those of the flows that run beside it: no topic may come round to itself.
+        taken: Topics of the target that such flows write, and which.
     """
     flow = way.flow
     wanted = [
@@ -118,6 +121,7 @@ def plan_flow(
     ]
     conflicts = (
         *_conflicts(flow, wanted, target_topics),
+        *(_taken(flow, r, taken[r.remote_topic]) for r in wanted if r.remote_topic in taken),
         *(loop for route in wanted if (loop := _loop(flow, route, others))),
     )
     refused = {topic for conflict in conflicts for topic in conflict.source_topics}
@@ -189,6 +193,15 @@ def _conflicts(
                 Conflict(flow=flow, source_topics=tuple(topics), remote_topic=remote, reason=reason)
             )
     return tuple(found)
+
+
+def _taken(flow: Flow, route: Route, writer: Flow) -> Conflict:
+    return Conflict(
+        flow=flow,
+        source_topics=(route.source_topic,),
+        remote_topic=route.remote_topic,
+        reason=f"{writer} writes it; exclude it from one of them",
+    )
 
 
 def _loop(flow: Flow, route: Route, others: Collection[Way]) -> Conflict | None:

@@ -26,6 +26,7 @@ from eos_mirror.settings.values import (
     Count,
     CountOrBrokerDefault,
     DefaultsChoice,
+    DeletedChoice,
     Kind,
     Milliseconds,
     PathChoice,
@@ -137,6 +138,14 @@ class FlowSettings:
     ]
     admin_timeout: Annotated[
         Milliseconds, Key("admin.timeout.ms", "60000", "Budget of each administrative step.")
+    ]
+    when_deleted: Annotated[
+        DeletedChoice,
+        Key(
+            "source.topic.deleted",
+            "keep",
+            "`stop`: the flow ends when a source topic is deleted. Its copy is kept in any case.",
+        ),
     ]
     sync_configs: Annotated[
         Boolean,

@@ -60,6 +60,13 @@ class AclMode(Enum):
     FULL = "full"
 
 
+class WhenDeleted(Enum):
+    """What a flow does when one of its source topics is deleted."""
+
+    KEEP = "keep"
+    STOP = "stop"
+
+
 class DefaultsFrom(Enum):
     """Whose defaults a remote topic has."""
 
@@ -266,5 +273,6 @@ RuntimeChoice = Annotated[Runtime, BeforeValidator(_lower), one_of(Runtime)]
 ConnectorChoice = Annotated[ConnectorType, BeforeValidator(_lower), one_of(ConnectorType)]
 BoundaryChoice = Annotated[BoundaryMode, BeforeValidator(_lower), one_of(BoundaryMode)]
 AclChoice = Annotated[AclMode, BeforeValidator(_lower), one_of(AclMode)]
+DeletedChoice = Annotated[WhenDeleted, BeforeValidator(_lower), one_of(WhenDeleted)]
 DefaultsChoice = Annotated[DefaultsFrom, BeforeValidator(_lower), one_of(DefaultsFrom)]
 PathChoice = Annotated[DataPath, BeforeValidator(_lower), one_of(DataPath)]

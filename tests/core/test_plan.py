@@ -159,6 +159,17 @@ def test_two_flows_onto_one_remote_topic_are_a_conflict() -> None:
     ]
 
 
+def test_a_topic_that_another_flow_writes_is_refused() -> None:
+    """The other one goes on, and so does everything else of this one."""
+    way = _ways("C->B", policy=IDENTITY)[0]
+    plan = plan_flow({"orders": 1, "users": 1}, {}, way, taken={"orders": Flow("A", "B")})
+
+    assert [str(conflict) for conflict in plan.conflicts] == [
+        "C->B orders to orders: A->B writes it; exclude it from one of them"
+    ]
+    assert [route.source_topic for route in plan.routes] == ["users"]
+
+
 def test_flows_to_different_clusters_or_names_do_not_conflict() -> None:
     """Aliases in the names, or different targets, keep flows apart."""
     apart = [_plan({"orders": 1}), _plan({"orders": 1}, flow=Flow("C", "B"))]

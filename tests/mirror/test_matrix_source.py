@@ -132,6 +132,7 @@ def test_s1_a_flow_whose_last_topic_is_deleted_goes_on_with_the_next_one(site: S
         other = Site(**{**vars(site), "topic": f"{site.topic}-other"})
         other.source.create_topic(other.topic, other.partitions)
         other.produce(400)
+        assert running.wait_for("topic.deleted")["topic"] == site.topic
         running.wait_for("topic.created", topic=other.remote)
         wait_caught_up(other)
         running.stop()
@@ -140,6 +141,34 @@ def test_s1_a_flow_whose_last_topic_is_deleted_goes_on_with_the_next_one(site: S
     assert len(running.found("task.restarting")) <= 1, "a storm of restarts"
     assert set(site.view.positions(site.remote, 4).values()) == {100}
     assert other.compare().exact
+
+
+def test_s1_a_deleted_topic_ends_the_flow_if_the_file_says_so(site: Site) -> None:
+    """The other topic's task is stopped as by a signal, and the next start goes on without."""
+    other = Site(**{**vars(site), "topic": f"{site.topic}-other"})
+    other.source.create_topic(other.topic, other.partitions)
+    site.produce(400)
+    other.produce(400)
+    config = site.config(source_topic_deleted="stop")
+    with mirror(config) as running:
+        running.wait_for("ready")
+        wait_caught_up(site)
+        wait_caught_up(other)
+        delete_topic(site.source, site.topic)
+        gone = running.wait_for("topic.deleted")
+        assert (gone["topic"], gone["remote"]) == (site.topic, site.remote)
+        assert running.wait() == 1
+
+    (ended,) = running.found("flow.ended")
+    assert site.topic in ended["reason"]
+    assert any(f"eos-mirror: {site.flow}: {site.topic} was deleted" in e for e in running.errors)
+    assert [len(values) for values in values_of(site)] == [100] * 4
+    other.produce(400, start=400)
+    with mirror(config, "--once") as running:
+        assert running.wait() == 0, running.errors
+    compared = other.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 800
 
 
 def hold(running: Mirror) -> int:

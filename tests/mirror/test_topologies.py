@@ -140,6 +140,30 @@ def test_two_clusters_flow_into_a_third(world: World) -> None:
     assert world.topics("B") == set(copies.values())
 
 
+def test_of_two_flows_onto_a_new_topic_one_writes_it(world: World) -> None:
+    """A->B<-C without aliases in the names: the first to see it goes on, the other one says so."""
+    topic = f"orders-{world.name}"
+    others = {letter: world.topic(letter, f"only-{letter}") for letter in "AC"}
+    lists = {f"{world.flow(f'{letter}->B')}.topics": other for letter, other in others.items()}
+    config = world.file(
+        "A->B", "C->B", replication_policy_class="IdentityReplicationPolicy", **lists
+    )
+    with mirror(config) as process:
+        process.wait_for("ready")
+        assert world.topic("A", "orders") == topic
+        text = config.read_text()
+        for other in others.values():
+            text = text.replace(f"topics = {other}", f"topics = {other}, {topic}")
+        config.write_text(text)
+        process.wait_for("config.taken", count=2)
+        world.wait("A->B", topic, topic)
+        refused = process.wait_for("topic.refused")
+        flow, writer = world.flow("C->B"), world.flow("A->B")
+        assert refused["reason"].startswith(f"{flow} {topic} to {topic}: {writer} writes it")
+        assert process.stop() == 0, process.errors
+    world.assert_same(("A", topic), ("B", topic))
+
+
 def test_one_cluster_flows_into_two(world: World) -> None:
     """A<-B->C: both copies are whole."""
     topic = world.topic("B", "orders")
