@@ -6,12 +6,16 @@ import os
 import signal
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eos_mirror.cli.signals import on_signals
-from eos_mirror.control.driver import Driver, Report
+from eos_mirror.kafka.waking import find_coordinator
+from eos_mirror.settings import clients
 from eos_mirror.settings.load import load_settings
-from eos_mirror.telemetry import EventLog
+from eos_mirror.settings.model import Settings
+
+if TYPE_CHECKING:
+    from eos_mirror.control.driver import Driver, Report
 
 UNSAFE_FENCING = "EOS_MIRROR_UNSAFE_FENCING"
 PAUSE_AT = "EOS_MIRROR_PAUSE_AT"
@@ -36,6 +40,11 @@ def register(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code; errors are printed by `main`."""
     settings = load_settings(args.file, clusters=args.clusters)
+    _wake(settings)
+    # while the clusters find their coordinators
+    from eos_mirror.control.driver import Driver  # noqa: PLC0415
+    from eos_mirror.telemetry import EventLog  # noqa: PLC0415
+
     stop = threading.Event()
     log = EventLog(verbose=args.verbose)
     driver = Driver(settings, on_event=log, stop=stop, hidden=_hidden())
@@ -56,7 +65,13 @@ def run(args: argparse.Namespace) -> int:
     return 0 if report.is_good else 1
 
 
-def _check(driver: Driver) -> int:
+def _wake(settings: Settings) -> None:
+    for flow in settings.flows:
+        find_coordinator(clients.source_admin(flow), flow.flow.source_group)
+        find_coordinator(clients.target_admin(flow), flow.flow.shadow_group)
+
+
+def _check(driver: "Driver") -> int:
     for plan in driver.check():
         sys.stdout.write(
             json.dumps(
@@ -73,7 +88,7 @@ def _check(driver: Driver) -> int:
     return 0
 
 
-def _explain(report: Report) -> None:
+def _explain(report: "Report") -> None:
     for flow, partitions in report.stopped.items():
         for partition, reason in partitions.items():
             sys.stderr.write(f"eos-mirror: {flow} {partition} stopped: {reason}\n")

@@ -1,0 +1,22 @@
+"""Having a cluster get ready for what it will be asked, without waiting for it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka.admin import AdminClient
+
+_kept: list[object] = []
+"""Clients and answers that nobody waits for: a client that is dropped ends with its request."""
+
+
+def find_coordinator(config: Mapping[str, Any], group: str) -> None:
+    """
+    Ask for a group, and do not wait: a new cluster makes `__consumer_offsets` meanwhile, which
+    takes as long as half a start. Reads only; what is wrong is said to who asks next.
+
+    Args:
+        config: Connection and security.
+    """
+    admin = AdminClient(dict(config))
+    # the longest time: a coordinator that is found later frees the request twice (groups.py)
+    _kept.append((admin, admin.describe_consumer_groups([group], request_timeout=3600.0)))
