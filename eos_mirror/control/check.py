@@ -43,6 +43,7 @@ def check_flow(
             include=_patterns(settings),
             mode=mode_of(settings),
             deployment=deployment(settings),
+            has_company=settings.filters.provenance,
         )
         for text in verdict.warnings:
             on_event("flow.warning", {"reason": text})

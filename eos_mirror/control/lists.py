@@ -82,6 +82,6 @@ def with_lists(flow: FlowSettings, written: FlowSettings) -> FlowSettings:
         topics=written.topics,
         topics_exclude=written.topics_exclude,
         config_exclude=written.config_exclude,
-        filters=written.filters,
+        filters=replace(written.filters, provenance=flow.filters.provenance),
         groups=replace(flow.groups, include=written.groups.include, exclude=written.groups.exclude),
     )

@@ -117,6 +117,7 @@ def engine_config(config: Mapping[str, Any]) -> TaskConfig:
         fencing=Fencing(config.get("fencing", Fencing.CLAIMS.value)),
         exactly_once=config["exactly_once"],
         abort_on_send_failure=config["abort_on_send_failure"],
+        provenance=config["provenance"],
         measured=config["measured"],
     )
 

@@ -84,6 +84,7 @@ def task_config(
         "claims_topic_id": claims_topic_id,
         "exactly_once": flow.exactly_once,
         "abort_on_send_failure": flow.abort_on_send_failure,
+        "provenance": flow.filters.provenance,
         "measured": measured,
         "syncs": _syncs(flow),
         "keepalive_s": flow.offsets_keepalive.total_seconds(),

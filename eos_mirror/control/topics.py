@@ -63,6 +63,7 @@ class TopicSync:
             policy=policy_of(settings),
             topic_filter=topic_filter_of(settings),
             heartbeats_replicated=settings.heartbeats_replicated,
+            notes_provenance=settings.filters.provenance,
         )
         self._config_rules = ConfigFilter(
             names=config_filter_of(settings),

@@ -22,12 +22,14 @@ class Way:
 
     Attributes:
         heartbeats_replicated: `heartbeats.replication.enabled`.
+        notes_provenance: Its records know where they have been, and do not come back.
     """
 
     flow: Flow
     policy: ReplicationPolicy
     topic_filter: NameFilter
     heartbeats_replicated: bool = True
+    notes_provenance: bool = False
 
     def remote_of(self, topic: str) -> str | None:
         """Name of a source topic on the target; None if it is left out."""
@@ -122,7 +124,7 @@ def plan_flow(
     conflicts = (
         *_conflicts(flow, wanted, target_topics),
         *(_taken(flow, r, taken[r.remote_topic]) for r in wanted if r.remote_topic in taken),
-        *(loop for route in wanted if (loop := _loop(flow, route, others))),
+        *(loop for route in wanted if (loop := _loop(way, route, others))),
     )
     refused = {topic for conflict in conflicts for topic in conflict.source_topics}
     routes = tuple(route for route in wanted if route.source_topic not in refused)
@@ -204,11 +206,17 @@ def _taken(flow: Flow, route: Route, writer: Flow) -> Conflict:
     )
 
 
-def _loop(flow: Flow, route: Route, others: Collection[Way]) -> Conflict | None:
-    """The way by which the copies of a topic would be written to the topic itself."""
+def _loop(way: Way, route: Route, others: Collection[Way]) -> Conflict | None:
+    """
+    The way by which the copies of a topic would be written to the topic itself, over and over.
+
+    Not over flows that all note where a record has been; one of another kind among them neither
+    notes nor looks.
+    """
+    flow = way.flow
     home = (flow.source, route.source_topic)
     seen = {home}
-    ways = [((flow.target, route.remote_topic), [flow])]
+    ways = [((flow.target, route.remote_topic), [way])]
     while ways:
         (cluster, topic), passed = ways.pop()
         for onward in others:
@@ -216,8 +224,11 @@ def _loop(flow: Flow, route: Route, others: Collection[Way]) -> Conflict | None:
             if remote is None:
                 continue
             place = (onward.flow.target, remote)
+            round_trip = [*passed, onward]
             if place == home:
-                names = ", ".join(map(str, [*passed, onward.flow]))
+                if all(one.notes_provenance for one in round_trip):
+                    continue
+                names = ", ".join(str(one.flow) for one in round_trip)
                 reason = f"its copies would come back to it by {names}; exclude it from one of them"
                 return Conflict(
                     flow=flow,
@@ -227,7 +238,7 @@ def _loop(flow: Flow, route: Route, others: Collection[Way]) -> Conflict | None:
                 )
             if place not in seen:
                 seen.add(place)
-                ways.append((place, [*passed, onward.flow]))
+                ways.append((place, round_trip))
     return None
 
 

@@ -25,17 +25,25 @@ class Verdict:
 
 
 def judge(
-    facts: FlowFacts, *, include: Sequence[str], mode: DeliveryMode, deployment: str
+    facts: FlowFacts,
+    *,
+    include: Sequence[str],
+    mode: DeliveryMode,
+    deployment: str,
+    has_company: bool = False,
 ) -> Verdict:
     """
     Args:
+        has_company: Others may write the remote topics, too.
         include: The patterns of `topics`.
         mode: The one that the file asks for.
         deployment: What the client id of every task of this configuration contains.
     """
     return Verdict(
         faults=tuple(_faults(facts)),
-        dangers=tuple(_other_mode(facts, mode) or _dangers(facts, mode, deployment)),
+        dangers=tuple(
+            _other_mode(facts, mode) or _dangers(facts, mode, deployment, has_company=has_company)
+        ),
         warnings=(*_warnings(facts), *_idle_patterns(facts, include)),
     )
 
@@ -67,11 +75,14 @@ def _other_mode(facts: FlowFacts, mode: DeliveryMode) -> list[str]:
     ]
 
 
-def _dangers(facts: FlowFacts, mode: DeliveryMode, deployment: str) -> Iterator[str]:
+def _dangers(
+    facts: FlowFacts, mode: DeliveryMode, deployment: str, *, has_company: bool
+) -> Iterator[str]:
     flow = facts.plan.flow
     yield from _too_small(facts)
     yield from _too_narrow(facts)
-    yield from _foreign(facts)
+    if not has_company:
+        yield from _foreign(facts)
     if facts.shadow_members:
         yield (
             f"{flow}: group {flow.shadow_group} on {flow.target} has members "

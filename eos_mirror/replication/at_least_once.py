@@ -27,6 +27,7 @@ from eos_mirror.replication.acquisition import Acquisition
 from eos_mirror.replication.config import COMMIT_BUDGET, FLUSH_BUDGET, WATCH_MARGIN, TaskConfig
 from eos_mirror.replication.group_positions import GroupPositions
 from eos_mirror.replication.partition import OwnedPartition
+from eos_mirror.replication.provenance import Provenance
 from eos_mirror.replication.world import World
 
 T = TypeVar("T")
@@ -65,6 +66,7 @@ class AtLeastOnce:
         self._reached = reached
         self._is_told = False
         self._pairs_from = now()
+        self._onward = Provenance(config.flow).onward if config.provenance else _whole
         self.dropped = 0
         self.acquisition = Acquisition(
             config,
@@ -81,7 +83,7 @@ class AtLeastOnce:
             self._world.open_plain_producer(),
             self._group,
             self._context,
-            hooks=_Hooks(self._refused, self._pairs, self._committed),
+            hooks=_Hooks(self._onward, self._refused, self._pairs, self._committed),
             now=self._now,
             reached=self._reached,
         )
@@ -156,6 +158,10 @@ class AtLeastOnce:
         """See `Mode`: positions are committed, that is all."""
 
 
+def _whole(run: RecordRun) -> RecordRun:
+    return run
+
+
 class _NoClaims:
     def claim(self, remotes: Sequence[TopicPartition]) -> None:
         """Nothing: several may write."""
@@ -167,12 +173,14 @@ class _NoClaims:
 class _Hooks(NamedTuple):
     """
     Attributes:
+        onward: What of a run is copied.
         refused: Raises, or notes that these records are left out.
         acknowledged: Takes the partitions of a batch when all of it has arrived and nothing else
             was sent; what it returns counts if the offsets are committed then.
         committed: Takes that.
     """
 
+    onward: Callable[[RecordRun], RecordRun | None]
     refused: Callable[[OwnedPartition, Failed], None]
     acknowledged: Callable[[Iterable[OwnedPartition]], Sequence[OffsetSync]]
     committed: Callable[[Sequence[OffsetSync]], None]
@@ -212,9 +220,9 @@ class Batch:
         self.is_open = False
         self.opened_at = 0.0
         self.size_bytes = 0
-        self.records = 0
+        self.records = self._sent = 0
 
-    def add(self, owned: OwnedPartition, run: RecordRun) -> None:
+    def add(self, owned: OwnedPartition, run: RecordRun) -> RecordRun | None:
         """See `Writer`."""
         if self._is_over:
             raise RestartTask("records were added after a failed commit")
@@ -222,11 +230,15 @@ class Batch:
             self.is_open = True
             self.opened_at = self._now()
             self._reached("begun")
-        self._producer.send(run, owned.remote)
         self._touched[owned.remote] = owned
         owned.position = Position(run.next_offset, run.leader_epoch)
-        self.size_bytes += run.size_bytes
         self.records += len(run.offsets)
+        onward = self._hooks.onward(run)
+        if onward is not None:
+            self._producer.send(onward, owned.remote)
+            self.size_bytes += onward.size_bytes
+            self._sent += len(onward.offsets)
+        return onward
 
     def start(self, starts: Mapping[TopicPartition, StartRecord]) -> None:
         """See `Writer`: the commit that follows says it."""
@@ -260,12 +272,12 @@ class Batch:
         return self._settle()
 
     def _settle(self) -> int:
-        now, records = self._now(), self.records
+        now, sent = self._now(), self._sent
         for owned in self._touched.values():
             owned.committed = owned.position.next_offset
             owned.committed_at = now
         self._touched.clear()
         self.is_open = self._is_over = False
-        self.size_bytes = self.records = 0
+        self.size_bytes = self.records = self._sent = 0
         self._reached("committed")
-        return records
+        return sent

@@ -28,6 +28,8 @@ class TaskConfig:
         fencing: `CLAIMS`, but in tests of the checker.
         exactly_once: Or at least once: no claims, no transactions.
         abort_on_send_failure: At least once: stop at a record that the target refuses.
+        provenance: At least once: note the clusters that a record passed, and leave out what
+            would come back; remote topics have other writers.
         measured: Tell the driver what each partition did.
     """
 
@@ -39,6 +41,7 @@ class TaskConfig:
     fencing: Fencing = Fencing.CLAIMS
     exactly_once: bool = True
     abort_on_send_failure: bool = True
+    provenance: bool = False
     measured: bool = False
 
 

@@ -62,7 +62,7 @@ class GroupPositions:
         Raises:
             PositionLost: It holds records, so beginning anew would repeat or skip some.
         """
-        if end.written > 0:
+        if end.written > 0 and not self._config.provenance:
             raise PositionLost(
                 f"{self._config.flow} {one.source}: {one.remote} holds records (it ends at "
                 f"{end.written}), but group {self._config.flow.source_group} on the source has no "

@@ -17,7 +17,7 @@ class Writer(Protocol):
     Attributes:
         opened_at: Monotonic seconds of the first record.
         size_bytes: Bytes of values so far.
-        records: Records so far.
+        records: Records so far, also those that are left out: their positions are committed.
     """
 
     opened_at: float
@@ -28,8 +28,13 @@ class Writer(Protocol):
     def is_open(self) -> bool:
         """Records or offsets wait for a commit."""
 
-    def add(self, owned: OwnedPartition, run: RecordRun) -> None:
-        """Send a run of an owned partition and move its position behind it."""
+    def add(self, owned: OwnedPartition, run: RecordRun) -> RecordRun | None:
+        """
+        Send a run of an owned partition and move its position behind it.
+
+        Returns:
+            What of it was sent.
+        """
 
     def start(self, starts: Mapping[TopicPartition, StartRecord]) -> None:
         """Note how remote partitions begin, before their first record."""
@@ -42,7 +47,7 @@ class Writer(Protocol):
             spill: These partitions are let go: leave nothing in memory that others need.
 
         Returns:
-            Records committed.
+            Records sent and committed.
 
         Raises:
             NewIncarnation: Committed; go on with `Mode.renew`.

@@ -198,9 +198,10 @@ class MirrorTask:
         if fault is not None:
             faults[owned.source] = fault
             return
-        self._writer.add(owned, fresh)
-        self._measures.took(owned.remote, fresh)
-        self._counters.bytes += fresh.size_bytes
+        sent = self._writer.add(owned, fresh)
+        if sent is not None:
+            self._measures.took(owned.remote, sent)
+            self._counters.bytes += sent.size_bytes
 
     # ------------------------------------------------------------------ transactions
 

@@ -66,7 +66,7 @@ class Transaction:
         """Records or offsets wait for a commit."""
         return self._is_open
 
-    def add(self, owned: OwnedPartition, run: RecordRun) -> None:
+    def add(self, owned: OwnedPartition, run: RecordRun) -> RecordRun:
         """Send a run of an owned partition; its first offset is at or after the position."""
         self._open()
         self._producer.send(run, owned.remote)
@@ -75,6 +75,7 @@ class Transaction:
         owned.position = Position(run.next_offset, run.leader_epoch)
         self.size_bytes += run.size_bytes
         self.records += len(run.offsets)
+        return run
 
     def touch(self, owned: OwnedPartition) -> None:
         """Commit this position, too, although no record of it is in the transaction."""

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator
 
 from eos_mirror.core.plugins import find_class
 from eos_mirror.settings.key import Key
-from eos_mirror.settings.values import MM2_PACKAGE, Kind
+from eos_mirror.settings.values import MM2_PACKAGE, Boolean, Kind
 
 TOPIC_FILTER: Final = "DefaultTopicFilter"
 GROUP_FILTER: Final = "DefaultGroupFilter"
@@ -27,7 +27,7 @@ FilterClass = Annotated[str, BeforeValidator(_filter_class), Kind("class")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterSettings:
-    """Names of the classes; without the package of MirrorMaker 2."""
+    """Names of the classes, without the package of MirrorMaker 2; and the filter of records."""
 
     topic_class: Annotated[
         FilterClass,
@@ -47,5 +47,14 @@ class FilterSettings:
             "config.property.filter.class",
             CONFIG_FILTER,
             "Likewise, of `config.properties.exclude`.",
+        ),
+    ]
+    provenance: Annotated[
+        Boolean,
+        Key(
+            "provenance.headers.enabled",
+            "false",
+            "At least once: copies carry the clusters they passed in a header, and what would "
+            "come back to one of them is left out.",
         ),
     ]

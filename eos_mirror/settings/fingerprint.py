@@ -27,6 +27,8 @@ def fingerprint(flow: FlowSettings) -> str:
     }
     if flow.filters.topic_class != TOPIC_FILTER:
         decisive["topic.filter"] = flow.filters.topic_class
+    if flow.filters.provenance:
+        decisive["provenance"] = True
     if flow.renames:
         decisive["renames"] = [[one.pattern.pattern, one.remote] for one in flow.renames]
     text = json.dumps(decisive, sort_keys=True, separators=(",", ":"))

@@ -227,6 +227,12 @@ def _check_together(flow: FlowSettings, resolver: Resolver, owners: Sequence[str
     min_isr, factor = "internal.topic.min.insync.replicas", "internal.topic.replication.factor"
     if flow.internal_topic_min_insync_replicas > flow.internal_topic_replication_factor:
         fault((min_isr, factor), f"{min_isr} must not exceed {factor}")
+    if flow.filters.provenance and flow.exactly_once:
+        fault(
+            ("provenance.headers.enabled",),
+            "provenance.headers.enabled needs transaction.producer = false: exactly once cannot "
+            "hold in a topic that others write, too",
+        )
     for name, of in (
         ("replication.policy.class", policy_of),
         ("topic.filter.class", topic_filter_of),

@@ -214,6 +214,16 @@ def test_a_topic_that_would_come_round_to_itself_is_a_conflict(
     assert [route.source_topic for route in plan.routes] == ([] if way else ["orders"])
 
 
+def test_a_round_trip_is_none_if_every_flow_of_it_notes_where_records_have_been() -> None:
+    """One that does not is enough for copies to come back."""
+    ways = [replace(way, notes_provenance=True) for way in _ways("A->B", "B->A", policy=IDENTITY)]
+    deaf = replace(ways[1], notes_provenance=False)
+
+    assert not plan_flow({"orders": 1}, {}, ways[0], others=ways[1:]).conflicts
+    assert plan_flow({"orders": 1}, {}, ways[0], others=[deaf]).conflicts
+    assert plan_flow({"orders": 1}, {}, deaf, others=ways[:1]).conflicts
+
+
 def test_names_with_aliases_never_come_round() -> None:
     """However the clusters are connected."""
     ways = _ways("A->B", "B->A", "B->C", "C->B", "C->A", "A->C", policy=DEFAULT)

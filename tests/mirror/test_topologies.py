@@ -1,15 +1,19 @@
 """MirrorMaker 2's example topologies, each as one file: both ways, a chain, a fan-in, renamed."""
 
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from eos_mirror.core.flow import Flow
-from eos_mirror.testing.checker import compare_topics
+from eos_mirror.replication.provenance import HEADER
+from eos_mirror.testing import wait_until
+from eos_mirror.testing.checker import compare_topics, read_topic
 from eos_mirror.testing.external import Cluster
 from tests.mirror.toolbox import FlowView, Mirror, mirror, produce, write_file
 
@@ -192,6 +196,45 @@ def test_names_that_go_round_are_refused_at_the_start_and_later(world: World) ->
     with mirror(config) as process:
         assert process.wait() == 2
     assert "come back to it by" in "".join(process.errors)
+
+
+def test_records_that_note_where_they_have_been_do_not_come_back(world: World) -> None:
+    """A<->B with one name on both, at least once: everybody has both halves, and only once."""
+    topic, aliases = f"orders-{world.name}", {letter: world.alias(letter) for letter in "AB"}
+    for letter, start in (("A", 0), ("B", RECORDS)):
+        world.clusters[letter].create_topic(topic, PARTITIONS)
+        produce(world.clusters[letter], topic, RECORDS, partitions=PARTITIONS, start=start)
+    config = world.file(
+        *("A->B", "B->A"),
+        replication_policy_class="IdentityReplicationPolicy",
+        topics=topic,
+        transaction_producer="false",
+        provenance_headers_enabled="true",
+    )
+    views = {
+        letter: FlowView(world.flow(ways), world.clusters[letter], world.clusters[ways[-1]])
+        for letter, ways in (("A", "A->B"), ("B", "B->A"))
+    }
+
+    def all_is_read() -> bool:
+        """Also what came from the other one."""
+        ends = {letter: view.ends(topic, PARTITIONS) for letter, view in views.items()}
+        return all(
+            sum(ends[letter].values()) >= 2 * RECORDS
+            and view.source_positions(topic, PARTITIONS) == ends[letter]
+            for letter, view in views.items()
+        )
+
+    with running(config):
+        wait_until(all_is_read, within=timedelta(seconds=60), what="both halves on both")
+    for letter, other in ("AB", "BA"):
+        found = read_topic(world.clusters[letter].client_config(), topic, partitions=PARTITIONS)
+        records = [record for partition in found for record in partition]
+        assert sorted(record.value or b"" for record in records) == [
+            b"value-%07d" % number for number in range(2 * RECORDS)
+        ]
+        passed = Counter(dict(record.headers).get(HEADER) for record in records)
+        assert passed == {None: RECORDS, aliases[other].encode(): RECORDS}
 
 
 def test_names_may_stay_as_they_are_one_way(world: World) -> None:

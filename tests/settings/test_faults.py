@@ -56,6 +56,9 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
          "internal.topic.min.insync.replicas must not exceed internal.topic.replication.factor"),
         ("transaction.timeout.ms = 50", "f:5: flow A->B: "
          "transaction.boundary.interval.ms must be below transaction.timeout.ms"),
+        ("provenance.headers.enabled = true", "f:5: flow A->B: provenance.headers.enabled needs "
+         "transaction.producer = false: exactly once cannot hold in a topic that others write, "
+         "too"),
         ("transforms = mask", "f:5: transforms: transforms are not available in this version; "
          "records are copied unchanged"),
         ("consumer.auto.offset.reset = earliest", "f:5: consumer.auto.offset.reset = earliest: is "

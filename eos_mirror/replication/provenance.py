@@ -1,0 +1,55 @@
+"""
+Where a record has been: the clusters that its copies passed, in a header.
+
+With it, flows may go round although names do not tell where a topic comes from: what would come
+back to a cluster that it passed is left out. At least once only: the copies lie among records of
+others, of which the exact map of a remote partition cannot know.
+"""
+
+from dataclasses import replace
+
+from eos_mirror.core.flow import Flow
+from eos_mirror.ports import Headers, RecordRun
+
+HEADER = "eos-mirror.passed"
+"""Aliases in the order in which they were passed, with commas; every mirror has to use the same."""
+
+
+class Provenance:
+    """Of one flow. It has no state."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._source = flow.source.encode()
+        self._target = flow.target.encode()
+
+    def onward(self, run: RecordRun) -> RecordRun | None:
+        """What of a run is copied, with the source noted; None if nothing is."""
+        kept: list[int] = []
+        headers: list[Headers | None] = []
+        for i, carried in enumerate(run.headers):
+            passed = _passed(carried)
+            if self._target not in passed:
+                kept.append(i)
+                others = [one for one in carried or () if one[0] != HEADER]
+                headers.append([*others, (HEADER, b",".join([*passed, self._source]))])
+        if len(kept) == len(run.offsets):
+            return replace(run, headers=headers)
+        if not kept:
+            return None
+        values = [run.values[i] for i in kept]
+        return RecordRun(
+            partition=run.partition,
+            offsets=[run.offsets[i] for i in kept],
+            timestamps=[run.timestamps[i] for i in kept],
+            keys=[run.keys[i] for i in kept],
+            values=values,
+            headers=headers,
+            leader_epoch=run.leader_epoch,
+            size_bytes=sum(len(value) for value in values if value is not None),
+        )
+
+
+def _passed(headers: Headers | None) -> list[bytes]:
+    """Of the last header of ours, if there are several."""
+    found = [value for name, value in headers or () if name == HEADER and value]
+    return found[-1].split(b",") if found else []
