@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from eos_mirror import __version__
 from eos_mirror.errors import MirrorError
 
-VERBS = ("demo", "run", "config", "status", "translate", "verify", "adopt", "brokers")
+VERBS = ("demo", "run", "config", "status", "translate", "verify", "adopt", "bench", "brokers")
 """Each is a module of this package with `register` and `run`."""
 
 

@@ -143,7 +143,7 @@ class Driver:
         key = f"{alias}.bootstrap.servers"
         where = self._settings.origins.get(key, str(self._settings.path))
         servers = next(
-            ",".join(c.bootstrap_servers) for c in self._settings.clusters if c.alias == alias
+            (",".join(c.bootstrap_servers) for c in self._settings.clusters if c.alias == alias), ""
         )
         return (
             f"{where}: cluster {alias} does not answer at {key}={servers}. Start it, or correct "

@@ -1,0 +1,104 @@
+"""`eos-mirror bench FILE A->B`: how fast the flow would be on these clusters, and what it needs."""
+
+import argparse
+import json
+import signal
+import sys
+from typing import Any
+
+from eos_mirror.cli.flows import flow_named
+from eos_mirror.control.bench import Bench, Findings, Load, incoming_rate
+from eos_mirror.errors import ConfigError
+from eos_mirror.settings.load import load_settings
+
+LEAST_RATE = 1_000
+INTERRUPTED = 130
+"""As shells say it."""
+RECORDS, VALUE_BYTES, PARTITIONS, TASKS = 1_000_000, 1_000, 8, (1, 2)
+
+
+def register(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = subparsers.add_parser("bench", help="measure a flow on a scratch topic, and size it")
+    parser.add_argument("file", metavar="FILE", help="an mm2.properties")
+    parser.add_argument("flow", metavar="A->B", help="an enabled flow of it")
+    parser.add_argument(
+        "--rate", type=int, metavar="N", help="records a second to size for (default: as now)"
+    )
+    for option, default, text in (
+        ("records", RECORDS, "in the scratch topic"),
+        ("value-bytes", VALUE_BYTES, "of each record"),
+        ("partitions", PARTITIONS, "of the scratch topic"),
+    ):
+        parser.add_argument(
+            f"--{option}", type=int, default=default, metavar="N", help=f"{text} ({default:,})"
+        )
+    parser.add_argument(
+        "--tasks", type=int, nargs="+", default=TASKS, metavar="N", help="to try (1 2)"
+    )
+    parser.add_argument("--json", action="store_true", help="print an object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code; errors are printed by `main`."""
+    numbers = {"--records": args.records, "--value-bytes": args.value_bytes}
+    numbers |= {"--partitions": args.partitions, "--tasks": min(args.tasks)}
+    for option, number in numbers.items():
+        if number < 1:
+            raise ConfigError(f"{option} {number}: at least 1")
+    settings = load_settings(args.file)
+    flow = flow_named(settings, args.flow)
+    rate = args.rate
+    if rate is None:
+        rate = max(LEAST_RATE, incoming_rate(flow))
+        _tell(f"sizing for {rate:,} records/s: what comes in now, but {LEAST_RATE:,} at least")
+    load = Load(
+        records=args.records,
+        value_bytes=args.value_bytes,
+        partitions=args.partitions,
+        rate=rate,
+    )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: clean up
+    try:
+        findings = Bench(settings, flow, load, tell=_tell).run(args.tasks)
+    except KeyboardInterrupt:
+        _tell("interrupted; what was made is removed")
+        return INTERRUPTED
+    show = _as_json if args.json else _as_text
+    sys.stdout.write(show(findings, load))
+    for name in findings.left:
+        _tell(f"still there: {name}; delete it")
+    return 0
+
+
+def _as_text(findings: Findings, load: Load) -> str:
+    lines = ["tasks  records/s   MB/s"]
+    for trial in findings.trials:
+        size = trial.rate * load.value_bytes / 1e6
+        lines.append(f"{trial.tasks:>5}  {trial.rate:>9,.0f}  {size:>5,.0f}")
+    wanted, what = findings.wanted_tasks, f"for {load.rate:,} records/s of {load.value_bytes:,} B"
+    if wanted is None:
+        lines.append(f"{what}: not on this machine: more tasks did not help")
+    else:
+        lines.append(f"{what}: tasks.max = {wanted}, and as many slots on Spark")
+    if findings.lag_ms is not None:
+        median, high = findings.lag_ms
+        lines.append(f"expected lag: {median:,.0f} ms, 99 % below {high:,.0f} ms")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _as_json(findings: Findings, load: Load) -> str:
+    median, high = findings.lag_ms or (None, None)
+    document = {
+        "trials": [{"tasks": one.tasks, "rate": round(one.rate)} for one in findings.trials],
+        "rate": load.rate,
+        "value_bytes": load.value_bytes,
+        "tasks": findings.wanted_tasks,
+        "lag_ms": {"p50": median, "p99": high},
+        "left": list(findings.left),
+    }
+    return json.dumps(document) + "\n"
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(f"eos-mirror: {text}\n")
