@@ -24,6 +24,7 @@ from typing import Any
 from benchmarks import cells, peers
 from benchmarks.contest import Contest, NotExactError, take_turns
 from benchmarks.killed import measure_kill
+from benchmarks.labels import Copied, Many
 from benchmarks.latency import measure_latency
 from benchmarks.partitions import measure_partitions
 from benchmarks.peers import Peer
@@ -91,8 +92,8 @@ def _copies(contest: Contest, args: argparse.Namespace) -> Results:
                 ) -> dict[str, Any]:
                     return contest.copy(peer, cell, interval_ms=interval_ms, tasks=tasks)
 
-                label = f"{name}, {interval_ms} ms, tasks: {tasks}"
-                results[label] = take_turns(_peers(args), args.rounds, copy)
+                label = Copied(name, interval_ms, tasks)
+                results[str(label)] = take_turns(_peers(args), args.rounds, copy)
     return results
 
 
@@ -116,10 +117,7 @@ def _partitions(contest: Contest, args: argparse.Namespace) -> Results:
             lambda peer: measure_partitions(contest, peer, count, args.rate),
         )
 
-    return {
-        f"{count} partitions, {args.rate} records a second": look(count)
-        for count in args.partitions
-    }
+    return {str(Many(count, args.rate)): look(count) for count in args.partitions}
 
 
 def _kills(contest: Contest, args: argparse.Namespace) -> Results:

@@ -5,7 +5,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.report import COPY, DELAY, Column, Results, Rounds, columns_of, figure
+from benchmarks.labels import Copied, Many
+from benchmarks.report import (
+    COPY,
+    DELAY,
+    MANY,
+    Column,
+    Results,
+    Rounds,
+    columns_of,
+    figure,
+    over,
+)
 
 RATE, CPU = COPY[0], COPY[2]
 BARS = {
@@ -14,6 +25,11 @@ BARS = {
 }
 """Figure and title of the axis of each picture."""
 
+OVER_PARTITIONS = (
+    (MANY[0], "seconds until all are copied"),
+    (MANY[2], "% of a core, mirror"),
+    (MANY[4], "% of a core, target broker"),
+)
 OURS, OTHERS = "#1b7f5a", "#9aa3ad"
 PERCENTILES = DELAY[:4]
 SUFFIXES = (".svg", ".png")
@@ -46,6 +62,98 @@ def _pictures(new: Any, results: Results) -> Iterator[tuple[str, Any]]:
         yield name, _bars(new, copies, column, title)
     if delays:
         yield "latency", _curves(new, delays)
+    over_intervals, over_tasks = _by_interval(copies), _by_tasks(copies)
+    if over_intervals:
+        yield "intervals", _costs(new, over_intervals)
+    if over_tasks:
+        yield "tasks", _gains(new, over_tasks)
+    many = {one.partitions: of for name, of in results.items() if (one := Many.parse(name))}
+    if len(many) > 1:
+        yield "partitions", _growth(new, many)
+
+
+Sweep = Mapping[str, Mapping[int, Mapping[str, Rounds]]]
+"""By what stayed the same, by what was changed, by peer."""
+
+
+def _by_interval(copies: Results) -> Sweep:
+    """Those of more than one interval."""
+    found: dict[str, dict[int, Mapping[str, Rounds]]] = {}
+    for name, of_cell in copies.items():
+        if one := Copied.parse(name):
+            same = f"{one.cell}, tasks: {one.tasks}"
+            found.setdefault(same, {})[one.interval_ms] = of_cell
+    return {same: changed for same, changed in found.items() if len(changed) > 1}
+
+
+def _by_tasks(copies: Results) -> Sweep:
+    """Those of more than one number of tasks."""
+    found: dict[str, dict[int, Mapping[str, Rounds]]] = {}
+    for name, of_cell in copies.items():
+        if one := Copied.parse(name):
+            found.setdefault(f"{one.cell}, {one.interval_ms} ms", {})[one.tasks] = of_cell
+    return {same: changed for same, changed in found.items() if len(changed) > 1}
+
+
+def _costs(new: Any, sweep: Sweep) -> Any:
+    """What the first peer takes of the second one's rate and CPU, over the commit interval."""
+    picture = new(figsize=(8, 7), layout="constrained")
+    axes = picture.subplots(2, 1, sharex=True)
+    for axis, column, title in ((axes[0], RATE, "rate"), (axes[1], CPU, "CPU per record")):
+        for same, changed in sweep.items():
+            first, second, *_ = next(iter(changed.values()))
+            spans = [_ratios(of[first], of[second], column) for of in changed.values()]
+            middles = [median(one) for one in spans]
+            (line,) = axis.plot(list(changed), middles, marker="o", label=same)
+            lows, highs = [min(one) for one in spans], [max(one) for one in spans]
+            axis.fill_between(list(changed), lows, highs, color=line.get_color(), alpha=0.15)
+            axis.set_title(f"{title}, {first} over {second}", loc="left")
+        axis.axhline(1, color="#333333", lw=0.8, ls=":")
+        axis.set_xscale("log")
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].legend(frameon=False)
+    axes[-1].set_xlabel("commit interval, ms")
+    return picture
+
+
+def _ratios(ours: Rounds, theirs: Rounds, column: Column) -> list[float]:
+    pairs = zip(ours, theirs, strict=True)
+    return [over(figure(one, column), figure(other, column)) for one, other in pairs]
+
+
+def _gains(new: Any, sweep: Sweep) -> Any:
+    """Rate of each peer over its tasks."""
+    picture = new(figsize=(8, 1 + 3 * len(sweep)), layout="constrained")
+    axes = picture.subplots(len(sweep), 1, squeeze=False)[:, 0]
+    for axis, (same, changed) in zip(axes, sweep.items(), strict=True):
+        _lines(axis, changed, RATE)
+        axis.set_xticks(list(changed))
+        axis.set_ylabel(BARS["rate"][1])
+        axis.set_title(same, loc="left")
+        axis.legend(frameon=False)
+    axes[-1].set_xlabel("tasks")
+    return picture
+
+
+def _growth(new: Any, changed: Mapping[int, Mapping[str, Rounds]]) -> Any:
+    """What more partitions cost each peer."""
+    picture = new(figsize=(8, 3 * len(OVER_PARTITIONS)), layout="constrained")
+    axes = picture.subplots(len(OVER_PARTITIONS), 1, sharex=True)
+    for axis, (column, title) in zip(axes, OVER_PARTITIONS, strict=True):
+        _lines(axis, changed, column)
+        axis.set_xscale("log")
+        axis.set_ylabel(title)
+    axes[0].legend(frameon=False)
+    axes[-1].set_xlabel("partitions")
+    return picture
+
+
+def _lines(axis: Any, changed: Mapping[int, Mapping[str, Rounds]], column: Column) -> None:
+    for peer in next(iter(changed.values())):
+        middles = [median(figure(one, column) for one in of[peer]) for of in changed.values()]
+        axis.plot(list(changed), middles, marker="o", label=peer, lw=3 if _is_ours(peer) else 1.5)
+    axis.set_ylim(bottom=0)
+    axis.spines[["top", "right"]].set_visible(False)
 
 
 def _bars(new: Any, cells: Mapping[str, Mapping[str, Rounds]], column: Column, title: str) -> Any:

@@ -117,13 +117,14 @@ def ratios(of_cell: Mapping[str, Rounds]) -> Iterator[str]:
         yield _row(
             other,
             (
-                spread([_over(figure(ours, c), figure(theirs, c)) for ours, theirs in pairs], ".2f")
+                spread([over(figure(ours, c), figure(theirs, c)) for ours, theirs in pairs], ".2f")
                 for c in columns
             ),
         )
 
 
-def _over(ours: float, theirs: float) -> float:
+def over(ours: float, theirs: float) -> float:
+    """A ratio; not a number where there is nothing to compare with."""
     return ours / theirs if theirs else nan
 
 
@@ -141,7 +142,7 @@ def comparison(old: Results, new: Results) -> Iterator[str]:
                 [median(figure(one, c) for one in rounds) for c in columns]
                 for rounds in (of_cell[peer], old[cell][peer])
             )
-            yield _row(peer, (f"{_over(*pair):.2f}" for pair in zip(after, before, strict=True)))
+            yield _row(peer, (f"{over(*pair):.2f}" for pair in zip(after, before, strict=True)))
 
 
 def _head(first: str, columns: Sequence[Column]) -> Iterator[str]:
