@@ -16,7 +16,8 @@ from eos_mirror.testing import KafkaCluster
 PARTITIONS = 8
 SEED = 20_240_229
 POOL_VALUES = 2_000
-CHUNK_RECORDS = 50_000
+CHUNK_RECORDS = 400_000
+"""Of all partitions together: what the client's queue takes."""
 FIRST_TIMESTAMP_MS = 1_700_000_000_000
 LARGE_BATCHES = {
     "batch.size": 900_000,
@@ -57,8 +58,9 @@ def fill(
     producer = Producer({**cluster.client_config(), **config})
     partitions = count_partitions(cluster, topic)
     each = count // partitions
-    for start in range(0, each, CHUNK_RECORDS):
-        numbers = range(start, min(start + CHUNK_RECORDS, each))
+    chunk = max(1, CHUNK_RECORDS // partitions)
+    for start in range(0, each, chunk):
+        numbers = range(start, min(start + chunk, each))
         for partition in range(partitions):
             deque(
                 map(

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from eos_mirror.cli.signals import on_signals
@@ -66,9 +67,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _wake(settings: Settings) -> None:
+    """Each cluster once."""
+    groups: dict[str, tuple[Mapping[str, str], str]] = {}
     for flow in settings.flows:
-        find_coordinator(clients.source_admin(flow), flow.flow.source_group)
-        find_coordinator(clients.target_admin(flow), flow.flow.shadow_group)
+        names = flow.flow
+        groups.setdefault(names.source, (clients.source_admin(flow), names.source_group))
+        groups.setdefault(names.target, (clients.target_admin(flow), names.shadow_group))
+    for config, group in groups.values():
+        find_coordinator(config, group)
 
 
 def _check(driver: "Driver") -> int:

@@ -44,7 +44,7 @@ class GroupMoves:
             RestartTask: By class.
         """
         free = self._target.without_members(wanted)
-        waiting = {g: self._target.refused.get(g, HAS_MEMBERS) for g in wanted if g not in free}
+        waiting = dict.fromkeys(wanted.keys() - free, HAS_MEMBERS)
         there = self._target.read(free)
         moves = {}
         for group in free - self._target.refused.keys():
@@ -56,7 +56,7 @@ class GroupMoves:
                 for partition, checkpoint in forward(wanted[group], offsets).items()
             }
         moved = self._target.write({group: some for group, some in moves.items() if some})
-        waiting.update({g: r for g, r in self._target.refused.items() if g in wanted})
+        waiting.update({g: r for g, r in self._target.refused.items() if g in free})
         for group in wanted:
             self.waiting.pop(group, None)
         self.waiting.update(waiting)

@@ -1,11 +1,12 @@
 """The target's topics, kept in step with the source's: internal ones, new ones, grown ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from eos_mirror.core.plan import FlowPlan, Way, plan_flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.topic_configs import Changes, ConfigFilter, config_changes, initial_config
+from eos_mirror.errors import NotAuthorized
 from eos_mirror.kafka.topics import TopicSpec
 from eos_mirror.operate.facts import FlowClusters
 from eos_mirror.runtime.control import EventSink
@@ -48,6 +49,7 @@ class TopicSync:
         self._flow = settings.flow
         self._source = clusters.source_topics
         self._target = clusters.target_topics
+        self._metadata = clusters.source_metadata
         self._on_event = on_event
         self.take(settings)
         self.routes: dict[str, str] = {}
@@ -149,13 +151,21 @@ class TopicSync:
             self._tell("topic.created", topic=spec.name, partitions=spec.partitions)
         for name, count in grown.items():
             self._tell("topic.grown", topic=name, partitions=count)
-        for topic in sorted(self.routes.keys() - on_source.keys()):
+        for topic in self._gone(self.routes.keys() - on_source.keys()):
             self.deleted.add(topic)
             self._tell("topic.deleted", topic=topic, remote=self.routes[topic])
         self._take(plan)
         configs = self._target.configs(sorted(self.routes.values()))
         limits = [int(c["max.message.bytes"]) for c in configs.values()]
         self.smallest_limit = min(limits, default=None)
+
+    def _gone(self, unlisted: Collection[str]) -> list[str]:
+        """Those that do not exist; others have no leader now, or may not be described."""
+        try:
+            there = self._metadata.topics(sorted(unlisted))
+        except NotAuthorized:
+            return []
+        return sorted(set(unlisted) - there.keys())
 
     def _without_vanished(self, plan: FlowPlan) -> FlowPlan:
         """A remote topic that was there before and is gone was deleted: nobody made it anew."""
