@@ -5,9 +5,11 @@ from itertools import islice, repeat
 from operator import length_hint
 from typing import Any, cast
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import RefusedByTarget
+from eos_mirror.kafka.errors import REFUSED
 from eos_mirror.ports import RecordRun
 
 QUEUE_FULL_WAIT_S = 0.1
@@ -31,6 +33,9 @@ def send_one(
             )
         except BufferError:
             producer.poll(QUEUE_FULL_WAIT_S)
+        except KafkaException as exc:
+            _raise_refusal(exc, remote)
+            raise
         else:
             return
 
@@ -70,5 +75,16 @@ def send_stretch(
             # the record that did not fit is the last one taken from the iterator
             start = end - length_hint(values) - 1
             producer.poll(QUEUE_FULL_WAIT_S)
+        except KafkaException as exc:
+            _raise_refusal(exc, remote)
+            raise
         else:
             return
+
+
+def _raise_refusal(exc: KafkaException, remote: TopicPartition) -> None:
+    """The client itself refuses a record that is larger than the file lets it be."""
+    error = exc.args[0]
+    if error.code() in REFUSED:
+        text = f"produce to {remote}: {error.name()} ({error.str()})"
+        raise RefusedByTarget(text, topic=remote.topic, partition=remote.partition) from exc

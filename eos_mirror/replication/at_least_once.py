@@ -230,14 +230,14 @@ class Batch:
             self.is_open = True
             self.opened_at = self._now()
             self._reached("begun")
+        onward = self._hooks.onward(run)
+        if onward is not None:
+            self._producer.send(onward, owned.remote)  # what it refuses is not passed over
+            self.size_bytes += onward.size_bytes
+            self._sent += len(onward.offsets)
         self._touched[owned.remote] = owned
         owned.position = Position(run.next_offset, run.leader_epoch)
         self.records += len(run.offsets)
-        onward = self._hooks.onward(run)
-        if onward is not None:
-            self._producer.send(onward, owned.remote)
-            self.size_bytes += onward.size_bytes
-            self._sent += len(onward.offsets)
         return onward
 
     def start(self, starts: Mapping[TopicPartition, StartRecord]) -> None:

@@ -5,7 +5,8 @@ One thread runs all of it. Rebalance callbacks arrive inside `Source.poll` on th
 they raise is kept and raised after the poll, because the client loses records otherwise.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 
@@ -17,11 +18,7 @@ from eos_mirror.errors import (
     RefusedByTarget,
     RestartTask,
 )
-from eos_mirror.ports import (
-    Polled,
-    RecordRun,
-    TaskContext,
-)
+from eos_mirror.ports import Polled, RecordRun, TaskContext
 from eos_mirror.replication.at_least_once import AtLeastOnce
 from eos_mirror.replication.config import TaskConfig
 from eos_mirror.replication.exactly_once import ExactlyOnce
@@ -198,7 +195,8 @@ class MirrorTask:
         if fault is not None:
             faults[owned.source] = fault
             return
-        sent = self._writer.add(owned, fresh)
+        with self._leaving_out_refused():
+            sent = self._writer.add(owned, fresh)
         if sent is not None:
             self._measures.took(owned.remote, sent)
             self._counters.bytes += sent.size_bytes
@@ -218,10 +216,8 @@ class MirrorTask:
         self._counters.records += self._writer.records
         began = self._now()
         try:
-            self._writer.commit(riders, spill=spill)
-        except RefusedByTarget as exc:
-            self._leave_out(TopicPartition(exc.topic, exc.partition), exc)
-            raise
+            with self._leaving_out_refused():
+                self._writer.commit(riders, spill=spill)
         except NewIncarnation as exc:
             self._suspicious = True
             self._context.event("commit.suspicious", {"reason": str(exc)})
@@ -237,6 +233,14 @@ class MirrorTask:
         fault = recreated(self._config.flow, moved, metadata=self._metadata)
         if fault is not None:
             raise fault
+
+    @contextmanager
+    def _leaving_out_refused(self) -> Iterator[None]:
+        try:
+            yield
+        except RefusedByTarget as exc:
+            self._leave_out(TopicPartition(exc.topic, exc.partition), exc)
+            raise
 
     def _leave_out(self, remote: TopicPartition, refused: RefusedByTarget) -> None:
         """Report a partition as stopped, so that the driver keeps our successor from it."""

@@ -45,6 +45,30 @@ def positions(site: Site) -> dict[int, int]:
     return site.view.source_positions(site.topic, site.partitions)
 
 
+@pytest.mark.parametrize("mode", ["true", "false"], ids=["exactly once", "at least once"])
+def test_a_record_that_the_client_refuses_stops_its_partition(site: Site, mode: str) -> None:
+    """It never left: nothing was sent, and no acknowledgement can be missing."""
+    config = site.config(**{**MODE, "transaction_producer": mode})
+    with config.open("a") as file:
+        file.write(f"{site.flow.target}.producer.max.request.size = 4000\n")
+    with mirror(config) as running:
+        running.wait_for("ready")
+        offer(site, [10, 20])
+        wait_position(site, 2)
+        offer(site, [5_000, 30])
+        stopped = running.wait_for("partition.stopped")
+        assert (stopped["partition"], stopped["cause"]) == (f"{site.topic}-0", "RecordRefused")
+        site.produce(4)
+        wait_until(
+            lambda: positions(site) == {0: 2, 1: 1, 2: 1, 3: 1},
+            within=timedelta(seconds=30),
+            what="the other partitions",
+        )
+        assert running.stop() == 1
+    assert len(running.found("task.restarting")) == 1
+    assert site.compare().missing == 3
+
+
 def ledger_of(site: Site) -> list[LedgerEntry]:
     """Every entry."""
     return read_ledger(site.target.client_config(), site.flow)
