@@ -272,7 +272,7 @@ class Driver:
                 continue
             statuses = [status["status"] for status in runner.statuses().values()]
             owned = sum(int(status.get("owned", 0)) for status in statuses)
-            if owned + len(runner.stopped) < len(runner.topics.partitions) or not all(statuses):
+            if owned + runner.stopped_count < len(runner.topics.partitions) or not all(statuses):
                 return False
         self._ready_s = time.monotonic() - self._started_at
         self._on_event("ready", {"after_s": round(self._ready_s, 3), "flows": self._describe()})

@@ -221,7 +221,7 @@ class FlowRunner:
             return  # a rebalance would wait for it, with everybody's partitions
         statuses = [task["status"] for task in tasks]
         held = sum(int(s.get("owned", 0)) + int(s.get("pending", 0)) for s in statuses)
-        if held + len(self._stopped) >= len(self.topics.partitions) or not all(statuses):
+        if held + self.stopped_count >= len(self.topics.partitions) or not all(statuses):
             self._looks_short = 0
             return
         self._looks_short += 1
@@ -265,6 +265,13 @@ class FlowRunner:
     def stopped(self) -> Mapping[str, str]:
         """Partitions that cannot go on, with the reason."""
         return self._stopped
+
+    @property
+    def stopped_count(self) -> int:
+        """How many of the planned partitions; others may have stopped before their topic went."""
+        if not self._stopped:
+            return 0
+        return sum(str(partition) in self._stopped for partition in list(self.topics.partitions))
 
     def source_ends(self) -> Mapping[TopicPartition, int]:
         """Last stable offset of every planned source partition."""

@@ -5,7 +5,7 @@ granted (the group says so) -> claimed (the log says so) -> resolved (the shadow
 Nothing here blocks for long, so that the partitions a task owns already go on.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -75,6 +75,13 @@ class Acquisition:
     def pending(self) -> int:
         """Partitions on their way."""
         return len(self._granted) + len(self._claimed)
+
+    def pending_of(self, routes: Collection[str]) -> int:
+        """
+        Those of these source topics. A static member that starts again is granted what it had,
+        also of topics that are gone, and those it will never own.
+        """
+        return sum(one.topic in routes for one in self._granted) + len(self._claimed)
 
     @property
     def is_due(self) -> bool:

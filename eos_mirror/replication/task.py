@@ -381,7 +381,7 @@ class MirrorTask:
                 "fences": self._mode.fences,
                 "dropped": self._mode.dropped,
                 "owned": len(self._owned),
-                "pending": self._acquisition.pending,
+                "pending": self._acquisition.pending_of(self._routes),
                 "stopped": {str(p): why for p, why in self._stopped.items()},
             }
         )
