@@ -167,8 +167,7 @@ class Bench:
     def _lag(self, scratch: ScratchTopic, tasks: int) -> tuple[float, float] | None:
         """Median and 99th percentile; None if nothing came."""
         self._tell(f"tasks: {tasks}: {self._load.rate:,} records/s for {LAG_S:.0f} s")
-        flow, stop = replace(self._new_flow(tasks), start_position="latest"), threading.Event()
-        self._trials[-1] = flow
+        flow, stop = self._new_flow(tasks, start="latest"), threading.Event()
         found: list[float] = []
 
         def read() -> None:
@@ -213,7 +212,7 @@ class Bench:
             reasons = [*report.failed, *(r for of in report.stopped.values() for r in of.values())]
             raise MirrorError("\n".join(reasons))
 
-    def _new_flow(self, tasks: int) -> FlowSettings:
+    def _new_flow(self, tasks: int, *, start: str = "earliest") -> FlowSettings:
         """The flow as the file has it, under an alias of its own, for the scratch topic alone."""
         flow = self._flow
         alias = f"bench-{self._name}-{len(self._trials)}"
@@ -225,7 +224,7 @@ class Bench:
             heartbeats_replicated=False,
             renames=(),
             groups=replace(flow.groups, emit_checkpoints=False, emit_syncs=False),
-            start_position="earliest",
+            start_position=start,
             tasks_max=tasks,
             sync_configs=False,
             sync_acls=False,

@@ -78,7 +78,12 @@ class Chore(NamedTuple):
 
 
 class FlowRunner:
-    """Owns everything of one flow in the driver."""
+    """
+    Owns everything of one flow in the driver.
+
+    Attributes:
+        ended_for: Why the flow was ended as a whole, if it was.
+    """
 
     def __init__(
         self,
@@ -89,8 +94,6 @@ class FlowRunner:
         hidden: Mapping[str, Any] | None = None,
     ) -> None:
         """
-        `ended_for` says why the flow was ended as a whole, if so.
-
         Args:
             on_event: Takes log events; the flow is added to each.
             measured: Fill `measures`.

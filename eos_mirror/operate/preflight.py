@@ -34,10 +34,10 @@ def judge(
 ) -> Verdict:
     """
     Args:
-        has_company: Others may write the remote topics, too.
         include: The patterns of `topics`.
         mode: The one that the file asks for.
         deployment: What the client id of every task of this configuration contains.
+        has_company: Others may write the remote topics, too.
     """
     return Verdict(
         faults=tuple(_faults(facts)),

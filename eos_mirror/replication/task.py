@@ -249,7 +249,7 @@ class MirrorTask:
                 reason = (
                     f"{self._config.flow} {owned.source} next_offset={owned.committed}: the "
                     f"target refuses a record from there on: {refused}. Raise the limit of "
-                    f"{remote.topic}, then restart the run."
+                    f"{remote.topic}, or of the producer, then restart the run."
                 )
                 self._note_stopped(owned.source, RecordRefused(reason))
 

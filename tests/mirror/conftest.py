@@ -48,13 +48,13 @@ class Site:
         """Numbered records into the source topic."""
         produce(self.source, self.topic, count, partitions=self.partitions, start=start)
 
-    def compare(self) -> Comparison:
-        """Both topics, whole, record by record."""
+    def compare(self, topic: str = "", remote: str = "") -> Comparison:
+        """Both topics, whole, record by record; those of the site if no others are named."""
         return compare_topics(
             self.source.client_config(),
-            self.topic,
+            topic or self.topic,
             self.target.client_config(),
-            self.remote,
+            remote or self.remote,
             self.partitions,
         )
 

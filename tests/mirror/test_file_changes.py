@@ -10,7 +10,6 @@ from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import wait_until
-from eos_mirror.testing.checker import compare_topics
 from tests.mirror.conftest import Site
 from tests.mirror.toolbox import mirror, produce
 
@@ -65,13 +64,7 @@ def test_topics_come_and_go_with_the_file(site: Site) -> None:
         caught_up(other)
         assert running.stop() == 0, running.errors
     for topic, remote in remotes.items():
-        compared = compare_topics(
-            site.source.client_config(),
-            topic,
-            site.target.client_config(),
-            remote,
-            site.partitions,
-        )
+        compared = site.compare(topic, remote)
         assert compared.exact, compared
         assert compared.matched == 800
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from eos_mirror.testing.checker import compare_topics
 from tests.mirror.conftest import Site
 from tests.mirror.toolbox import mirror, produce
 
@@ -57,12 +56,6 @@ def test_names_and_topics_are_what_the_users_classes_say(site: Site) -> None:
         caught_up(other)
         assert running.stop() == 0, running.errors
     for topic, remote in remotes.items():
-        compared = compare_topics(
-            site.source.client_config(),
-            topic,
-            site.target.client_config(),
-            remote,
-            site.partitions,
-        )
+        compared = site.compare(topic, remote)
         assert compared.exact, compared
         assert compared.matched == 800
