@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from eos_mirror.cli.signals import on_signals
-from eos_mirror.kafka.waking import find_coordinator
+from eos_mirror.kafka.waking import find_coordinator, find_transaction_coordinator
 from eos_mirror.settings import clients
 from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.model import Settings
@@ -69,12 +69,17 @@ def run(args: argparse.Namespace) -> int:
 def _wake(settings: Settings) -> None:
     """Each cluster once."""
     groups: dict[str, tuple[Mapping[str, str], str]] = {}
+    producers: dict[str, tuple[Mapping[str, str], str]] = {}
     for flow in settings.flows:
         names = flow.flow
         groups.setdefault(names.source, (clients.source_admin(flow), names.source_group))
         groups.setdefault(names.target, (clients.target_admin(flow), names.shadow_group))
+        if flow.exactly_once:
+            producers.setdefault(names.target, (clients.target_producer(flow), names.probe_id))
     for config, group in groups.values():
         find_coordinator(config, group)
+    for config, probe in producers.values():
+        find_transaction_coordinator(config, probe)
 
 
 def _check(driver: "Driver") -> int:

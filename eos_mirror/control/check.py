@@ -1,15 +1,22 @@
 """Whether a flow may start: everything that can be found out without writing."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
 
 from eos_mirror.control.task_config import deployment, mode_of
 from eos_mirror.control.topics import TopicSync
-from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.flow import Flow
 from eos_mirror.errors import ConfigError, NotAuthorized, RetriableError, UnsafeError
-from eos_mirror.kafka.access import may_commit_in_group, may_write_transactional_id
+from eos_mirror.kafka.access import (
+    longest_transaction,
+    may_commit_in_group,
+    may_write_transactional_id,
+)
 from eos_mirror.kafka.groups import group_members
 from eos_mirror.kafka.retry import retrying
+from eos_mirror.kafka.topics import Topics
 from eos_mirror.operate.facts import FlowClusters, FlowFacts, gather
 from eos_mirror.operate.preflight import judge, rivals
 from eos_mirror.runtime.control import EventSink
@@ -18,8 +25,9 @@ from eos_mirror.settings.filters import TOPIC_FILTER
 from eos_mirror.settings.model import FlowSettings
 
 SESSION_MARGIN = timedelta(seconds=3)
-PROBE_INCARNATION = "probe"
 GRANT = "Grant it with kafka-acls.sh."
+NEVER_REFUSED = timedelta(minutes=1)
+"""What the clients of Kafka ask for without being told to."""
 
 
 def check_flow(
@@ -47,7 +55,7 @@ def check_flow(
         )
         for text in verdict.warnings:
             on_event("flow.warning", {"reason": text})
-        faults = [*verdict.faults, *_group_faults(clusters, mode_of(settings))]
+        faults = [*verdict.faults, *_tried(settings, clusters)]
         if faults:
             raise ConfigError(*faults)
         if verdict.dangers:
@@ -84,29 +92,48 @@ def _gather(settings: FlowSettings, clusters: FlowClusters, topics: TopicSync) -
     return gather(clusters, topics.plan, mode=mode, within=settings.admin_timeout)
 
 
-def _group_faults(clusters: FlowClusters, mode: DeliveryMode) -> list[str]:
-    flow = clusters.flow
-    groups = [(clusters.source_topics.admin, flow.source_group, flow.source)]
-    if mode is DeliveryMode.EXACTLY_ONCE:
-        groups.append((clusters.target_topics.admin, flow.shadow_group, flow.target))
-    return [
-        f"{flow}: not authorized: READ on group {group} ({alias}). {GRANT}"
-        for admin, group, alias in groups
-        if not may_commit_in_group(admin, group)
-    ]
-
-
-def check_transactional_id(settings: FlowSettings) -> None:
-    """
-    Try a transactional id. The last check of all flows: where it passes, the target notes the id.
-
-    Raises:
-        ConfigError: Write on our transactional ids is missing.
-    """
+def _tried(settings: FlowSettings, clusters: FlowClusters) -> list[str]:
+    """What only a request can tell that is refused in any case."""
     flow = settings.flow
-    probe = flow.transactional_id(PROBE_INCARNATION)
-    if not may_write_transactional_id(clients.target_producer(settings), probe):
-        raise ConfigError(
-            f"{flow}: not authorized: WRITE on transactional ids {flow.transactional_id('')}* "
-            f"({flow.target}). Grant it, prefixed, with kafka-acls.sh."
-        )
+    checks: list[Callable[[], str]] = [
+        lambda: _group_fault(flow, clusters.source_topics, flow.source_group, flow.source)
+    ]
+    if settings.exactly_once:
+        checks += [
+            lambda: _group_fault(flow, clusters.target_topics, flow.shadow_group, flow.target),
+            lambda: _transactional_id_fault(settings),
+            lambda: _timeout_fault(settings, clusters.target_topics),
+        ]
+    with ThreadPoolExecutor() as pool:  # new clusters are slow to answer each for the first time
+        return [fault for fault in pool.map(lambda check: check(), checks) if fault]
+
+
+def _group_fault(flow: Flow, topics: Topics, group: str, alias: str) -> str:
+    if may_commit_in_group(topics.admin, group):
+        return ""
+    return f"{flow}: not authorized: READ on group {group} ({alias}). {GRANT}"
+
+
+def _transactional_id_fault(settings: FlowSettings) -> str:
+    flow = settings.flow
+    if may_write_transactional_id(clients.target_producer(settings), flow.probe_id):
+        return ""
+    return (
+        f"{flow}: not authorized: WRITE on transactional ids {flow.transactional_id('')}* "
+        f"({flow.target}). Grant it, prefixed, with kafka-acls.sh."
+    )
+
+
+def _timeout_fault(settings: FlowSettings, target: Topics) -> str:
+    wanted, flow = settings.transaction_timeout, settings.flow
+    if wanted <= NEVER_REFUSED:
+        return ""
+    longest = longest_transaction(target.admin)
+    if longest is None or wanted <= longest:
+        return ""
+    most = int(longest / timedelta(milliseconds=1))
+    return (
+        f"{flow}: transaction.timeout.ms={int(wanted / timedelta(milliseconds=1))} is more than "
+        f"{flow.target} allows. Set it to at most {most}, or raise transaction.max.timeout.ms of "
+        f"its brokers."
+    )

@@ -114,11 +114,6 @@ class Driver:
         Raises:
             ConfigError, UnsafeError: What stands in the way.
         """
-        plans = self._judge()
-        self._check_transactional_ids()
-        return plans
-
-    def _judge(self) -> list[FlowPlan]:
         plans = []
         for runner in self.flows:
             try:
@@ -133,11 +128,6 @@ class Driver:
         if self._settings.runtime is Runtime.SPARK:
             check_spark(self._settings.spark, tasks_count=self._tasks_count)
         return plans
-
-    def _check_transactional_ids(self) -> None:
-        """After every other check of every flow: where it passes, the target notes the id."""
-        for runner in self.flows:
-            runner.check_transactional_id()
 
     def _unreachable(self, alias: str, exc: Exception) -> str:
         key = f"{alias}.bootstrap.servers"
@@ -162,14 +152,13 @@ class Driver:
         """
         for text in self._settings.notes:
             self._on_event("config.note", {"text": text})
-        self._judge()
+        self.check()
         with ExitStack() as cleanup:
             self._export(cleanup)
             local = LocalLauncher()
             cleanup.callback(local.close)
             if self._settings.runtime is Runtime.LOCAL:
                 local.warm_up(self._tasks_count, ENTRY)
-            self._check_transactional_ids()
             if self._settings.standby:
                 self._stand_by(cleanup)
             if not self._stop.is_set():
@@ -207,8 +196,7 @@ class Driver:
         self._turn = Turn(first.settings, on_event=self._on_event)
         cleanup.callback(self._turn.end)
         if self._turn.wait(self._stop):
-            self._judge()
-            self._check_transactional_ids()
+            self.check()
 
     # ------------------------------------------------------------------ tasks
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from eos_mirror.control.acls import AclSync
-from eos_mirror.control.check import check_flow, check_transactional_id
+from eos_mirror.control.check import check_flow
 from eos_mirror.control.groups import GroupFollower
 from eos_mirror.control.ledger import LedgerKeeper
 from eos_mirror.control.measures import LOOK_EVERY, FlowMeasures
@@ -133,11 +133,6 @@ class FlowRunner:
         self.tasks_count = max(1, min(self.settings.tasks_max, partitions))
         self._is_mode_noted = facts.noted_mode is not None
         return facts.plan
-
-    def check_transactional_id(self) -> None:
-        """See `control/check.py`; after every other check of every flow."""
-        if self.settings.exactly_once:
-            check_transactional_id(self.settings)
 
     def prepare(self) -> None:
         """

@@ -55,6 +55,11 @@ class Flow:
         """The id of one incarnation; it is never used twice."""
         return f"{self.name}.{incarnation}"
 
+    @property
+    def probe_id(self) -> str:
+        """A transactional id that no incarnation has, to ask with."""
+        return self.transactional_id("probe")
+
     def instance_id(self, slot: int) -> str:
         """The static member id of a task slot in the source group."""
         return f"{self.name}.{slot}"

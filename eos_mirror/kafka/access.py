@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from itertools import islice
 from typing import Any
 
@@ -13,12 +14,15 @@ from confluent_kafka import (
     TopicCollection,
 )
 from confluent_kafka import TopicPartition as ClientPartition
-from confluent_kafka.admin import AclOperation, AdminClient
+from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, ResourceType
 
 from eos_mirror.errors import NotAuthorized, RetriableError, TargetUnavailable
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.groups import TO_A_COORDINATOR_S, coordinator_waits_s
 from eos_mirror.kafka.metadata import ANSWER
+
+NO_TIMEOUT_MS = 2**31 - 1_000
+"""24 days: no cluster lets a transaction be open as long, so it refuses to initialise anything."""
 
 TRIES_S = tuple(0.03 * 1.5**n for n in range(18))
 GROUP_TRIES = 4
@@ -86,16 +90,16 @@ def _answers_to_a_commit(admin: AdminClient, group: str, *, wait_s: float) -> se
 
 def may_write_transactional_id(producer_config: Mapping[str, Any], transactional_id: str) -> bool:
     """
-    True if the id can be initialised.
+    True if WRITE on the id is allowed.
 
-    There is no way to ask. Where it is allowed, the coordinator keeps the id for a week, so this
-    is the last of all checks, and the id is never used again.
+    Asked by initialising it with a timeout that no cluster allows: brokers look at the right first
+    and refuse the timeout after, so nothing is noted either way.
 
     Each try has a client of its own and half as much time again as the one before: a cluster on
     which this is the first transaction ever makes __transaction_state now, and a client that was
     told to wait asks again after 500 ms only, twice.
     """
-    config = {**producer_config, "transactional.id": transactional_id}
+    config = refused_producer(producer_config, transactional_id)
     *tries, last = TRIES_S
     try:
         for patience_s in tries:
@@ -108,8 +112,35 @@ def may_write_transactional_id(producer_config: Mapping[str, Any], transactional
     return True
 
 
+def refused_producer(producer_config: Mapping[str, Any], transactional_id: str) -> dict[str, Any]:
+    """Configuration of a producer that every cluster refuses, and that says nothing of it."""
+    return {
+        **producer_config,
+        "transactional.id": transactional_id,
+        "transaction.timeout.ms": NO_TIMEOUT_MS,
+        "log_level": 0,
+    }
+
+
 def _initialise(config: Mapping[str, Any], patience_s: float) -> None:
+    """Returns when it was refused for its timeout."""
     producer = Producer(dict(config))
     with translated("probe the transactional id"):
         producer.list_topics(timeout=ANSWER.total_seconds())
-        producer.init_transactions(patience_s)
+        try:
+            producer.init_transactions(patience_s)
+        except KafkaException as exc:
+            if exc.args[0].code() != KafkaError.INVALID_TRANSACTION_TIMEOUT:
+                raise
+
+
+def longest_transaction(admin: AdminClient) -> timedelta | None:
+    """How long the cluster lets a transaction be open; None if it does not say."""
+    with translated("describe the configuration of a broker"):
+        broker = admin.list_topics(timeout=ANSWER.total_seconds()).orig_broker_id
+    asked = ConfigResource(ResourceType.BROKER, str(broker))
+    answer = admin.describe_configs([asked], request_timeout=ANSWER.total_seconds())
+    with suppress(KafkaException, TimeoutError, KeyError):  # the right to look may be missing
+        entries = answer[asked].result(ANSWER.total_seconds() + 1)
+        return timedelta(milliseconds=int(entries["transaction.max.timeout.ms"].value))
+    return None

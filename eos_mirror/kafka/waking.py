@@ -1,9 +1,13 @@
 """Having a cluster get ready for what it will be asked, without waiting for it."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
+
+from eos_mirror.kafka.access import refused_producer
 
 _kept: list[object] = []
 """Clients and answers that nobody waits for: a client that is dropped ends with its request."""
@@ -20,3 +24,16 @@ def find_coordinator(config: Mapping[str, Any], group: str) -> None:
     admin = AdminClient(dict(config))
     # the longest time: a coordinator that is found later frees the request twice (groups.py)
     _kept.append((admin, admin.describe_consumer_groups([group], request_timeout=3600.0)))
+
+
+def find_transaction_coordinator(producer_config: Mapping[str, Any], transactional_id: str) -> None:
+    """
+    The same for `__transaction_state`. Reads only: what it asks for is refused.
+
+    Args:
+        producer_config: Of a transactional producer, without the id.
+    """
+    producer = Producer(refused_producer(producer_config, transactional_id))
+    with suppress(KafkaException):  # there is no answer yet
+        producer.init_transactions(0.0)
+    _kept.append(producer)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
@@ -81,6 +82,13 @@ def noted_transactional_ids(cluster: Cluster) -> set[str]:
     return keys
 
 
+def checked(config: Path) -> list[dict[str, Any]]:
+    """What `run --check` prints when it finds nothing wrong."""
+    command = [sys.executable, "-m", "eos_mirror.cli.main", "run", str(config), "--check"]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    return [json.loads(line) for line in said.splitlines()]
+
+
 def rewrite(config: Path, old: str, new: str) -> Path:
     """Change a line of the file."""
     text = config.read_text()
@@ -111,9 +119,7 @@ def test_a_pattern_that_matches_nothing_is_said_with_what_was_meant(site: Site) 
     """The flow starts, for the topic may still come; a typo is seen at once."""
     misspelled = site.topic.replace("orders", "ordres")
     config = rewrite(site.config(), "topics = ", f"topics = {misspelled}, ")
-    command = [sys.executable, "-m", "eos_mirror.cli.main", "run", str(config), "--check"]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
-    warning, plan = map(json.loads, said.splitlines())
+    warning, plan = checked(config)
     assert warning["event"] == "flow.warning"
     assert plan["topics"] == {site.topic: site.remote}
     assert f"matches {misspelled} of `topics`; did you mean" in warning["reason"]
@@ -198,6 +204,25 @@ def test_transactional_ids_are_found_where_coordinators_note_them(site: Site) ->
         assert run.wait() == 0, run.errors
 
     assert [tid for tid in noted_transactional_ids(site.target) if site.flow.name in tid]
+
+
+def test_a_check_that_passes_notes_no_transactional_id(site: Site) -> None:
+    """What is tried is refused, even where everything is granted."""
+    (plan,) = checked(site.config())
+
+    assert plan["topics"] == {site.topic: site.remote}
+    assert_untouched(site)
+
+
+def test_a_transaction_longer_than_the_target_allows_is_refused(site: Site) -> None:
+    """Kafka's own limit is 15 minutes; a task would only be refused again and again."""
+    config = site.config(transaction_timeout_ms=900_001)
+
+    says = ["transaction.timeout.ms=900001", "at most 900000", "transaction.max.timeout.ms"]
+    refused(config, code=CONFIGURATION, says=says)
+
+    assert_untouched(site)
+    assert checked(rewrite(config, "900001", "900000"))
 
 
 def test_a_second_deployment_with_another_configuration_is_refused(site: Site) -> None:
