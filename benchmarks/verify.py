@@ -130,7 +130,7 @@ def measure(config: Path, args: argparse.Namespace) -> dict[str, Any]:
     work = Work(
         source=clients.source_admin(flow), target=clients.target_admin(flow), base=random_base()
     )
-    context = start_context(spark_for_audits(settings.verify_spark), app="benchmark")
+    context = start_context(spark_for_audits(settings.verify_spark or {}), app="benchmark")
     with closing(SparkPool(context, describe_failure=describe_failure)) as pool:
         passes: dict[str, Callable[[Range], object]] = {
             "fold": work.fold,

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -12,6 +12,7 @@ from eos_mirror.audit.differences import Difference, Kind
 from eos_mirror.audit.digest import random_base
 from eos_mirror.audit.extent import Standing, plan_extent
 from eos_mirror.audit.left_out import explain_left_out, left_out_by
+from eos_mirror.audit.local import LocalPool
 from eos_mirror.audit.plan import TopicPlan, plan_topic
 from eos_mirror.audit.proof import PartitionProof, Prover
 from eos_mirror.audit.proof_compacted import CompactedProver
@@ -24,6 +25,7 @@ from eos_mirror.core.ledger import LedgerEntry
 from eos_mirror.errors import ConfigError, RangeUnreadable
 from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.kafka.ranges import Columns, RangeReader
+from eos_mirror.runtime.lifeline import die_with_parent
 from eos_mirror.runtime.spark import describe_failure, start_context
 from eos_mirror.runtime.spark_settings import spark_settings
 from eos_mirror.settings import clients
@@ -66,17 +68,17 @@ class Wanted:
 @contextmanager
 def auditing(
     settings: FlowSettings,
-    spark: Mapping[str, str],
+    spark: Mapping[str, str] | None,
     wanted: Wanted,
     watcher: Watcher,
     proven: Proven,
 ) -> Iterator[Callable[[], Report]]:
     """
-    Spark, for as long as the block lasts. Each call compares everything that the flow has mirrored
-    until then with its source.
+    Processes that compare, for as long as the block lasts. Each call compares everything that the
+    flow has mirrored until then with its source.
 
     Args:
-        spark: `spark.*` as written.
+        spark: `spark.*` as written; None is for child processes.
         proven: Is not compared again; grows.
 
     Raises:
@@ -85,20 +87,17 @@ def auditing(
     """
     _require_map(settings)
     surveyor = Surveyor(settings)
-    surveys = [surveyor.survey(wanted.is_topic, wanted.period)]  # refused before Spark starts
+    surveys = [surveyor.survey(wanted.is_topic, wanted.period)]  # refused before anything starts
     work = Work(
         source=clients.source_admin(settings),
         target=clients.target_admin(settings),
         base=random_base(),
     )
-    spark = spark_for_audits(spark)
-    context = start_context(spark, app=f"eos-mirror verify {settings.flow}")
     with (
-        closing(SparkPool(context, describe_failure=describe_failure)) as pool,
+        _pool(spark, app=f"eos-mirror verify {settings.flow}") as pool,
         closing(RangeReader(work.source, source=True)) as source,
         closing(RangeReader(work.target, source=False)) as target,
     ):
-        pool.wait_for_a_slot(spark["spark.master"])
         common = pool, work, surveyor.look_again, watcher.done
         verification = Verification(
             plain=Prover(*common, sample=wanted.sample, proven=proven),
@@ -174,6 +173,22 @@ class Verification:
             for partition in partitions
             for one in partition.differences[:CLOSE_UPS]
         }
+
+
+def _pool(
+    spark: Mapping[str, str] | None, *, app: str
+) -> AbstractContextManager[SparkPool | LocalPool]:
+    if spark is None:
+        return closing(LocalPool(on_start=die_with_parent))
+    spark = spark_for_audits(spark)
+    context = start_context(spark, app=app)
+    pool = SparkPool(context, describe_failure=describe_failure)
+    try:
+        pool.wait_for_a_slot(spark["spark.master"])
+    except BaseException:
+        pool.close()
+        raise
+    return closing(pool)
 
 
 def _require_map(settings: FlowSettings) -> None:

@@ -43,7 +43,7 @@ from eos_mirror.settings.plugins import (
 from eos_mirror.settings.properties import Property, read_properties
 from eos_mirror.settings.resolve import Report, Resolver
 from eos_mirror.settings.sections import AUDITS, nearest, sort_lines
-from eos_mirror.settings.values import PolicyClass
+from eos_mirror.settings.values import PolicyClass, Runtime
 
 USUAL_MIN_ISR = 2
 _PLACE = re.compile(r".*?:(\d+): ")
@@ -82,6 +82,7 @@ def load_settings(
     top = resolver.values(TOP_ROWS, ("",))
     metrics = resolver.values(METRIC_ROWS, ("",))
     mirrors, audits = _spark(sections.spark, resolver)
+    local = top.get("runtime") is Runtime.LOCAL
     known = {alias: _cluster(alias, path, resolver) for alias in aliases}
     enabled = _enabled(aliases, path, sections.flows, resolver)
     _note_unheard(enabled, sections.clients, report)
@@ -99,7 +100,7 @@ def load_settings(
         heartbeats=tuple(pair for pair in pairs if pair is not None),
         metrics=MetricSettings(**metrics),
         spark=mirrors,
-        verify_spark=Masked({**mirrors, **audits}),
+        verify_spark=None if local and not audits else Masked({**mirrors, **audits}),
         notes=tuple(report.notes),
         origins=report.origins,
         **top,

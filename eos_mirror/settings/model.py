@@ -334,7 +334,8 @@ class Settings:
         heartbeats: Every pair that has them and whose target was asked for.
         metrics: Where they go.
         spark: `spark.*` as written, for the Spark session.
-        verify_spark: The same for audits: with what `verify.spark.*` says otherwise.
+        verify_spark: The same for audits: with what `verify.spark.*` says otherwise; None if they
+            need no Spark.
         notes: One line each, for people: lines of the file that do nothing.
         origins: Full key, such as `A->B.tasks.max`, to `file:line` or `default`.
     """
@@ -345,7 +346,7 @@ class Settings:
     heartbeats: tuple[HeartbeatSettings, ...]
     metrics: MetricSettings
     spark: Masked
-    verify_spark: Masked
+    verify_spark: Masked | None
     notes: tuple[str, ...]
     origins: Mapping[str, str]
 
@@ -393,6 +394,6 @@ VERIFY_SPARK = Annotated[
         "verify.spark.*",
         None,
         "Passed on to the Spark session of `verify`.",
-        shown_default="what `spark.*` says",
+        shown_default="what `spark.*` says; with `runtime = local` no Spark",
     ),
 ]

@@ -44,21 +44,29 @@ from tests.mirror.conftest import Site, make_site
 from tests.mirror.test_matrix_source import transact
 from tests.mirror.toolbox import mirror
 
-pytestmark = [pytest.mark.brokers, pytest.mark.spark]
+pytestmark = pytest.mark.brokers
 
-SPARK = {"spark_master": "local[2]"}
+SPARK = {"verify_spark_master": "local[2]"}
+CHILDREN: Mapping[str, str] = {}
+ON_BOTH = pytest.mark.parametrize(
+    "place",
+    [pytest.param(SPARK, marks=pytest.mark.spark, id="spark"), pytest.param(CHILDREN, id="local")],
+)
 DIFFERENT, INTERRUPTED = 3, 130
 
 
 def verify(
     site: Site,
     *arguments: str,
+    place: Mapping[str, str] = CHILDREN,
     change: Callable[[Path], Path] = lambda config: config,
     env: Mapping[str, str] | None = None,
 ) -> tuple[int, list[dict[str, Any]], str]:
-    """Exit code, the topics of the report, and what was printed."""
+    """Exit code, the topics of the report, and what was printed. Children have no Java."""
+    if env is None and not place:
+        env = {**os.environ, "PATH": "", "JAVA_HOME": ""}
     report = site.folder / "report.json"
-    config = str(change(site.config(**SPARK)))
+    config = str(change(site.config(**place)))
     done = subprocess.run(
         [sys.executable, "-m", "eos_mirror.cli.main", "verify", config, "--json", str(report),
          *arguments],
@@ -68,19 +76,22 @@ def verify(
     return done.returncode, topics, done.stdout + done.stderr
 
 
-def test_an_exact_copy_is_proven_and_a_foreign_record_is_found(site: Site) -> None:
+@ON_BOTH
+def test_an_exact_copy_is_proven_and_a_foreign_record_is_found(
+    site: Site, place: Mapping[str, str]
+) -> None:
     """Also behind the last record of the mirror."""
     site.produce(20_000)
     with mirror(site.config(), "--once") as running:
         assert running.wait() == 0, running.errors
-    code, (topic,), said = verify(site)
+    code, (topic,), said = verify(site, place=place)
     assert code == 0, said
     assert topic["matched"] == 20_000
 
     producer = Producer(site.target.client_config())
     producer.produce(site.remote, b"not ours", partition=2)
     producer.flush(10)
-    code, (topic,), said = verify(site)
+    code, (topic,), said = verify(site, place=place)
     assert code == DIFFERENT, said
     (difference,) = [d for one in topic["partitions"] for d in one["differences"]]
     assert difference["kind"] == "foreign"
@@ -144,6 +155,7 @@ def with_folder(name: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path}
 
 
+@pytest.mark.spark
 def test_each_fault_of_a_broken_mirror_is_found_named_and_placed(
     tmp_path: Path, source_cluster: Cluster, target_cluster: Cluster
 ) -> None:
@@ -162,7 +174,7 @@ def test_each_fault_of_a_broken_mirror_is_found_named_and_placed(
     write(site.target, site.remote, [(STRANGER, (1, None, b"not ours", []))])
     note_left_out(site, LEFT_OUT)
 
-    code, (topic,), said = verify(site, "--explain")
+    code, (topic,), said = verify(site, "--explain", place=SPARK)
     assert code == DIFFERENT, said
     found = [
         (one["partition"], difference)
@@ -359,14 +371,17 @@ program()
 
 
 @pytest.mark.long
-def test_an_interrupted_proof_says_so_and_leaves_nothing_behind(site: Site) -> None:
-    """Ctrl-C while Spark works: no traceback, no report, no JVM."""
+@ON_BOTH
+def test_an_interrupted_proof_says_so_and_leaves_nothing_behind(
+    site: Site, place: Mapping[str, str]
+) -> None:
+    """Ctrl-C while ranges are compared: no traceback, no report, no process."""
     site.produce(400)
     with mirror(site.config(), "--once") as running:
         assert running.wait() == 0, running.errors
     report = site.folder / "report.json"
     with subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTIBLE, "verify", str(site.config(**SPARK)),
+        [sys.executable, "-c", INTERRUPTIBLE, "verify", str(site.config(**place)),
          "--json", str(report)],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
         env=with_folder("stuck"),
@@ -383,7 +398,7 @@ def test_an_interrupted_proof_says_so_and_leaves_nothing_behind(site: Site) -> N
     wait_until(
         lambda: not processes_of(verifying.pid),
         within=timedelta(seconds=20),
-        what="the JVM to end",
+        what="all processes to end",
     )
 
 

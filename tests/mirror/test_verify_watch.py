@@ -18,7 +18,7 @@ from tests.mirror.test_target_faults import Load
 from tests.mirror.test_verify import DIFFERENT, SPARK, verify
 from tests.mirror.toolbox import mirror
 
-pytestmark = [pytest.mark.brokers, pytest.mark.spark, pytest.mark.long]
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 
 class Watching:
@@ -60,6 +60,7 @@ def watching(site: Site, state: Path) -> Iterator[Watching]:
             one.process.wait(10)
 
 
+@pytest.mark.spark
 def test_a_watch_proves_what_a_running_mirror_does_and_a_later_proof_goes_on_there(
     site: Site,
 ) -> None:
@@ -99,7 +100,7 @@ def test_a_watch_is_for_one_flow(site: Site) -> None:
 
 def test_a_file_of_somebody_else_is_not_overwritten(site: Site) -> None:
     """The configuration, for example."""
-    config = site.config(**SPARK)
+    config = site.config()
     before = config.read_text()
     code, _, said = verify(site, "--resume", str(config))
     assert (code, config.read_text()) == (2, before)

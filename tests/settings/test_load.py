@@ -301,6 +301,16 @@ def test_audits_have_the_spark_of_the_mirror_but_for_what_is_said_of_them(load: 
     assert settings.verify_spark == {"spark.master": "local[2]", "spark.x": "1"}
 
 
+def test_audits_need_no_spark_where_the_mirror_has_none_unless_they_are_said_to(
+    load: Load,
+) -> None:
+    """Whoever mirrors without Java can prove it without Java."""
+    assert load("").verify_spark == {}
+    assert load("runtime = local\nspark.x = 1\n").verify_spark is None
+    audits = load("runtime = local\nverify.spark.master = local[2]\n").verify_spark
+    assert audits == {"spark.master": "local[2]"}
+
+
 def test_spark_settings_are_passed_on(load: Load) -> None:
     """As written, with tokens resolved."""
     settings = load(

@@ -1,0 +1,70 @@
+"""Child processes for audits: `runtime = local`, where nothing else needs Java either."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from typing import TypeVar
+
+from eos_mirror.errors import MirrorError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class LocalPool:
+    """As many processes as there are processors. Each is used again for its next task."""
+
+    def __init__(self, *, on_start: Callable[[], None]) -> None:
+        """
+        Args:
+            on_start: Called first in each process; a function of a module.
+        """
+        self.slots = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+        self._processes = ProcessPoolExecutor(
+            self.slots,
+            mp_context=multiprocessing.get_context("spawn"),  # a client does not survive a fork
+            initializer=partial(_begin, on_start),
+        )
+
+    def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R]]:
+        """
+        Each task with its result, as they come.
+
+        Raises:
+            MirrorError: A task failed, or its process was killed.
+        """
+        try:
+            running = {self._processes.submit(work, task): task for task in tasks}
+            for done in as_completed(running):
+                yield running[done], done.result()
+        except BrokenProcessPool as exc:
+            raise MirrorError(
+                "a process that compared records was killed; if it was for its memory, leave "
+                "something else out, or let Spark compare: verify.spark.master = local[1]"
+            ) from exc
+        except MirrorError as exc:
+            self._end()
+            raise MirrorError(str(exc)) from exc
+        except BaseException:
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        """Now; nobody wants the results."""
+        self._processes.shutdown(wait=False, cancel_futures=True)
+        for process in multiprocessing.active_children():
+            process.kill()
+
+    def close(self) -> None:
+        """End the processes."""
+        self._processes.shutdown(cancel_futures=True)
+
+
+def _begin(on_start: Callable[[], None]) -> None:
+    """Ctrl-C at a terminal goes to everybody; the parent decides what it means."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    on_start()
