@@ -1,5 +1,6 @@
 """Finding out what a principal may do, without writing anything."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -99,32 +100,32 @@ def may_write_transactional_id(producer_config: Mapping[str, Any], transactional
     which this is the first transaction ever makes __transaction_state now, and a client that was
     told to wait asks again after 500 ms only, twice.
     """
-    config = refused_producer(producer_config, transactional_id)
     *tries, last = TRIES_S
     try:
         for patience_s in tries:
             with suppress(TargetUnavailable, RetriableError):
-                _initialise(config, patience_s)
+                _initialise(refused_producer(producer_config, transactional_id), patience_s)
                 return True
-        _initialise(config, last)
+        _initialise(refused_producer(producer_config, transactional_id), last)
     except NotAuthorized:
         return False
     return True
 
 
-def refused_producer(producer_config: Mapping[str, Any], transactional_id: str) -> dict[str, Any]:
-    """Configuration of a producer that every cluster refuses, and that says nothing of it."""
-    return {
+def refused_producer(producer_config: Mapping[str, Any], transactional_id: str) -> Producer:
+    """A producer that every cluster refuses to initialise, and that says nothing of it."""
+    config = {
         **producer_config,
         "transactional.id": transactional_id,
         "transaction.timeout.ms": NO_TIMEOUT_MS,
-        "log_level": 0,
     }
+    silence = logging.Logger("librdkafka")  # noqa: LOG001 (private on purpose; no handler)
+    silence.addHandler(logging.NullHandler())
+    return Producer(config, logger=silence)
 
 
-def _initialise(config: Mapping[str, Any], patience_s: float) -> None:
+def _initialise(producer: Producer, patience_s: float) -> None:
     """Returns when it was refused for its timeout."""
-    producer = Producer(dict(config))
     with translated("probe the transactional id"):
         producer.list_topics(timeout=ANSWER.total_seconds())
         try:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from eos_mirror.kafka.access import refused_producer
@@ -33,7 +33,7 @@ def find_transaction_coordinator(producer_config: Mapping[str, Any], transaction
     Args:
         producer_config: Of a transactional producer, without the id.
     """
-    producer = Producer(refused_producer(producer_config, transactional_id))
+    producer = refused_producer(producer_config, transactional_id)
     with suppress(KafkaException):  # there is no answer yet
         producer.init_transactions(0.0)
     _kept.append(producer)
