@@ -188,6 +188,12 @@ def _mm2(attribute: str, text: str) -> Metric:
     return Metric(name, "", Kind.GAUGE, text, attribute, Of.PARTITION)
 
 
+def _mm2_checkpoints(attribute: str, text: str) -> Metric:
+    """Of a flow: MirrorMaker 2 shows the same number, of all groups, for each of them."""
+    name = f"kafka.connect.mirror.mirrorcheckpointconnector.{attribute}"
+    return Metric(name, "", Kind.GAUGE, text, attribute, Of.FLOW)
+
+
 METRICS: Final = (
     Metric("eos_mirror.records", "{record}", Kind.COUNTER, "Records committed.", "records"),
     Metric("eos_mirror.bytes", "By", Kind.COUNTER, "Bytes of values handed on.", "bytes"),
@@ -253,6 +259,10 @@ METRICS: Final = (
         "checkpoints",
         Of.FLOW,
     ),
+    _mm2_checkpoints("checkpoint-latency-ms", "From the look at a group to its checkpoint."),
+    _mm2_checkpoints("checkpoint-latency-ms-min", "The shortest of the last minute."),
+    _mm2_checkpoints("checkpoint-latency-ms-max", "The longest of the last minute."),
+    _mm2_checkpoints("checkpoint-latency-ms-avg", "Their mean."),
     Metric(
         "eos_mirror.lag.records",
         "{record}",

@@ -18,11 +18,13 @@ from eos_mirror.core.flow import INTERNAL_PREFIX, Flow
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.plugins import make
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.spread import Spread
 from eos_mirror.errors import FatalError, MirrorError
 from eos_mirror.kafka.checkpoints import Checkpoints, KafkaCheckpoints
 from eos_mirror.kafka.group_commits import GroupCommits
 from eos_mirror.kafka.group_offsets import GroupOffsets
 from eos_mirror.ports import TaskContext
+from eos_mirror.replication.measures import CHECKPOINT_LATENCY
 
 TURN_S = 0.25
 BUDGET = timedelta(minutes=5)
@@ -95,6 +97,7 @@ class GroupTask:
         self._next_at_once = 0.0
         self._known: Checkpoints | None = None
         self._groups: set[str] = set()
+        self._latency: Spread | None = None
         self._is_told = False
         self.counts = dict.fromkeys(("rounds", "checkpoints", "moved", "requests", "groups"), 0)
         self._told = dict(self.counts)
@@ -174,6 +177,7 @@ class GroupTask:
             if is_news(checkpoint, self._known.get((checkpoint.group, checkpoint.partition)))
         ]
         self._topic.write(news)
+        self._measure(len(news), int((time.monotonic() - began) * 1_000))
         self._known.update({(one.group, one.partition): one for one in news})
         moved = self._move(self._groups if only is None else only) if syncs else set()
         if syncs:
@@ -184,6 +188,12 @@ class GroupTask:
         self._count(checkpoints=len(news), moved=len(moved))
         if only is None:
             self._tell_round(took_s)
+
+    def _measure(self, checkpoints: int, took_ms: int) -> None:
+        """From the question for the offsets to the acknowledgement."""
+        if checkpoints:
+            spread = Spread.of([took_ms] * checkpoints)
+            self._latency = self._latency.then(spread) if self._latency else spread
 
     def _count(self, *, checkpoints: int, moved: int) -> None:
         self.counts["rounds"] += 1
@@ -198,8 +208,14 @@ class GroupTask:
         self._told = dict(self.counts)
         self._context.event(
             "groups.followed",
-            {"groups": len(self._groups), **done, "took_s": round(took_s, 3)},
+            {
+                "groups": len(self._groups),
+                **done,
+                "took_s": round(took_s, 3),
+                CHECKPOINT_LATENCY: None if self._latency is None else self._latency.encode(),
+            },
         )
+        self._latency = None
 
     def _offsets(self, routes: Mapping[str, str], only: Collection[str] | None) -> Offsets:
         """What the groups have committed on mirrored topics."""

@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
+from eos_mirror.control.measures import told
 from eos_mirror.control.task_config import claims_producer
+from eos_mirror.core.spread import Spread, Window
+from eos_mirror.replication.measures import CHECKPOINT_LATENCY
 from eos_mirror.runtime.control import ControlServer, EventSink
 from eos_mirror.runtime.herd import Herd
 from eos_mirror.runtime.launcher import Launcher
@@ -19,6 +22,7 @@ from eos_mirror.settings.plugins import plugin_config, policy_of
 
 ENTRY = "eos_mirror.control.group_task:follow_groups"
 HERE = "127.0.0.1"
+FOR_THE_DRIVER = frozenset({"task", CHECKPOINT_LATENCY})
 ENDED = frozenset({"task.restarting", "task.failed"})
 TOLD = frozenset(
     {
@@ -54,6 +58,7 @@ class GroupFollower:
         self._herd: Herd | None = None
         self._lock = threading.Lock()
         self._counts: dict[str, int] = {}
+        self._latency = Window(time.monotonic())
         self._followed_at = 0.0
 
     @property
@@ -103,7 +108,9 @@ class GroupFollower:
         with self._lock:
             if not self._counts:
                 return {}
-            return {**self._counts, "groups.age": time.monotonic() - self._followed_at}
+            now = time.monotonic()
+            latency = dict(told("checkpoint-latency-ms", self._latency.spread(now)))
+            return {**self._counts, **latency, "groups.age": now - self._followed_at}
 
     def _count(self, fields: Mapping[str, Any]) -> None:
         with self._lock:
@@ -111,11 +118,14 @@ class GroupFollower:
             for name in ("checkpoints", "moved"):
                 self._counts[name] = self._counts.get(name, 0) + fields[name]
             self._counts["groups"] = fields["groups"]
+            if fields[CHECKPOINT_LATENCY]:
+                latency = Spread.decode(fields[CHECKPOINT_LATENCY])
+                self._latency.add(self._followed_at, spread=latency)
 
     def _hear(self, name: str, fields: Mapping[str, Any]) -> None:
         if name == "groups.followed":
             self._count(fields)
-        fields = {key: value for key, value in fields.items() if key != "task"}
+        fields = {key: value for key, value in fields.items() if key not in FOR_THE_DRIVER}
         if name in ENDED:
             self._on_event("groups.failed", {"reason": fields.get("reason", "")})
         elif name in TOLD:

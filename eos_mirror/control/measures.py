@@ -78,8 +78,8 @@ class _Partition:
         yield "record-rate", self.counted.rate(now_s)
         yield "byte-count", self.bytes
         yield "byte-rate", self.sized.rate(now_s)
-        yield from _told("record-age-ms", self.sized.spread(now_s))
-        yield from _told("replication-latency-ms", self.counted.spread(now_s))
+        yield from told("record-age-ms", self.sized.spread(now_s))
+        yield from told("replication-latency-ms", self.counted.spread(now_s))
 
 
 class FlowMeasures:
@@ -179,8 +179,8 @@ def _spread(encoded: list[int] | None) -> Spread | None:
     return None if encoded is None else Spread.decode(encoded)
 
 
-def _told(name: str, spread: Spread | None) -> Iterator[tuple[str, float]]:
-    """MirrorMaker 2's four values of a spread."""
+def told(name: str, spread: Spread | None) -> Iterator[tuple[str, float]]:
+    """MirrorMaker 2's four values of a spread, if there is one."""
     if spread is not None:
         yield name, spread.last
         yield f"{name}-min", spread.low

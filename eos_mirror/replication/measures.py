@@ -15,6 +15,9 @@ from eos_mirror.ports import RecordRun, TaskContext
 MEASURED = "partitions.measured"
 """An event for the driver, not for the log."""
 
+CHECKPOINT_LATENCY = "checkpoint_latency_ms"
+"""Likewise, a field of the event `groups.followed`."""
+
 TELL_EVERY_S = 5.0
 PARTITIONS_PER_EVENT = 500
 

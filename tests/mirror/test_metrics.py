@@ -25,6 +25,7 @@ from tests.mirror.toolbox import mirror
 pytestmark = pytest.mark.brokers
 
 MM2 = "kafka_connect_mirror_mirrorsourceconnector_"
+MM2_CHECKPOINTS = "kafka_connect_mirror_mirrorcheckpointconnector_checkpoint_"
 RECORDS = 2_000
 VALUE_BYTES = len(b"value-0000000")
 SOON = timedelta(seconds=60)
@@ -50,6 +51,17 @@ def read_page(address: str, site: Site) -> Page:
             if wanted.items() <= sample.labels.items():
                 page.setdefault(sample.name, {})[int(sample.labels["partition"])] = sample.value
     return page
+
+
+def of_flow(address: str, site: Site, name: str) -> float:
+    """The value of a metric of the site's flow."""
+    labels = {"source": site.flow.source, "target": site.flow.target}
+    return next(
+        sample.value
+        for family in text_string_to_metric_families(text_at(address))
+        for sample in family.samples
+        if sample.name == name and sample.labels == labels
+    )
 
 
 def test_prometheus_reads_mm2s_metrics_and_the_lag(site: Site) -> None:
@@ -104,6 +116,12 @@ def test_prometheus_reads_mm2s_metrics_and_the_lag(site: Site) -> None:
             what="the group and its checkpoints",
         )
         assert f"eos_mirror_partitions_stopped{{{flow}}} 0.0\n" in text_at(address)
+        low, mean, high, last = (
+            of_flow(address, site, f"{MM2_CHECKPOINTS}latency_ms{suffix}")
+            for suffix in ("_min", "_avg", "_max", "")
+        )
+        assert 0 <= low <= mean <= high
+        assert low <= last <= high
 
         os.kill(running.pid(), signal.SIGSTOP)
         site.produce(RECORDS)
