@@ -1,13 +1,17 @@
 """Having a cluster get ready for what it will be asked, without waiting for it."""
 
+import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from eos_mirror.kafka.access import refused_producer
+
+HELD_S = 60.0
 
 _kept: list[object] = []
 """Clients and answers that nobody waits for: a client that is dropped ends with its request."""
@@ -36,4 +40,9 @@ def find_transaction_coordinator(producer_config: Mapping[str, Any], transaction
     producer = refused_producer(producer_config, transactional_id)
     with suppress(KafkaException):  # there is no answer yet
         producer.init_transactions(0.0)
-    _kept.append(producer)
+    threading.Thread(target=_hold, args=(producer,), daemon=True).start()
+
+
+def _hold(_producer: Producer) -> None:
+    """For the start only: nobody reads its log. The destructor may wait, and does so here."""
+    time.sleep(HELD_S)
