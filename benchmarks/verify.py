@@ -87,7 +87,7 @@ def mirrored(count: int, value_bytes: int) -> Iterator[Path]:
                 source=source,
                 target=target,
                 topic="records",
-                settings={"runtime": "local", "tasks.max": 2, "spark.master": "local[2]"},
+                settings={"runtime": "local", "tasks.max": 2, "verify.spark.master": "local[2]"},
             )
             with running(config, "--once") as mirror:
                 if mirror.process.wait(600):

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -14,6 +15,8 @@ from eos_mirror.errors import MirrorError
 T = TypeVar("T")
 R = TypeVar("R")
 
+_IS_LINUX = sys.platform == "linux"
+
 
 class LocalPool:
     """As many processes as there are processors. Each is used again for its next task."""
@@ -23,7 +26,7 @@ class LocalPool:
         Args:
             on_start: Called first in each process; a function of a module.
         """
-        self.slots = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+        self.slots = len(os.sched_getaffinity(0)) if _IS_LINUX else os.cpu_count() or 1
         self._processes = ProcessPoolExecutor(
             self.slots,
             mp_context=multiprocessing.get_context("spawn"),  # a client does not survive a fork
@@ -43,8 +46,8 @@ class LocalPool:
                 yield running[done], done.result()
         except BrokenProcessPool as exc:
             raise MirrorError(
-                "a process that compared records was killed; if it was for its memory, leave "
-                "something else out, or let Spark compare: verify.spark.master = local[1]"
+                "a process that compared records was killed, perhaps for its memory. Go on with "
+                "--resume when there is more, or have a Spark cluster compare: verify.spark.master"
             ) from exc
         except MirrorError as exc:
             self._end()
