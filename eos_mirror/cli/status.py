@@ -1,13 +1,15 @@
-"""`eos-mirror status FILE [A->B]`: where each flow stands, and what its ledger says."""
+"""`eos-mirror status FILE [A->B]`: where flows and groups stand, and what happened."""
 
 import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
 from eos_mirror.cli.flows import flow_named
+from eos_mirror.control.group_status import GroupStatus, group_statuses
 from eos_mirror.control.status import FlowStatus, flow_status
 from eos_mirror.core.ledger import LedgerEntry
 from eos_mirror.kafka.ledger import read_ledger
@@ -21,8 +23,12 @@ def register(subparsers: Any) -> None:
     parser = subparsers.add_parser("status", help="where the flows stand, and what happened")
     parser.add_argument("file", metavar="FILE", help="an mm2.properties")
     parser.add_argument("flow", metavar="A->B", nargs="?", help="one flow (default: all)")
-    parser.add_argument(
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument(
         "--ledger", action="store_true", help="what happened that was not copying, oldest first"
+    )
+    instead.add_argument(
+        "--groups", action="store_true", help="where each group of the source can go on"
     )
     parser.add_argument("--json", action="store_true", help="print an object per line")
 
@@ -31,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     """Exit code; errors are printed by `main`."""
     settings = load_settings(args.file)
     flows = [flow_named(settings, args.flow)] if args.flow else settings.flows
-    show = _ledger if args.ledger else _status
+    show = _ledger if args.ledger else _groups if args.groups else _status
     for flow in flows:
         sys.stdout.writelines(f"{line}\n" for line in show(flow, as_json=args.json))
     return 0
@@ -81,6 +87,47 @@ def _as_text(status: FlowStatus) -> Iterator[str]:
         wanted = [f"{name} should be {value}" for name, value in sorted(changes.set.items())]
         wanted += [f"{name} should not be set" for name in changes.delete]
         yield f"  {remote} is not as its source topic: {', '.join(wanted)}"
+
+
+def _groups(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:
+    groups = group_statuses(settings)
+    if as_json:
+        for one in groups:
+            yield json.dumps({"flow": str(settings.flow), **_group_object(one)})
+        return
+    behind = sum(any(p.is_behind for p in one.partitions) for one in groups)
+    yield f"{settings.flow}: {len(groups)} groups, {behind} behind on {settings.flow.target}"
+    for one in groups:
+        yield f"  {one.group}: {_group_text(one)}"
+
+
+def _group_object(status: GroupStatus) -> dict[str, Any]:
+    return {
+        "group": status.group,
+        "reason": status.reason,
+        "partitions": [
+            {
+                **asdict(one),
+                "source": str(one.source),
+                "remote": str(one.remote),
+                "ahead": one.is_ahead,
+                "behind": one.is_behind,
+            }
+            for one in status.partitions
+        ],
+    }
+
+
+def _group_text(status: GroupStatus) -> str:
+    counts = {
+        "not translated": sum(one.upstream is None for one in status.partitions),
+        "ahead of the mirror": sum(one.is_ahead for one in status.partitions),
+        "behind on the target": sum(one.is_behind for one in status.partitions),
+    }
+    said = [f"{count} {what}" for what, count in counts.items() if count]
+    text = ", ".join([f"{len(status.partitions)} partitions", *(said or ["in step"])])
+    is_kept = status.reason and counts["behind on the target"]
+    return f"{text}: {status.reason}" if is_kept else text
 
 
 def _ledger(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:

@@ -71,11 +71,8 @@ def flow_status(settings: FlowSettings) -> FlowStatus:
     """
     clusters = open_clusters(settings)
     flow = settings.flow
-    within = settings.admin_timeout
-    on_source = clusters.source_topics.list(within=within)
-    on_target = clusters.target_topics.list(within=within)
     sync = TopicSync(settings, clusters, on_event=_nobody)
-    plan = sync.plan(on_source, on_target)
+    plan, on_target = _plan(settings, clusters, sync)
     remotes = {
         TopicPartition(route.source_topic, p): TopicPartition(route.remote_topic, p)
         for route in sorted(plan.routes, key=lambda route: route.source_topic)
@@ -97,6 +94,27 @@ def flow_status(settings: FlowSettings) -> FlowStatus:
         ],
         drift=_drift(sync, plan, on_target),
     )
+
+
+def routes_of(settings: FlowSettings, clusters: FlowClusters) -> dict[str, str]:
+    """
+    Remote topic by source topic, of those whose copy is there.
+
+    Raises:
+        SourceUnavailable, TargetUnavailable, NotAuthorized: As `flow_status`.
+    """
+    sync = TopicSync(settings, clusters, on_event=_nobody)
+    plan, on_target = _plan(settings, clusters, sync)
+    return {r.source_topic: r.remote_topic for r in plan.routes if r.remote_topic in on_target}
+
+
+def _plan(
+    settings: FlowSettings, clusters: FlowClusters, sync: TopicSync
+) -> tuple[FlowPlan, Mapping[str, int]]:
+    """And the partition counts of the target's topics."""
+    on_source = clusters.source_topics.list(within=settings.admin_timeout)
+    on_target = clusters.target_topics.list(within=settings.admin_timeout)
+    return sync.plan(on_source, on_target), on_target
 
 
 def _drift(
