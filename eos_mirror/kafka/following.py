@@ -10,6 +10,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.errors import TargetUnavailable
 from eos_mirror.kafka.errors import as_mirror_error, translated
+from eos_mirror.kafka.internal_topics import AT_THE_END_MS
 
 ANSWER_S = 10.0
 WITHIN = timedelta(seconds=60)
@@ -33,6 +34,7 @@ class FollowedTopic:
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",  # what is gone was compacted
+            "fetch.wait.max.ms": AT_THE_END_MS,
         }
         self._next = 0
 
@@ -56,7 +58,8 @@ class FollowedTopic:
                     return
                 consumer.assign([ClientPartition(self._topic, 0, self._next)])
             while time.monotonic() < deadline:
-                for message in consumer.consume(1000, 0.2):
+                # an event, such as the end, does not end a wait for more records
+                for message in consumer.consume(1000, 0) or consumer.consume(1, 0.2):
                     error = message.error()
                     if error is None:
                         self._next = cast("int", message.offset()) + 1

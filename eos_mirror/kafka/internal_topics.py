@@ -14,6 +14,8 @@ from eos_mirror.kafka.errors import as_mirror_error, translated
 
 ANSWER_S = 10.0
 POLL_S = 0.1
+AT_THE_END_MS = 10
+"""So long a broker waits for more, where there is none, before it says so; by default 500."""
 NOBODY = "eos-mirror-client"
 """A consumer must have a group. It is never joined, so no right on it is needed."""
 
@@ -57,6 +59,7 @@ def read_internal(
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": AT_THE_END_MS,
         }
     )
     try:
@@ -65,7 +68,8 @@ def read_internal(
                 return
             consumer.assign([ClientPartition(topic, 0, OFFSET_BEGINNING)])
             while time.monotonic() < deadline:
-                for message in consumer.consume(1000, POLL_S):
+                # an event, such as the end, does not end a wait for more records
+                for message in consumer.consume(1000, 0) or consumer.consume(1, POLL_S):
                     error = message.error()
                     if error is None:
                         yield message.key(), message.value()

@@ -31,6 +31,7 @@ READER = {
     "check.crcs": "true",
     "allow.auto.create.topics": "false",
     "fetch.queue.backoff.ms": "5",
+    "fetch.wait.max.ms": "10",  # behind the last record of a log: the end is told that late
     "queued.min.messages": "20000",
     "queued.max.messages.kbytes": "16384",  # what is fetched beyond a range is wasted
 }
