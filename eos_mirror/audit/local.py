@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from functools import partial
+from contextlib import contextmanager
 from typing import TypeVar
 
 from eos_mirror.errors import MirrorError
@@ -30,7 +30,7 @@ class LocalPool:
         self._processes = ProcessPoolExecutor(
             self.slots,
             mp_context=multiprocessing.get_context("spawn"),  # a client does not survive a fork
-            initializer=partial(_begin, on_start),
+            initializer=on_start,
         )
 
     def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R]]:
@@ -41,7 +41,8 @@ class LocalPool:
             MirrorError: A task failed, or its process was killed.
         """
         try:
-            running = {self._processes.submit(work, task): task for task in tasks}
+            with _deaf():
+                running = {self._processes.submit(work, task): task for task in tasks}
             for done in as_completed(running):
                 yield running[done], done.result()
         except BrokenProcessPool as exc:
@@ -67,7 +68,14 @@ class LocalPool:
         self._processes.shutdown(cancel_futures=True)
 
 
-def _begin(on_start: Callable[[], None]) -> None:
-    """Ctrl-C at a terminal goes to everybody; the parent decides what it means."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    on_start()
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """
+    Ctrl-C waits, so that no process is left half started; and processes that are started meanwhile
+    never hear it: at a terminal it goes to everybody, and the parent decides what it means.
+    """
+    heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, heard)
