@@ -5,11 +5,12 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TypeVar
 
+from eos_mirror.audit.completed import completed
 from eos_mirror.errors import MirrorError
 
 T = TypeVar("T")
@@ -21,11 +22,13 @@ _IS_LINUX = sys.platform == "linux"
 class LocalPool:
     """As many processes as there are processors. Each is used again for its next task."""
 
-    def __init__(self, *, on_start: Callable[[], None]) -> None:
+    def __init__(self, *, on_start: Callable[[], None], look: Callable[[], None]) -> None:
         """
         Args:
             on_start: Called first in each process; a function of a module.
+            look: Called again and again while tasks are waited for; may raise.
         """
+        self._look = look
         self.slots = len(os.sched_getaffinity(0)) if _IS_LINUX else os.cpu_count() or 1
         self._processes = ProcessPoolExecutor(
             self.slots,
@@ -43,7 +46,7 @@ class LocalPool:
         try:
             with _deaf():
                 running = {self._processes.submit(work, task): task for task in tasks}
-            for done in as_completed(running):
+            for done in completed(running, self._look):
                 yield running[done], done.result()
         except BrokenProcessPool as exc:
             raise MirrorError(

@@ -7,9 +7,10 @@ mirror's application would wait for ever for a slot, because the mirror's tasks 
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
+from eos_mirror.audit.completed import completed
 from eos_mirror.errors import MirrorError
 
 if TYPE_CHECKING:
@@ -27,13 +28,19 @@ class SparkPool:
     """A running Spark application that maps functions over tasks."""
 
     def __init__(
-        self, context: "SparkContext", *, describe_failure: Callable[[Exception], str]
+        self,
+        context: "SparkContext",
+        *,
+        describe_failure: Callable[[Exception], str],
+        look: Callable[[], None] = lambda: None,
     ) -> None:
         """
         Args:
             context: Of an application that is not shared; closed with the pool.
             describe_failure: One line of what Spark tells in a hundred.
+            look: Called again and again while tasks are waited for; may raise.
         """
+        self._look = look
         self._context = context
         self._describe_failure = describe_failure
         # py4j tells the root logger, with its stack, of every call that Ctrl-C interrupts
@@ -73,7 +80,7 @@ class SparkPool:
         with ThreadPoolExecutor(max(1, self.slots * JOBS_PER_SLOT)) as threads:
             try:
                 running = {threads.submit(self._run, work, task): task for task in tasks}
-                for done in as_completed(running):
+                for done in completed(running, self._look):
                     yield running[done], done.result()
             except BaseException:
                 threads.shutdown(wait=False, cancel_futures=True)

@@ -6,6 +6,30 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 
+def note_interrupts() -> Callable[[], None]:
+    """
+    Have Ctrl-C noted before it is a KeyboardInterrupt; in the main thread.
+
+    That is lost where it happens to be raised in a finalizer, of which Spark's client has many.
+
+    Returns:
+        Raises it again if there was one.
+    """
+    noted: list[int] = []
+
+    def note(number: int, _frame: object) -> None:
+        noted.append(number)
+        raise KeyboardInterrupt
+
+    def look() -> None:
+        if noted:
+            raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is somebody's
+        signal.signal(signal.SIGINT, note)
+    return look
+
+
 def on_signals(
     act: Callable[[str], None], *numbers: signal.Signals, only_once: bool = False
 ) -> None:

@@ -5,7 +5,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from eos_mirror.audit.page import page_of
 from eos_mirror.audit.plan import TopicPlan, minutes_of
 from eos_mirror.audit.report import Report
 from eos_mirror.cli.flows import flow_named
+from eos_mirror.cli.signals import note_interrupts
 from eos_mirror.cli.verify_watch import Lines, Silence, watch
 from eos_mirror.control.proven_file import ProvenFile
 from eos_mirror.control.survey import Period
@@ -95,12 +96,13 @@ def _verify(args: argparse.Namespace) -> int:
     if args.watch:
         return _watch(args, settings, flows[0], wanted, file)
     reports = []
+    look = note_interrupts()
     for flow in flows:
-        progress = ProgressLines(str(flow.flow), file)
+        progress = ProgressLines(str(flow.flow), file, look)
         proven = file.of(str(flow.flow))
         try:
-            with auditing(flow, settings.verify_spark, wanted, progress, proven) as look:
-                reports.append(look())
+            with auditing(flow, settings.verify_spark, wanted, progress, proven) as compare:
+                reports.append(compare())
         finally:
             file.save()
         for line in reports[-1].lines():
@@ -149,11 +151,13 @@ def _write(args: argparse.Namespace, reports: Sequence[Report]) -> None:
 class ProgressLines:
     """Tells on stderr what is planned, and how far it is: one line that changes, or a few."""
 
-    def __init__(self, flow: str, file: ProvenFile) -> None:
+    def __init__(self, flow: str, file: ProvenFile, look: Callable[[], None]) -> None:
         """
         Args:
             file: Saved now and then.
+            look: See `control.verify.Watcher`.
         """
+        self.look = look
         self._flow = flow
         self._file = file
         self._tasks_count = 0

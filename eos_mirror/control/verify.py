@@ -46,6 +46,9 @@ class Watcher(Protocol):
     def done(self) -> None:
         """One task of the plan is."""
 
+    def look(self) -> None:
+        """While none is, again and again; what it raises ends the proof."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
@@ -94,7 +97,7 @@ def auditing(
         base=random_base(),
     )
     with (
-        _pool(spark, app=f"eos-mirror verify {settings.flow}") as pool,
+        _pool(spark, app=f"eos-mirror verify {settings.flow}", look=watcher.look) as pool,
         closing(RangeReader(work.source, source=True)) as source,
         closing(RangeReader(work.target, source=False)) as target,
     ):
@@ -176,13 +179,13 @@ class Verification:
 
 
 def _pool(
-    spark: Mapping[str, str] | None, *, app: str
+    spark: Mapping[str, str] | None, *, app: str, look: Callable[[], None]
 ) -> AbstractContextManager[SparkPool | LocalPool]:
     if spark is None:
-        return closing(LocalPool(on_start=die_with_parent))
+        return closing(LocalPool(on_start=die_with_parent, look=look))
     spark = spark_for_audits(spark)
     context = start_context(spark, app=app)
-    pool = SparkPool(context, describe_failure=describe_failure)
+    pool = SparkPool(context, describe_failure=describe_failure, look=look)
     try:
         pool.wait_for_a_slot(spark["spark.master"])
     except BaseException:

@@ -37,7 +37,7 @@ def sleep(_: int) -> None:
 
 def test_each_task_comes_back_with_its_result() -> None:
     """And the same processes do the next tasks."""
-    with closing(LocalPool(on_start=nothing)) as pool:
+    with closing(LocalPool(on_start=nothing, look=nothing)) as pool:
         assert dict(pool.map(half, range(0, 40, 2))) == {n: n // 2 for n in range(0, 40, 2)}
         assert list(pool.map(half, [8])) == [(8, 4)]
 
@@ -45,7 +45,7 @@ def test_each_task_comes_back_with_its_result() -> None:
 def test_a_task_that_fails_says_why() -> None:
     """In the words of the error, as an end of the command and not of a task."""
     with (
-        closing(LocalPool(on_start=nothing)) as pool,
+        closing(LocalPool(on_start=nothing, look=nothing)) as pool,
         pytest.raises(MirrorError, match="3: no answer") as failed,
     ):
         list(pool.map(half, [2, 3, 4]))
@@ -55,10 +55,25 @@ def test_a_task_that_fails_says_why() -> None:
 def test_a_process_that_is_killed_is_not_waited_for() -> None:
     """With what to do about it."""
     with (
-        closing(LocalPool(on_start=nothing)) as pool,
+        closing(LocalPool(on_start=nothing, look=nothing)) as pool,
         pytest.raises(MirrorError, match="was killed, perhaps for its memory"),
     ):
         list(pool.map(die, [1]))
+
+
+class EnoughError(Exception):
+    """What somebody who looks may raise."""
+
+
+def enough() -> None:
+    """The first time."""
+    raise EnoughError
+
+
+def test_whoever_looks_while_nothing_ends_may_end_it() -> None:
+    """As Ctrl-C does; the processes are killed."""
+    with closing(LocalPool(on_start=nothing, look=enough)) as pool, pytest.raises(EnoughError):
+        list(pool.map(sleep, range(8)))
 
 
 PARENT = """
@@ -66,7 +81,7 @@ import os, sys
 from eos_mirror.audit.local import LocalPool
 from eos_mirror.runtime.lifeline import die_with_parent
 from tests.audit.test_local import half, sleep
-pool = LocalPool(on_start=die_with_parent)
+pool = LocalPool(on_start=die_with_parent, look=lambda: None)
 assert list(pool.map(half, [4])) == [(4, 2)]
 print("ready", flush=True)
 list(pool.map(sleep, range(8)))

@@ -55,3 +55,29 @@ def test_the_second_signal_may_end_it_at_once() -> None:
     done = run(TWICE)
 
     assert done.returncode == 0, done.stderr
+
+
+LOST = """
+import signal
+from eos_mirror.cli.signals import note_interrupts
+
+look = note_interrupts()
+
+class Finalized:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+look()
+Finalized()
+try:
+    look()
+except KeyboardInterrupt:
+    raise SystemExit(7)
+"""
+
+
+def test_ctrl_c_inside_a_finalizer_is_noticed_at_the_next_look() -> None:
+    """Python says there that it is ignored."""
+    done = run(LOST)
+
+    assert (done.returncode, "ignored" in done.stderr) == (7, True), done.stderr
