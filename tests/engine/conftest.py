@@ -1,5 +1,7 @@
 """Every conformance test twice: on the fake that the engine's tests stand on, and on Kafka."""
 
+import os
+import random
 import uuid
 from collections.abc import Iterator
 
@@ -11,6 +13,20 @@ from tests.engine.fake_bench import FakeSourceBench, FakeTargetBench
 from tests.engine.real_bench import RealSourceBench, RealTargetBench
 
 KINDS = ["fake", pytest.param("real", marks=[pytest.mark.brokers, pytest.mark.long])]
+
+
+@pytest.fixture(scope="module")
+def one_core() -> Iterator[None]:
+    """
+    For tests whose threads take turns: from core to core, each handing over takes twice the time.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {random.choice(sorted(before))})
+    yield
+    os.sched_setaffinity(0, before)
 
 
 def new_flow() -> Flow:

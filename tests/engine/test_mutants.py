@@ -15,6 +15,8 @@ from tests.engine.mutants import MUTANTS
 from tests.engine.oracle import Violation
 from tests.engine.schedules import SCHEDULES
 
+pytestmark = pytest.mark.usefixtures("one_core")
+
 FULL = os.environ.get("EOS_MIRROR_ENGINE") == "full"
 MODES: Final = {"naive": Fencing.NAIVE, "stable only": Fencing.STABLE_ONLY}
 QUICK: Final = (

@@ -9,6 +9,8 @@ from tests.engine.gate import Fate
 from tests.engine.schedules import ORDERS, finish, mirror_all, reach, settled
 from tests.engine.stage import Process
 
+pytestmark = pytest.mark.usefixtures("one_core")
+
 
 @pytest.fixture
 def drama() -> Iterator[Drama]:

@@ -21,6 +21,8 @@ from tests.engine.schedules import (
 )
 from tests.engine.stage import KEEPALIVE, Process, remote_of
 
+pytestmark = pytest.mark.usefixtures("one_core")
+
 
 @pytest.fixture
 def drama() -> Iterator[Drama]:

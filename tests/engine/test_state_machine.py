@@ -8,6 +8,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.engine.machine import MirrorMachine
 
+pytestmark = pytest.mark.usefixtures("one_core")
+
 FULL = os.environ.get("EOS_MIRROR_ENGINE") == "full"
 """A long run: EOS_MIRROR_ENGINE=full pytest tests/engine/test_state_machine.py."""
 
