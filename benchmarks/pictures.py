@@ -152,7 +152,7 @@ def _lines(axis: Any, changed: Mapping[int, Mapping[str, Rounds]], column: Colum
     for peer in next(iter(changed.values())):
         middles = [median(figure(one, column) for one in of[peer]) for of in changed.values()]
         axis.plot(list(changed), middles, marker="o", label=peer, lw=3 if _is_ours(peer) else 1.5)
-    axis.set_ylim(bottom=0)
+    axis.set_ylim(0, 1.05 * axis.dataLim.ymax)
     axis.spines[["top", "right"]].set_visible(False)
 
 
