@@ -83,8 +83,8 @@ def _copies(contest: Contest, args: argparse.Namespace) -> Results:
         cell = cells.CELLS[name]
         with contest.topic(cell):
             if number == 0:
-                # brokers compile, too, and the first peer would pay; for one round it is enough
-                for peer in _peers(args)[: None if args.rounds > 1 else 1]:
+                warming = _peers(args) if args.rounds > 1 else _peers(args)[:1]
+                for peer in warming:  # brokers compile, too, and the first peer would pay
                     contest.copy(peer, cell)
             for interval_ms, tasks in product(args.intervals, args.tasks):
 

@@ -1,4 +1,8 @@
-"""Every conformance test twice: on the fake that the engine's tests stand on, and on Kafka."""
+"""
+Every conformance test twice: on the fake that the engine's tests stand on, and on Kafka.
+
+And one core for the tests whose threads take turns.
+"""
 
 import os
 import random
