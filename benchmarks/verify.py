@@ -4,8 +4,8 @@ How fast and how large `verify` is, between two real single-node clusters on thi
     python -m benchmarks.verify                              2 million records of 1 KB
     python -m benchmarks.verify --records 200000 4000000     memory by number of records
 
-Spark local[2]. Records of both sides count. "fold" is what every range goes through, "one by one"
-what only ranges that differ do: here all of them, once more.
+Spark local[2]. Records of both sides count. "side by side" is what every range goes through, "one
+by one" what only ranges that differ do: here all of them, once more. "folded" is `--folds`.
 """
 
 import argparse
@@ -133,7 +133,8 @@ def measure(config: Path, args: argparse.Namespace) -> dict[str, Any]:
     context = start_context(spark_for_audits(settings.verify_spark or {}), app="benchmark")
     with closing(SparkPool(context, describe_failure=describe_failure)) as pool:
         passes: dict[str, Callable[[Range], object]] = {
-            "fold": work.fold,
+            "side by side": work.match,
+            "folded": work.fold,
             "one by one": work.examine,
         }
         return {name: _rounds(pool, act, ranges, args.rounds) for name, act in passes.items()}

@@ -1,5 +1,5 @@
 """
-The proof of a flow: every range folded, and those that are not equal looked at record by record.
+The proof of a flow: every range beside its copy, and those that differ record by record.
 
 Decides only what to do next; the work is done wherever the pool does it.
 """
@@ -12,7 +12,8 @@ from typing import Protocol, TypeVar
 
 from eos_mirror.audit.compacted import Why
 from eos_mirror.audit.differences import Comparison, Difference, Odd, name_strangers, settle
-from eos_mirror.audit.examine import Folded
+from eos_mirror.audit.digest import Fold, Folder
+from eos_mirror.audit.examine import Folded, Matched
 from eos_mirror.audit.extent import (
     Cause,
     Standing,
@@ -46,6 +47,9 @@ class Pool(Protocol):
 class Examiner(Protocol):
     """What can be done with a range."""
 
+    def match(self, where: Range) -> Matched | Unreadable:
+        """See `worker.Work`."""
+
     def fold(self, where: Range) -> Folded | Unreadable:
         """See `worker.Work`."""
 
@@ -66,6 +70,7 @@ class PartitionProof:
         matched: Records that are where they should be, unchanged.
         unproven: In the order of their offsets.
         explained: Records that one side has no longer, by reason.
+        folded: Of all that was read, if it was asked for.
     """
 
     compared: Range
@@ -73,6 +78,7 @@ class PartitionProof:
     differences: Sequence[Difference]
     unproven: Sequence[Unproven]
     explained: Mapping[Why, int] = field(default_factory=dict)
+    folded: Folded | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +88,10 @@ class Prover:
 
     Attributes:
         look_again: The same partition with the log starts of now.
-        on_done: Called for each range that was folded.
+        on_done: Called for each range that was looked at.
         sample: Part of the ranges of each partition that is compared.
         proven: Is not compared again; grows.
+        folder: With the base of `examiner.fold`, if folds are asked for.
     """
 
     pool: Pool
@@ -93,6 +100,7 @@ class Prover:
     on_done: Callable[[], None] = lambda: None
     sample: float = 1.0
     proven: Proven = field(default_factory=Proven)
+    folder: Folder | None = None
 
     def prove(self, standings: Sequence[Standing], *, max_offsets: int) -> list[PartitionProof]:
         """
@@ -106,13 +114,12 @@ class Prover:
         """
         case = _Case(standings, self.proven, max_offsets=max_offsets, sample=self.sample)
         unequal = []
-        for part, folded in self._work(self.examiner.fold, case.ranges, case):
+        for part, found in self._first_look(case):
             self.on_done()
-            if folded.equal:
-                count = folded.source.count
-                case.matched[part.source] += count
+            if found.equal:
+                case.matched[part.source] += found.count
                 topics = case.standings[part.source].topics
-                self.proven.add(ProvenRange(where=part, topics=topics, count=count))
+                self.proven.add(ProvenRange(where=part, topics=topics, count=found.count))
             else:
                 unequal.append(part)
         comparisons = []
@@ -124,6 +131,16 @@ class Prover:
             differences += one.differences
         differences += name_strangers(strangers, self._originals_of(strangers, case))
         return case.proofs(differences)
+
+    def _first_look(self, case: "_Case") -> Iterator[tuple[Range, Matched | Folded]]:
+        if self.folder is None:
+            yield from self._work(self.examiner.match, case.ranges, case)
+            return
+        folds: dict[TopicPartition, list[tuple[Range, Folded]]] = {one: [] for one in case.extents}
+        for part, folded in self._work(self.examiner.fold, case.ranges, case):
+            folds[part.source].append((part, folded))
+            yield part, folded
+        case.folded = {source: _joined(self.folder, parts) for source, parts in folds.items()}
 
     def _originals_of(
         self, strangers: Sequence[Odd], case: "_Case"
@@ -162,6 +179,15 @@ class Prover:
             ranges = left
 
 
+def _joined(folder: Folder, parts: list[tuple[Range, Folded]]) -> Folded:
+    """One behind the other."""
+    source = target = Fold()
+    for _, folded in sorted(parts, key=lambda part: part[0].start):
+        source = folder.join(source, folded.source)
+        target = folder.join(target, folded.target)
+    return Folded(source=source, target=target)
+
+
 def _gaps(whole: Range, chosen: Sequence[Range]) -> Iterator[Unproven]:
     """What of a partition lies between the chosen ranges."""
     borders = [whole.start, *(at for one in chosen for at in (one.start, one.end)), whole.end]
@@ -184,6 +210,7 @@ class _Case:
         self.standings = {one.source: one for one in standings}
         self.extents = {one.source: plan_extent(one) for one in standings}
         self.matched: Counter[TopicPartition] = Counter()
+        self.folded: Mapping[TopicPartition, Folded] = {}
         self.unproven = [gap for extent in self.extents.values() for gap in extent.unproven]
         self.ranges: list[Range] = []
         self.proven: list[Range] = []
@@ -212,6 +239,7 @@ class _Case:
                     (one for one in self.unproven if one.partition == source),
                     key=lambda one: one.start,
                 ),
+                folded=self.folded.get(source),
             )
             for source, extent in self.extents.items()
         ]

@@ -9,6 +9,7 @@ from eos_mirror.audit.close_up import CloseUp, Record
 from eos_mirror.audit.compacted import Why
 from eos_mirror.audit.differences import Difference
 from eos_mirror.audit.digest import VERSION as DIGEST_VERSION
+from eos_mirror.audit.examine import Folded
 from eos_mirror.audit.extent import Cause, Unproven
 from eos_mirror.audit.proof import PartitionProof
 
@@ -63,11 +64,13 @@ class Report:
 
     Attributes:
         explain: Show what is in records, too.
+        base: Of the folds, if there are any.
     """
 
     flow: str
     topics: Sequence[TopicReport]
     explain: bool = False
+    base: int | None = None
 
     @property
     def holds(self) -> bool:
@@ -93,6 +96,7 @@ class Report:
         return {
             "version": VERSION,
             "digest": DIGEST_VERSION,
+            **({} if self.base is None else {"base": str(self.base)}),
             "flow": self.flow,
             "holds": self.holds,
             "topics": [_topic_document(topic, explain=self.explain) for topic in self.topics],
@@ -149,7 +153,8 @@ def _topic_document(topic: TopicReport, *, explain: bool) -> dict[str, Any]:
 def _partition_document(
     one: PartitionProof, close_ups: Mapping[Difference, CloseUp], *, explain: bool
 ) -> dict[str, Any]:
-    where = one.compared
+    where, folded = one.compared, one.folded
+    folds = {} if folded is None else {"folds": _folds_document(folded)}
     return {
         "partition": where.source.partition,
         "upstream": [where.start, where.end],
@@ -164,7 +169,14 @@ def _partition_document(
             {"start": gap.start, "end": gap.end, "cause": gap.cause.value, "reason": gap.reason}
             for gap in one.unproven
         ],
+        **folds,
     }
+
+
+def _folds_document(folded: Folded) -> dict[str, Any]:
+    """Numbers as text: they are longer than most programs read."""
+    sides = {"source": folded.source, "target": folded.target}
+    return {side: {"count": one.count, "fold": str(one.value)} for side, one in sides.items()}
 
 
 def _difference_document(

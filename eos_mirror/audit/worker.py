@@ -1,5 +1,6 @@
 """
-What runs in a Spark task: one range, folded or examined, or some keys of a compacted partition.
+What runs in a task: one range, looked at in one way or another, or some keys of a compacted
+partition.
 
 Clients are kept for the next range of the same process, because a new one costs more than a small
 range does.
@@ -13,11 +14,13 @@ from eos_mirror.audit.differences import Comparison
 from eos_mirror.audit.digest import Folder
 from eos_mirror.audit.examine import (
     Folded,
+    Matched,
     examine_range,
     find_originals,
     fold_range,
     keyed_copies,
     keyed_originals,
+    match_range,
 )
 from eos_mirror.audit.ranges import Range
 from eos_mirror.core.offset_map import OffsetMap
@@ -77,6 +80,18 @@ class Work:
     source: Mapping[str, str] = field(repr=False)
     target: Mapping[str, str] = field(repr=False)
     base: int = field(repr=False)
+
+    def match(self, where: Range) -> Matched | Unreadable:
+        """
+        See `match_range`.
+
+        Raises:
+            RestartTask: A cluster does not answer.
+        """
+        try:
+            return match_range(where, *self._readers())
+        except RangeUnreadable as exc:
+            return Unreadable(reason=str(exc))
 
     def fold(self, where: Range) -> Folded | Unreadable:
         """

@@ -58,6 +58,11 @@ def register(subparsers: Any) -> None:
         "--explain", action="store_true", help="show what is in the first records that differ"
     )
     parser.add_argument(
+        "--folds",
+        action="store_true",
+        help="add digests of both logs to the report of --json, for others to check; slower",
+    )
+    parser.add_argument(
         "--resume", metavar="F", type=Path, help="note in F what is proven, and go on from there"
     )
     parser.add_argument(
@@ -89,9 +94,15 @@ def _verify(args: argparse.Namespace) -> int:
         period=Period(start=_time("--from", args.start), end=_time("--to", args.end)),
         sample=_sample(args.sample),
         explain=args.explain,
+        folds=args.folds,
     )
     if args.watch and (len(flows) > 1 or wanted.sample < 1):
         raise ConfigError("--watch looks at all of one flow: name it, and leave --sample out")
+    if args.folds and (args.json is None or args.watch or args.resume or wanted.sample < 1):
+        raise ConfigError(
+            "--folds goes into the report of a proof that reads everything: "
+            "add --json F, and leave --resume, --sample and --watch out"
+        )
     file = ProvenFile(args.resume)
     if args.watch:
         return _watch(args, settings, flows[0], wanted, file)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from eos_mirror.audit.close_up import CloseUp, look_at
 from eos_mirror.audit.differences import Difference, Kind
-from eos_mirror.audit.digest import random_base
+from eos_mirror.audit.digest import Folder, random_base
 from eos_mirror.audit.extent import Standing, plan_extent
 from eos_mirror.audit.left_out import explain_left_out, left_out_by
 from eos_mirror.audit.local import LocalPool
@@ -60,12 +60,14 @@ class Wanted:
         period: Of the records.
         sample: Part of the ranges of each partition, above 0 and at most 1.
         explain: Show what is in the records of the first differences.
+        folds: Fold what is read, for others to check.
     """
 
     is_topic: Callable[[str], bool]
     period: Period = field(default_factory=Period)
     sample: float = 1.0
     explain: bool = False
+    folds: bool = False
 
 
 @contextmanager
@@ -102,8 +104,9 @@ def auditing(
         closing(RangeReader(work.target, source=False)) as target,
     ):
         common = pool, work, surveyor.look_again, watcher.done
+        folder = Folder(work.base) if wanted.folds else None
         verification = Verification(
-            plain=Prover(*common, sample=wanted.sample, proven=proven),
+            plain=Prover(*common, sample=wanted.sample, proven=proven, folder=folder),
             compacted=CompactedProver(*common),
             ledger=partial(read_ledger, work.target, settings.flow),
             source=source,
@@ -115,7 +118,8 @@ def auditing(
             plans = _plans(survey, source, wanted.sample, proven)
             watcher.planned(list(plans.values()), slots=pool.slots)
             topics = list(verification.of(survey, plans))
-            return Report(flow=str(settings.flow), topics=topics, explain=wanted.explain)
+            base = work.base if wanted.folds else None
+            return Report(flow=str(settings.flow), topics=topics, explain=wanted.explain, base=base)
 
         yield look
 

@@ -105,6 +105,7 @@ class RangeReader:
                 messages = [one for one in messages if _offset_of(one) < end]
             if messages:
                 yield _columns(partition, messages)
+                heard_at = time.monotonic()  # whoever reads two logs may have waited for the other
 
     def _without_events(
         self, partition: TopicPartition, messages: list[Message], end: int

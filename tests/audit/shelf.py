@@ -13,8 +13,15 @@ CHUNK_RECORDS = 3
 class Shelf:
     """Records in memory, read in chunks."""
 
-    def __init__(self, values: dict[int, bytes], *, stamp: tuple[int, int] = CREATED) -> None:
+    def __init__(
+        self,
+        values: dict[int, bytes],
+        *,
+        stamp: tuple[int, int] = CREATED,
+        chunk: int = CHUNK_RECORDS,
+    ) -> None:
         self._values = values
+        self._chunk = chunk
         self._stamp = stamp
         self.start = 0
 
@@ -23,8 +30,8 @@ class Shelf:
         if start < min(self.start, end):
             raise RangeUnreadable(f"{start} is no longer in the log")
         offsets = [offset for offset in sorted(self._values) if start <= offset < end]
-        for at in range(0, len(offsets), CHUNK_RECORDS):
-            chunk = offsets[at : at + CHUNK_RECORDS]
+        for at in range(0, len(offsets), self._chunk):
+            chunk = offsets[at : at + self._chunk]
             yield Columns(
                 offsets=chunk,
                 timestamps=[self._stamp] * len(chunk),

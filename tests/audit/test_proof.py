@@ -7,7 +7,14 @@ from typing import TypeVar
 from eos_mirror.audit.compacted import CompactedComparison, Compaction, Why
 from eos_mirror.audit.differences import Comparison, Difference, Kind
 from eos_mirror.audit.digest import Folder
-from eos_mirror.audit.examine import Folded, examine_range, find_originals, fold_range
+from eos_mirror.audit.examine import (
+    Folded,
+    Matched,
+    examine_range,
+    find_originals,
+    fold_range,
+    match_range,
+)
 from eos_mirror.audit.extent import Cause, Standing, Unproven
 from eos_mirror.audit.proof import PartitionProof, Prover
 from eos_mirror.audit.proof_compacted import CompactedProver
@@ -20,16 +27,27 @@ from tests.audit.shelf import Shelf
 
 SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
 RECORDS, MOST = 100, 10
+FOLDER = Folder(12345)
 T = TypeVar("T")
 R = TypeVar("R")
 
 
+WHOLE = Range(
+    source=SOURCE,
+    start=0,
+    end=RECORDS,
+    target=TARGET,
+    target_start=1_000,
+    target_end=1_000 + RECORDS,
+)
+
+
 class AtOnce:
-    """A pool that works where it is asked."""
+    """A pool that works where it is asked; results come as they like."""
 
     def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R]]:
         """See `proof.Pool`."""
-        return ((task, work(task)) for task in tasks)
+        return ((task, work(task)) for task in reversed(tasks))
 
 
 class Clerk:
@@ -37,13 +55,21 @@ class Clerk:
 
     def __init__(self, source: Shelf, target: Shelf) -> None:
         self.source, self.target = source, target
-        self.folded = self.examined = 0
+        self.looked = self.examined = 0
+
+    def match(self, where: Range) -> Matched | Unreadable:
+        """See `worker.Work`."""
+        self.looked += 1
+        try:
+            return match_range(where, self.source, self.target)
+        except RangeUnreadable as exc:
+            return Unreadable(reason=str(exc))
 
     def fold(self, where: Range) -> Folded | Unreadable:
         """See `worker.Work`."""
-        self.folded += 1
+        self.looked += 1
         try:
-            return fold_range(where, self.source, self.target, Folder(12345))
+            return fold_range(where, self.source, self.target, FOLDER)
         except RangeUnreadable as exc:
             return Unreadable(reason=str(exc))
 
@@ -84,13 +110,21 @@ def standing(clerk: Clerk) -> Standing:
     )
 
 
-def prove(clerk: Clerk, *, frozen: Standing | None = None, sample: float = 1.0) -> PartitionProof:
+def prove(
+    clerk: Clerk,
+    *,
+    frozen: Standing | None = None,
+    sample: float = 1.0,
+    folder: Folder | None = None,
+) -> PartitionProof:
     """With the log starts that the shelves have when they are asked again."""
 
     def look_again(one: Standing) -> Standing:
         return replace(one, source_start=clerk.source.start, target_start=clerk.target.start)
 
-    prover = Prover(pool=AtOnce(), examiner=clerk, look_again=look_again, sample=sample)
+    prover = Prover(
+        pool=AtOnce(), examiner=clerk, look_again=look_again, sample=sample, folder=folder
+    )
     (proof,) = prover.prove([frozen or standing(clerk)], max_offsets=MOST)
     return proof
 
@@ -106,7 +140,7 @@ def difference(kind: Kind, upstream: int, downstream: int) -> Difference:
     )
 
 
-def test_an_exact_copy_is_folded_and_no_more() -> None:
+def test_an_exact_copy_is_looked_at_once() -> None:
     """Nothing is read twice."""
     source, target = shelves()
     clerk = Clerk(Shelf(source), Shelf(target))
@@ -114,7 +148,20 @@ def test_an_exact_copy_is_folded_and_no_more() -> None:
     assert proof.matched == RECORDS
     assert not proof.differences
     assert not proof.unproven
-    assert (clerk.folded, clerk.examined) == (RECORDS // MOST, 0)
+    assert proof.folded is None
+    assert (clerk.looked, clerk.examined) == (RECORDS // MOST, 0)
+
+
+def test_folds_of_ranges_are_those_of_the_partition() -> None:
+    """Joined in the order of the log, in whichever order they came; of both sides."""
+    source, target = shelves()
+    target[1_012], target[1_077] = target[1_077], target[1_012]
+    clerk = Clerk(Shelf(source), Shelf(target))
+    proof = prove(clerk, folder=FOLDER)
+    assert proof.folded == fold_range(WHOLE, clerk.source, clerk.target, FOLDER)
+    assert not proof.folded.equal
+    assert [one.kind for one in proof.differences] == [Kind.REORDERED] * 2
+    assert (clerk.looked, clerk.examined) == (RECORDS // MOST, 2)
 
 
 def test_what_a_sample_leaves_out_is_said() -> None:
@@ -122,7 +169,7 @@ def test_what_a_sample_leaves_out_is_said() -> None:
     source, target = shelves()
     clerk = Clerk(Shelf(source), Shelf(target))
     proof = prove(clerk, sample=0.3)
-    assert (clerk.folded, proof.matched) == (3, 30)
+    assert (clerk.looked, proof.matched) == (3, 30)
     assert {gap.cause for gap in proof.unproven} == {Cause.NOT_SAMPLED}
     assert sum(gap.end - gap.start for gap in proof.unproven) == RECORDS - 30
 
@@ -252,12 +299,12 @@ def test_what_cannot_be_read_is_not_called_equal() -> None:
     source, target = shelves()
     clerk = Clerk(Shelf(source), Shelf(target))
 
-    def refuse(where: Range) -> Folded | Unreadable:
+    def refuse(where: Range) -> Matched | Unreadable:
         if where.start == 30:
             return Unreadable(reason="a corrupt batch")
-        return fold_range(where, clerk.source, clerk.target, Folder(12345))
+        return match_range(where, clerk.source, clerk.target)
 
-    clerk.fold = refuse  # type: ignore[method-assign] # what a broken disk does
+    clerk.match = refuse  # type: ignore[method-assign] # what a broken disk does
     proof = prove(clerk)
     assert proof.matched == RECORDS - MOST
     assert proof.unproven == [

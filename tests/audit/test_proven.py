@@ -116,7 +116,7 @@ def test_a_second_proof_compares_what_the_first_one_could_not() -> None:
     assert len(prove(Clerk(Shelf(source), Shelf(broken)), proven).differences) == 1
     clerk = Clerk(Shelf(source), Shelf(target))
     proof = prove(clerk, proven)
-    assert (clerk.folded, proof.matched, proof.differences) == (1, RECORDS, [])
+    assert (clerk.looked, proof.matched, proof.differences) == (1, RECORDS, [])
     assert proven.ranges == [proven_range(0, RECORDS)]
 
 

@@ -1,5 +1,6 @@
 """Ranges are cut so that nothing falls between them, and looked at by digests."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -8,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eos_mirror.audit.digest import Fold, Folder
-from eos_mirror.audit.examine import examine_range, fold_range
+from eos_mirror.audit.examine import Matched, examine_range, fold_range, match_range
 from eos_mirror.audit.ranges import Range, sample_ranges, split_range
 from eos_mirror.core.offset_map import PENDING, Run, Untranslatable
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka.ranges import Columns
 from tests.audit.shelf import CREATED, Shelf
 
 SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
@@ -97,6 +99,72 @@ def test_a_cut_that_the_map_does_not_know_is_not_guessed() -> None:
         list(split_range(whole([Run(0, 0, 9)]), unknown, max_offsets=5))
 
 
+def test_a_copy_is_laid_beside_its_source_however_it_is_read() -> None:
+    """Chunks of any length, with markers between the records; an exchange of two is seen."""
+    source = Shelf({i: b"%d" % i for i in range(10)}, chunk=3)
+    exact = Shelf({2 * i: b"%d" % i for i in range(10)}, chunk=4)
+    swapped = Shelf({2 * i: b"%d" % (i ^ (i > 5)) for i in range(10)}, chunk=2)
+    where = Range(source=SOURCE, start=0, end=10, target=TARGET, target_start=0, target_end=20)
+    assert match_range(where, source, exact) == Matched(equal=True, count=10)
+    assert match_range(where, source, swapped) == Matched(equal=False, count=6)
+
+
+@pytest.mark.parametrize(
+    ("original", "copy", "count"),
+    [
+        (range(10), range(9), 9),
+        (range(9), range(10), 9),
+        (range(1, 10), range(10), 0),
+        (range(0), range(1), 0),
+        (range(1), range(0), 0),
+    ],
+)
+def test_a_record_that_only_one_side_has_is_seen(original: range, copy: range, count: int) -> None:
+    """At either end, and where the other side has nothing at all."""
+    source, target = (Shelf({i: b"%d" % i for i in one}, chunk=3) for one in (original, copy))
+    where = Range(source=SOURCE, start=0, end=10, target=TARGET, target_start=0, target_end=10)
+    assert match_range(where, source, target) == Matched(equal=False, count=count)
+
+
+def test_nothing_is_equal_to_nothing() -> None:
+    """Nothing but aborted records, for one."""
+    where = Range(source=SOURCE, start=0, end=10, target=TARGET, target_start=0, target_end=10)
+    assert match_range(where, Shelf({}), Shelf({})) == Matched(equal=True, count=0)
+
+
+@pytest.mark.parametrize("field", ["timestamps", "keys", "values", "headers"])
+def test_each_field_is_compared(field: str) -> None:
+    """Null is not empty, and headers have an order."""
+    others: dict[str, list[object]] = {
+        "timestamps": [(1, 1), (1, 3)],
+        "keys": [b"k", b""],
+        "values": [b"v", b""],
+        "headers": [None, [("b", b""), ("a", None)]],
+    }
+    same = Columns(
+        offsets=[0, 1],
+        timestamps=[(1, 1), (1, 2)],
+        keys=[b"k", None],
+        values=[b"v", None],
+        headers=[None, [("a", None), ("b", b"")]],
+    )
+    other = replace(same, **{field: others[field]})  # type: ignore[arg-type]
+    where = Range(source=SOURCE, start=0, end=2, target=TARGET, target_start=0, target_end=2)
+    assert match_range(where, Page(same), Page(same)) == Matched(equal=True, count=2)
+    assert match_range(where, Page(same), Page(other)) == Matched(equal=False, count=0)
+
+
+class Page:
+    """A reader of one chunk."""
+
+    def __init__(self, chunk: Columns) -> None:
+        self.chunk = chunk
+
+    def read(self, _partition: TopicPartition, _start: int, _end: int) -> Iterator[Columns]:
+        """See `examine.Reader`."""
+        yield self.chunk
+
+
 def test_a_fold_leaves_no_trace_of_chunks_and_offsets() -> None:
     """A copy with markers between its records is equal; an exchange of two is not."""
     source = Shelf({i: b"%d" % i for i in range(10)})
@@ -152,6 +220,7 @@ def test_a_timestamp_is_compared_with_what_the_mirror_writes(
     )
     source, target = Shelf({0: b"x"}, stamp=original), Shelf({0: b"x"}, stamp=copy)
     assert fold_range(where, source, target, Folder(12345)).equal == equal
+    assert match_range(where, source, target).equal == equal
     assert examine_range(where, source, target).matched == equal
 
 

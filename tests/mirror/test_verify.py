@@ -1,11 +1,13 @@
 """`eos-mirror verify`: an exact copy is proven, and whatever is wrong with one is found."""
 
+import hashlib
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,7 +22,7 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.operate.translate import MapReader
-from eos_mirror.testing import KafkaCluster, wait_until
+from eos_mirror.testing import KafkaCluster, Record, wait_until
 from eos_mirror.testing.checker import read_topic
 from eos_mirror.testing.external import Cluster
 from tests.mirror.broken.faults_by_partition import (
@@ -97,6 +99,47 @@ def test_an_exact_copy_is_proven_and_a_foreign_record_is_found(
     assert difference["kind"] == "foreign"
     assert difference["upstream_offset"] == 5_000
     assert f"foreign: {site.topic}-2 offset 5000" in said
+
+
+@pytest.mark.long
+def test_folds_are_those_of_anybody_who_reads_the_logs(site: Site) -> None:
+    """By docs/digest.md, from what a consumer sees; of a copy that has a record too many, too."""
+    site.produce(4_000)
+    with mirror(site.config(), "--once") as running:
+        assert running.wait() == 0, running.errors
+    write(site.target, site.remote, [(3, (NOON, b"", None, [("a", None), ("b", b"1")]))])
+    code, (topic,), said = verify(site, "--folds")
+    assert code == DIFFERENT, said
+    base = int(json.loads((site.folder / "report.json").read_text())[0]["base"])
+    names = {"source": (site.source, site.topic), "target": (site.target, site.remote)}
+    for side, (cluster, name) in names.items():
+        logs = read_topic(cluster.client_config(), name, partitions=4)
+        assert [one["folds"][side] for one in topic["partitions"]] == [
+            {"count": len(records), "fold": str(fold_by_the_page(records, base))}
+            for records in logs
+        ]
+    code, _, said = verify(site, "--folds", "--sample", "5%")
+    assert code == 2
+    assert "leave --resume, --sample and --watch out" in said
+
+
+def fold_by_the_page(records: Sequence[Record], base: int) -> int:
+    """As docs/digest.md says it, without a line of ours."""
+    value = 0
+    for record in records:
+        text = struct.pack(
+            ">BBqiii",
+            *(1, *record.timestamp),
+            *(-1 if field is None else len(field) for field in (record.key, record.value)),
+            len(record.headers),
+        )
+        text += (record.key or b"") + (record.value or b"")
+        for name, content in record.headers:
+            length = -1 if content is None else len(content)
+            text += struct.pack(">ii", len(name.encode()), length) + name.encode()
+            text += content or b""
+        value = (value * base + int.from_bytes(hashlib.sha256(text).digest())) % (2**127 - 1)
+    return value
 
 
 @pytest.mark.long
