@@ -13,7 +13,10 @@ from eos_mirror.settings.mask import Masked
 from eos_mirror.settings.model import FlowSettings, HeartbeatSettings
 
 HEARTBEATS_PER_SESSION = 3
-LONGEST_HEARTBEAT = timedelta(seconds=3)
+LONGEST_HEARTBEAT = timedelta(milliseconds=500)
+"""A rebalance waits for the next one of every member, twice if partitions move; those that move
+belong to nobody between the two."""
+
 POLL_INTERVAL = timedelta(seconds=60)
 """A task that does not poll for this long leaves the group; its transaction is long gone."""
 

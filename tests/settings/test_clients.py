@@ -56,7 +56,7 @@ def test_the_source_consumer_reads_exactly_once(load: Load) -> None:
             "check.crcs": "true",
             "allow.auto.create.topics": "false",
             "session.timeout.ms": "6000",
-            "heartbeat.interval.ms": "2000",
+            "heartbeat.interval.ms": "500",
             "max.poll.interval.ms": "60000",
             "fetch.queue.backoff.ms": "5",
             "queued.min.messages": "20000",
