@@ -110,6 +110,7 @@ def _costs(new: Any, sweep: Sweep) -> Any:
             axis.set_title(f"{title}, {first} over {second}", loc="left")
         axis.axhline(1, color="#333333", lw=0.8, ls=":")
         axis.set_xscale("log")
+        _say_plainly(axis.xaxis)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].legend(frameon=False)
     axes[-1].set_xlabel("commit interval, ms")
@@ -142,6 +143,7 @@ def _growth(new: Any, changed: Mapping[int, Mapping[str, Rounds]]) -> Any:
     for axis, (column, title) in zip(axes, OVER_PARTITIONS, strict=True):
         _lines(axis, changed, column)
         axis.set_xscale("log")
+        _say_plainly(axis.xaxis)
         axis.set_ylabel(title)
     axes[0].legend(frameon=False)
     axes[-1].set_xlabel("partitions")
@@ -154,6 +156,14 @@ def _lines(axis: Any, changed: Mapping[int, Mapping[str, Rounds]], column: Colum
         axis.plot(list(changed), middles, marker="o", label=peer, lw=3 if _is_ours(peer) else 1.5)
     axis.set_ylim(0, 1.05 * axis.dataLim.ymax)
     axis.spines[["top", "right"]].set_visible(False)
+
+
+def _say_plainly(axis: Any) -> None:
+    """Logarithmic, but 60 and not 6 x 10^1."""
+    from matplotlib.ticker import LogFormatter  # noqa: PLC0415 (of the extra `bench` only)
+
+    axis.set_major_formatter(LogFormatter())
+    axis.set_minor_formatter(LogFormatter())
 
 
 def _bars(new: Any, cells: Mapping[str, Mapping[str, Rounds]], column: Column, title: str) -> Any:
@@ -188,6 +198,7 @@ def _curves(new: Any, loads: Mapping[str, Mapping[str, Rounds]]) -> Any:
             titles = [column.title.removesuffix(" ms") for column in PERCENTILES]
             axis.plot(titles, middles, marker="o", label=peer, lw=3 if _is_ours(peer) else 1.5)
         axis.set_yscale("log")
+        _say_plainly(axis.yaxis)
         axis.set_ylabel("ms")
         axis.set_title(load, loc="left")
         axis.legend(frameon=False)
