@@ -18,7 +18,7 @@ KEY_OFFSETS = 1_000_000
 """Of a compacted partition; what a task remembers of each takes some 300 bytes."""
 
 BYTES_PER_SLOT_S = 50e6
-"""A guess, for the minutes of a plan: fetched, decompressed, digested (docs/benchmarks.md)."""
+"""A guess, for the minutes of a plan: fetched, decompressed, compared (docs/benchmarks.md)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
