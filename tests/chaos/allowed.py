@@ -80,6 +80,10 @@ MARKERS_LOST = "MarkersLost"
 REFUSED, UNANSWERED = 2, "does not answer"
 """Exit code and words of a start that is refused because a cluster does not answer."""
 
+UNBORN, NO_SPARK = 1, "Spark did not start"
+"""Exit code and words of a start whose JVM was killed before it could be talked to."""
+SAID_WITHIN_S = 10.0
+
 SHOWN_LINES = 5
 
 
@@ -101,14 +105,24 @@ def check_events(events: Sequence[Heard], *, single_node: bool) -> list[str]:
     return complaints
 
 
-def check_exits(exits: Sequence[Exit], errors: Sequence[tuple[int, str]]) -> list[str]:
-    """A driver ends when told to, without an answer at its start, or with its JVM."""
+def check_exits(
+    exits: Sequence[Exit], errors: Sequence[tuple[int, str]], *, jvm_kills: Sequence[float] = ()
+) -> list[str]:
+    """
+    A driver ends when told to, without an answer at its start, or with its JVM.
+
+    Args:
+        jvm_kills: When JVMs were killed, on the clock of the exits.
+    """
     complaints = []
     for end in exits:
         said = [line for run, line in errors if run == end.run]
         if end.wanted is not None:
             continue
         refused = end.code == REFUSED and any(UNANSWERED in line for line in said)
+        unborn = end.code == UNBORN and any(NO_SPARK in line for line in said)
+        if unborn and any(0 <= end.at - killed_at <= SAID_WITHIN_S for killed_at in jvm_kills):
+            continue
         if not refused and end.code != ExitCode.ORPHAN:
             complaints.append(f"run {end.run} ended with {end.code}: {said[-SHOWN_LINES:]}")
     return complaints

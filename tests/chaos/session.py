@@ -181,7 +181,9 @@ class Session:
         crew = self._crew
         single = self._site.replication < SAFE_REPLICATION
         self._audit.add("events", "log", check_events(crew.events, single_node=single))
-        self._audit.add("events", "exit", check_exits(crew.exits, crew.errors))
+        jvm_kills = [s.began for s in self._nemesis.strikes if s.kind == "jvm.kill"]
+        exits = check_exits(crew.exits, crew.errors, jvm_kills=jvm_kills)
+        self._audit.add("events", "exit", exits)
         self._audit.add("events", "stderr", check_errors(crew.errors))
         problems = [f"{s.kind}: {s.problem}" for s in self._nemesis.strikes if s.problem]
         self._audit.add("nemesis", "fault", problems)

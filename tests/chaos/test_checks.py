@@ -302,6 +302,18 @@ def test_an_unexplained_end_of_a_driver_is_seen(
     assert len(allowed.check_exits([ended], [(0, said)])) == complaints
 
 
+@pytest.mark.parametrize(
+    ("killed_at", "complaints"), [([], 1), ([88.0], 1), ([99.0], 0), ([101.0], 1)]
+)
+def test_a_start_whose_jvm_was_killed_is_explained(killed_at: list[float], complaints: int) -> None:
+    """By a kill shortly before, and by nothing else."""
+    ended = Exit(at=100.0, run=0, code=1, wanted=None)
+    said = [(0, "eos-mirror: Spark did not start: [JAVA_GATEWAY_EXITED]")]
+
+    assert len(allowed.check_exits([ended], said, jvm_kills=killed_at)) == complaints
+    assert len(allowed.check_exits([ended], [], jvm_kills=killed_at)) == 1
+
+
 def test_a_stack_trace_is_seen() -> None:
     """Whoever printed it."""
     assert len(allowed.check_errors([(0, "Traceback (most recent call last):"), (0, "x")])) == 1
