@@ -6,8 +6,9 @@ Clients are kept for the next range of the same process, because a new one costs
 range does.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from eos_mirror.audit.compacted import CompactedComparison, Compaction, compare_compacted
 from eos_mirror.audit.differences import Comparison
@@ -27,6 +28,7 @@ from eos_mirror.core.offset_map import OffsetMap
 from eos_mirror.errors import RangeUnreadable
 from eos_mirror.kafka.ranges import RangeReader
 
+R = TypeVar("R")
 Found = Mapping[bytes, int]
 """Offsets by digest."""
 
@@ -88,10 +90,7 @@ class Work:
         Raises:
             RestartTask: A cluster does not answer.
         """
-        try:
-            return match_range(where, *self._readers())
-        except RangeUnreadable as exc:
-            return Unreadable(reason=str(exc))
+        return _unless_unreadable(lambda: match_range(where, *self._readers()))
 
     def fold(self, where: Range) -> Folded | Unreadable:
         """
@@ -100,10 +99,8 @@ class Work:
         Raises:
             RestartTask: A cluster does not answer.
         """
-        try:
-            return fold_range(where, *self._readers(), Folder(self.base))
-        except RangeUnreadable as exc:
-            return Unreadable(reason=str(exc))
+        folder = Folder(self.base)
+        return _unless_unreadable(lambda: fold_range(where, *self._readers(), folder))
 
     def examine(self, where: Range) -> Comparison | Unreadable:
         """
@@ -112,10 +109,7 @@ class Work:
         Raises:
             RestartTask: A cluster does not answer.
         """
-        try:
-            return examine_range(where, *self._readers())
-        except RangeUnreadable as exc:
-            return Unreadable(reason=str(exc))
+        return _unless_unreadable(lambda: examine_range(where, *self._readers()))
 
     def find(self, where: Range, wanted: Set[bytes]) -> Found | Unreadable:
         """
@@ -161,6 +155,13 @@ class Work:
 
     def _readers(self) -> tuple[RangeReader, RangeReader]:
         return _reader(self.source, source=True), _reader(self.target, source=False)
+
+
+def _unless_unreadable(look: Callable[[], R]) -> R | Unreadable:
+    try:
+        return look()
+    except RangeUnreadable as exc:
+        return Unreadable(reason=str(exc))
 
 
 def _reader(config: Mapping[str, str], *, source: bool) -> RangeReader:
