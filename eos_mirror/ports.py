@@ -355,8 +355,8 @@ class Target(Protocol):
     def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, PartitionEnd]:
         """Where each partition ends."""
 
-    def map_entries(self, topic: str) -> Mapping[str, bytes]:
-        """Every record of the offset map of one remote topic, newest value by record key."""
+    def map_entries(self, topic: str) -> Mapping[str, bytes] | Unstable:
+        """Newest value by key of one topic's map; `Unstable` while a transaction may hide any."""
 
 
 class ClaimsLog(Protocol):

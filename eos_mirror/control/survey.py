@@ -14,9 +14,9 @@ from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import ConfigError, MirrorError
 from eos_mirror.kafka.access import MIRROR_FROM, missing_topic_rights
-from eos_mirror.kafka.compacted import read_compacted
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
+from eos_mirror.kafka.offset_maps import whole_map
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.operate.facts import TIMESTAMP_TYPE
@@ -141,9 +141,7 @@ class Surveyor:
         )
 
     def _map_entries(self) -> Mapping[str, bytes]:
-        return read_compacted(
-            self._target_config, self._flow.offset_map_topic, group=self._flow.shadow_group
-        )
+        return whole_map(self._target, self._flow, self._target_config)
 
     def _faults(self, starts: Mapping[TopicPartition, StartRecord]) -> dict[TopicPartition, str]:
         """Topics that are gone, or are not what they were."""

@@ -1,7 +1,13 @@
-"""The offset maps of a flow, read again and again: each time only what is new."""
+"""
+The offset maps of a flow: whole, or again and again, each time only what is new.
+
+A read_committed reader is held up by the first transaction that is open on the topic: what other
+tasks committed behind it is missing, as if it had never been written. Who needs a whole map waits.
+"""
 
 import json
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from eos_mirror.core.flow import Flow
@@ -9,9 +15,64 @@ from eos_mirror.core.map_window import MapWindow
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import ForeignWriter
+from eos_mirror.errors import ForeignWriter, TargetUnavailable
+from eos_mirror.kafka.compacted import read_compacted
 from eos_mirror.kafka.following import FollowedTopic
 from eos_mirror.kafka.groups import CommittedOffsets
+from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.retry import retrying
+from eos_mirror.ports import UNSTABLE, Unstable
+
+DECIDED_WITHIN = timedelta(seconds=60)
+"""A transaction of ours that is open for longer is nobody's: it hangs."""
+
+
+def whole_map(metadata: ClusterMetadata, flow: Flow, config: Mapping[str, Any]) -> dict[str, bytes]:
+    """
+    Every record of the offset map topic that was committed before the call, newest value by key.
+
+    Args:
+        metadata: Of the target.
+        config: Connection to the target and security.
+
+    Raises:
+        TargetUnavailable: A transaction that was open on it stays open, or by class.
+    """
+    log = TopicPartition(flow.offset_map_topic, 0)
+    if log.topic not in metadata.topics([log.topic]):
+        return {}
+    written = metadata.high_watermarks([log])[log]
+
+    def wait_for_markers() -> None:
+        stable = metadata.ends([log])[log]
+        if stable < written:
+            raise TargetUnavailable(
+                f"{flow}: {log} cannot be read to its end: a transaction is open since offset "
+                f"{stable}. If no task is alive, kafka-transactions.sh find-hanging names its "
+                f"producer."
+            )
+
+    retrying(wait_for_markers, within=DECIDED_WITHIN)
+    return read_compacted(config, log.topic, group=flow.shadow_group)
+
+
+def map_unless_open(
+    metadata: ClusterMetadata, flow: Flow, config: Mapping[str, Any]
+) -> dict[str, bytes] | Unstable:
+    """
+    The same for those who cannot wait: `Unstable` while a transaction is open.
+
+    Raises:
+        RestartTask: By class.
+    """
+    log = TopicPartition(flow.offset_map_topic, 0)
+    if log.topic not in metadata.topics([log.topic]):
+        return {}
+    stable, written = metadata.ends([log])[log], metadata.high_watermarks([log])[log]
+    if stable < written:
+        return UNSTABLE
+    # at a first start nothing was written, and no reader is needed to know that
+    return read_compacted(config, log.topic, group=flow.shadow_group) if written else {}
 
 
 class FollowedMaps:

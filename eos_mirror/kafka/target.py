@@ -17,10 +17,10 @@ from confluent_kafka import TopicPartition as ClientPartition
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import NotAuthorized, RestartTask
-from eos_mirror.kafka.compacted import read_compacted
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.groups import TO_A_COORDINATOR_S
 from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
+from eos_mirror.kafka.offset_maps import map_unless_open
 from eos_mirror.kafka.producer import KafkaProducer
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import UNSTABLE, PartitionEnd, ShadowOffset, Unstable
@@ -110,15 +110,12 @@ class KafkaTarget:
         stable, written = self._metadata.ends(remotes), self._metadata.high_watermarks(remotes)
         return {r: PartitionEnd(stable=stable[r], written=written[r]) for r in remotes}
 
-    def map_entries(self, topic: str) -> Mapping[str, bytes]:
-        """See `ports.Target`. At a first start nothing was written: that is asked for sooner."""
-        log = TopicPartition(self._flow.offset_map_topic, 0)
-        if not self.partitions([log.topic]) or self._metadata.high_watermarks([log])[log] == 0:
-            return {}
+    def map_entries(self, topic: str) -> Mapping[str, bytes] | Unstable:
+        """See `ports.Target`."""
+        records = map_unless_open(self._metadata, self._flow, self._client_config)
+        if isinstance(records, Unstable):
+            return records
         prefix = f'["{topic}",'
-        records = read_compacted(
-            self._client_config, self._flow.offset_map_topic, group=self._flow.shadow_group
-        )
         return {key: value for key, value in records.items() if key.startswith(prefix)}
 
 

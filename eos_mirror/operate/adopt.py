@@ -113,8 +113,19 @@ class Switch:
         return [
             key
             for topic in {remote.topic for remote in remotes}
-            for key in self.clusters.target.map_entries(topic)
+            for key in self._map_entries(topic)
         ]
+
+    def _map_entries(self, topic: str) -> Mapping[str, bytes]:
+        def ask() -> Mapping[str, bytes]:
+            found = self.clusters.target.map_entries(topic)
+            if isinstance(found, Unstable):
+                raise RetriableError(
+                    f"{self.clusters.flow}: {self.clusters.flow.offset_map_topic} is undecided"
+                )
+            return found
+
+        return retrying(ask, within=MARKERS_LOST_AFTER)
 
     def to_at_least_once(self) -> int:
         """
@@ -152,7 +163,7 @@ class Switch:
         return retrying(ask, within=MARKERS_LOST_AFTER)
 
     def _group_metadata(self, remote: TopicPartition, shadow: ShadowOffset) -> str:
-        entries = self.clusters.target.map_entries(remote.topic)
+        entries = self._map_entries(remote.topic)
         start = start_of(entries, TopicPartition(remote.topic, 0))
         return encode_group(
             GroupMetadata(

@@ -170,11 +170,19 @@ def _remote_partitions(
             remote=remote,
             has_shadow=remote not in ends,
             has_position=(remote not in ends if exactly_once else sources[remote] in in_group),
-            was_started=remote not in ends or start_of(entries[remote.topic], remote) is not None,
+            was_started=remote not in ends or _was_started(entries[remote.topic], remote),
             end=ends[remote].stable if remote in ends else 0,
         )
         for remote in sources
     ]
+
+
+def _was_started(entries: Mapping[str, bytes] | Unstable, remote: TopicPartition) -> bool:
+    """
+    A transaction on the map is not waited for: it may be of a task that died before its first
+    commit, and only tasks that are started now end it.
+    """
+    return not isinstance(entries, Unstable) and start_of(entries, remote) is not None
 
 
 def _read(

@@ -10,9 +10,9 @@ from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import MirrorError
-from eos_mirror.kafka.compacted import read_compacted
 from eos_mirror.kafka.groups import CommittedOffsets
-from eos_mirror.kafka.metadata import PATIENCE
+from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
+from eos_mirror.kafka.offset_maps import whole_map
 from eos_mirror.kafka.retry import retrying
 
 
@@ -32,9 +32,8 @@ class MapReader:
         """
         # the tail first: a segment that is spilled in between is then known to be newer
         tail = self._tail(remote)
-        entries = read_compacted(
-            self.client_config, self.flow.offset_map_topic, group=self.flow.shadow_group
-        )
+        metadata = ClusterMetadata(self.client_config, source=False)
+        entries = whole_map(metadata, self.flow, self.client_config)
         try:
             return OffsetMap(segments_of(entries, remote), tail)
         except ValueError as exc:

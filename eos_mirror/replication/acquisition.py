@@ -186,9 +186,10 @@ class Acquisition:
 
     def _markers_lost(self, one: Claimed) -> MarkersLost:
         return MarkersLost(
-            f"{self._config.flow} {one.source}: the shadow offset of {one.remote}, or its last "
-            f"records, are still undecided {MARKERS_LOST_AFTER.total_seconds():.0f} s after every "
-            f"earlier writer was fenced: the target lost transaction markers. Find the producer "
-            f"id and epoch with kafka-transactions.sh find-hanging, and decide with "
-            f"__transaction_state what the markers would have said."
+            f"{self._config.flow} {one.source}: the shadow offset of {one.remote}, its last "
+            f"records, or {self._config.flow.offset_map_topic} are still undecided "
+            f"{MARKERS_LOST_AFTER.total_seconds():.0f} s after every earlier writer was fenced: "
+            f"the target lost transaction markers. Find the producer id and epoch with "
+            f"kafka-transactions.sh find-hanging, and decide with __transaction_state what the "
+            f"markers would have said."
         )

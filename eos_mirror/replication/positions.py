@@ -79,12 +79,15 @@ class Positions:
         answers: dict[TopicPartition, Resolved | Unstable | PartitionStopped] = {}
         for one in claimed:
             shadow = shadows[one.remote]
+            known = entries.get(one.remote.topic, {})
             try:
                 if isinstance(shadow, Unstable) or not self._is_settled(ends[one.remote]):
                     answers[one.source] = UNSTABLE
                 elif shadow is None:
-                    answers[one.source] = self._without_offset(
-                        one, entries[one.remote.topic], ends[one.remote].stable
+                    answers[one.source] = (
+                        UNSTABLE
+                        if isinstance(known, Unstable)
+                        else self._without_offset(one, known, ends[one.remote].stable)
                     )
                 else:
                     answers[one.source] = Resolved(

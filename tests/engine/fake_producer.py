@@ -74,6 +74,7 @@ class FakeProducer:
         self._check_alive()
         while self._waiting:
             self._send_next(within)
+        self._flush_map(within)
         return {
             remote: Delivered(first=book.first, last=book.last, count=book.count)
             for remote, book in self._books.items()
@@ -87,11 +88,7 @@ class FakeProducer:
         took_s = QUICK_COMMIT_S
         if offsets:
             took_s = max(took_s, self.send_offsets(offsets, within))
-        if self._map_waiting:
-            self._add(self._cluster.map_partition, within)
-            where, records = self._cluster.map_partition, self._map_waiting
-            self._try("map", lambda: self._cluster.produce(self._who, where, records))
-            self._map_waiting = []
+        self._flush_map(within)
         if self._added:
             took_s = max(took_s, self._end(within))
         return Committed(took_s=took_s, was_cut=self._was_cut)
@@ -175,6 +172,13 @@ class FakeProducer:
             book.first = first
         book.batches += 1
         book.last = None if first is None else first + count - 1
+
+    def _flush_map(self, within: timedelta) -> None:
+        if self._map_waiting:
+            self._add(self._cluster.map_partition, within)
+            where, records = self._cluster.map_partition, self._map_waiting
+            self._try("map", lambda: self._cluster.produce(self._who, where, records))
+            self._map_waiting = []
 
     def send_offsets(
         self, offsets: Mapping[TopicPartition, ShadowCommit], within: timedelta

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from eos_mirror.core.claims import Claim, ClaimRecord, parse_claim
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import RestartTask, TargetUnavailable
-from eos_mirror.ports import PartitionEnd, ShadowOffset, Unstable
+from eos_mirror.ports import UNSTABLE, PartitionEnd, ShadowOffset, Unstable
 from tests.engine.fake_producer import FakeProducer
 from tests.engine.gate import Clock, Gate
 from tests.engine.requests import Requests
@@ -71,9 +71,12 @@ class FakeTarget:
         )
         return {r: PartitionEnd(stable=stable[r], written=written[r]) for r in remotes}
 
-    def map_entries(self, topic: str) -> Mapping[str, bytes]:
+    def map_entries(self, topic: str) -> Mapping[str, bytes] | Unstable:
         """See the port."""
         log = self._cluster.logs[self._cluster.map_partition]
+        stable = self._requests.ask("end of the map", lambda: log.stable)
+        if stable < self._requests.ask("high watermark of the map", lambda: log.written):
+            return UNSTABLE
         visible = self._requests.ask("read the map", log.visible)
         entries = newest_by_key(visible)
         return {key: value for key, value in entries.items() if key.startswith(f'["{topic}",')}

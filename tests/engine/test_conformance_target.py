@@ -235,7 +235,26 @@ def test_map_records_are_part_of_the_transaction(target_bench: TargetBench) -> N
         producer.commit({remote: shadow(1)}, within=BUDGET)
 
     wanted = {key("a"): b"2", key("b"): b"1"}
-    target_bench.until(lambda: dict(target.map_entries(topic)) == wanted, f"map {wanted}")
+    target_bench.until(lambda: target.map_entries(topic) == wanted, f"map {wanted}")
+
+
+def test_a_map_is_not_read_past_an_open_transaction(target_bench: TargetBench) -> None:
+    """What was committed behind it would be missing, as if it had never been written."""
+    remote, target = partition_of(target_bench), target_bench.target()
+    first, second = (f'["{remote.topic}",0,"{name}"]' for name in "ab")
+    lost = new_id(target_bench)
+    undecided = open_transaction(target_bench, remote, lost)
+    undecided.send_map({first: b"never"})
+    undecided.flush(within=BUDGET)
+    producer = target.new_producer(new_id(target_bench))
+    producer.begin()
+    producer.send_map({second: b"1"})
+    producer.commit({remote: shadow(1)}, within=BUDGET)
+
+    assert isinstance(target.map_entries(remote.topic), Unstable)
+
+    assert target.fence([lost]) == {lost}
+    target_bench.until(lambda: target.map_entries(remote.topic) == {second: b"1"}, "its map")
 
 
 def test_partition_counts_leave_out_what_is_missing(target_bench: TargetBench) -> None:

@@ -20,6 +20,7 @@ from tests.engine.schedules import (
     with_open_transaction,
 )
 from tests.engine.stage import KEEPALIVE, Process, remote_of
+from tests.engine.target_log import Record
 
 pytestmark = pytest.mark.usefixtures("one_core")
 
@@ -225,6 +226,25 @@ def test_g8_lost_markers_stop_the_partition_and_are_named(drama: Drama) -> None:
     (stopped,) = successor.events("partition.stopped")
     assert (stopped["partition"], stopped["cause"]) == (str(ORDERS), "MarkersLost")
     assert len(drama.stage.target.live_claims()) == 2
+
+
+def test_o2_what_a_transaction_on_the_map_may_hide_is_waited_for(drama: Drama) -> None:
+    """Nothing begins as if it had never been mirrored, while the map cannot be read to its end."""
+    target = drama.stage.target
+    other, entry = target.coordinator.init("another"), Record(b'["another",0,0]', b"", None, 0)
+    target.coordinator.add(other, [target.map_partition])
+    target.produce(other, target.map_partition, [entry])
+    process = drama.start(0)
+
+    for _ in range(60):
+        process.actor.step()
+    assert not process.events("partitions.acquired")
+    assert not process.events("partition.stopped")
+
+    target.coordinator.init("another")  # whoever asks for its id ends its transaction
+    mirror_all(drama, process)
+    assert process.actor.error is None
+    assert all(map(drama.oracle.reached, drama.stage.partitions))
 
 
 def test_o1_keep_alive_commits_keep_idle_positions(drama: Drama) -> None:

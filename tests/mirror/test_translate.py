@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from confluent_kafka import Producer
@@ -70,6 +71,31 @@ def check_forward(offsets: OffsetMap, source: list[Record], target: list[Record]
     assert offsets.upstream_end > source[-1].offset
     for upstream in range(offsets.upstream_end + 1):
         assert offsets.translate(upstream) == brute_force(source, target, upstream), upstream
+
+
+def test_what_was_spilled_behind_an_open_transaction_is_waited_for(site: Site) -> None:
+    """A reader sees nothing behind it: the map would look as if its end had been lost."""
+    site.produce(400)
+    with mirror(site.config(), "--once") as running:
+        assert running.wait() == 0, running.errors
+    other = Producer({**site.target.client_config(), "transactional.id": "another-task"})
+    other.init_transactions(30)
+    other.begin_transaction()
+    other.produce(site.flow.offset_map_topic, b"", b'["another",0,0]')
+    other.flush(30)
+    site.produce(400)
+    with mirror(site.config(), "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    reader = MapReader(flow=site.flow, client_config=site.target.client_config())
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(reader.load, TopicPartition(site.remote, 0))
+        with pytest.raises(TimeoutError):
+            reading.result(2)
+        other.abort_transaction(30)
+        offsets = reading.result(30)
+    (copies, *_) = read_topic(site.target.client_config(), site.remote, partitions=site.partitions)
+    assert offsets.downstream_end == copies[-1].offset + 1
 
 
 def test_the_verb_prints_the_answer(site: Site) -> None:
