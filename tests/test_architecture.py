@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import LONGEST_FIRST
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "eos_mirror"
 
@@ -146,3 +148,9 @@ def test_files_and_functions_are_short(module: Path) -> None:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
             assert length(node) <= 40, f"{name_of(module)}: {node.name} is too long"
+
+
+@pytest.mark.parametrize("name", LONGEST_FIRST)
+def test_what_is_to_run_first_is_there(name: str) -> None:
+    """A file that was renamed would be the last again, and everybody would wait for it."""
+    assert (ROOT / name).is_file()

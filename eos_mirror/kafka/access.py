@@ -119,7 +119,7 @@ def refused_producer(producer_config: Mapping[str, Any], transactional_id: str) 
         "transactional.id": transactional_id,
         "transaction.timeout.ms": NO_TIMEOUT_MS,
     }
-    silence = logging.Logger("librdkafka")  # noqa: LOG001 (private on purpose; no handler)
+    silence = logging.Logger("librdkafka")  # noqa: LOG001 (private on purpose; nobody reads it)
     silence.addHandler(logging.NullHandler())
     return Producer(config, logger=silence)
 
