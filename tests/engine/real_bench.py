@@ -72,6 +72,9 @@ class RealTargetBench:
         self._producers: list[KafkaProducer] = []
         cluster.create_topic(flow.claims_topic, config=COMPACTED)
         cluster.create_topic(flow.offset_map_topic, config=COMPACTED)
+        # as a task does: the first offsets of a new cluster, sent before its coordinator is
+        # there, never get an answer
+        self.target().shadow_offsets([TopicPartition(flow.claims_topic, 0)])
 
     def target(self) -> Target:
         """See `TargetBench`."""
