@@ -44,6 +44,9 @@ def test_p1_a_task_that_did_not_poll_for_too_long_is_replaced_and_doubles_nothin
         tasks_max=2,
         session_timeout_ms=SHORTEST_SESSION_MS,
         consumer_max_poll_interval_ms=SHORTEST_SESSION_MS,
+        # its session ends twelve seconds after its last poll; sent again after ten, as is usual,
+        # the records would arrive and be committed before
+        producer_request_timeout_ms=19_000,
         transaction_boundary_records=2_000,
     )
     with fault_proxies(proxied.proxy_ports) as proxies, mirror(detour(config, proxied)) as running:
