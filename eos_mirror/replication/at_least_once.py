@@ -249,7 +249,8 @@ class Batch:
         self._is_over = True  # until it is known to be good
         with self._context.watch("flush", FLUSH_BUDGET + WATCH_MARGIN):
             failed = self._producer.flush(within=FLUSH_BUDGET)
-        self._reached("flushed")
+        if self._sent:
+            self._reached("flushed")
         for remote, failure in failed.items():
             if not failure.is_refusal:
                 raise RestartTask(f"produce to {remote}: {failure.reason}")

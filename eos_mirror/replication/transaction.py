@@ -116,7 +116,8 @@ class Transaction:
         self._is_over = True  # until it is known to be good
         with self._context.watch("flush", FLUSH_BUDGET + WATCH_MARGIN):
             delivered = self._producer.flush(within=FLUSH_BUDGET)
-        self._reached("flushed")
+        if delivered:
+            self._reached("flushed")
         for remote, where in delivered.items():
             self._record(self._touched[remote], where)
         segments = {}

@@ -132,8 +132,7 @@ def test_a_crash_between_flush_and_commit_doubles_the_batch(site: Site) -> None:
     """The one window there is: acknowledged on the target, not yet committed on the source."""
     site.produce(100)
     config = site.config(**MODE)
-    # the first commit notes where the partitions begin, the second has records
-    with mirror(config, env={"EOS_MIRROR_PAUSE_AT": "flushed:2"}) as running:
+    with mirror(config, env={"EOS_MIRROR_PAUSE_AT": "flushed:1"}) as running:
         held = hold_a_writer(running)
         running.kill()
         copy(config)

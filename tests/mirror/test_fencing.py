@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from eos_mirror.cli.demo_crash import transaction_states
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.checker import Comparison
 from tests.mirror.conftest import Site
@@ -23,6 +24,20 @@ def hold_a_writer(running: Mirror) -> int:
         what=f"process {pid} to stop itself: {running.events[-3:]} {running.errors}",
     )
     return pid
+
+
+def test_a_transaction_with_offsets_alone_is_not_the_worst_moment(site: Site) -> None:
+    """A crash in it would show nothing, and brokers do not even know it."""
+    with mirror(site.config(), env={"EOS_MIRROR_PAUSE_AT": "flushed:1"}) as running:
+        # the first commit, which says where the partitions begin
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.produce(1)
+        task = hold_a_writer(running)
+        listed = transaction_states(site.target.tool("TransactionsCommand", "list").stdout)
+        incarnation = running.found("incarnation.started")[-1]["transactional_id"]
+        assert listed[incarnation] == "Ongoing"
+        os.kill(task, signal.SIGCONT)
+        assert running.stop() == 0, running.errors
 
 
 def pause_a_writer_and_let_another_finish(site: Site, fencing: str) -> tuple[Comparison, Mirror]:

@@ -138,7 +138,7 @@ def repeat_a_commit_late(site: Site, proxied: KafkaCluster, **env: str) -> Mirro
     """A commit is sent twice, its first copy arrives inside the next transaction; a crash."""
     site.produce(20_000)
     config = detour(site.config(transaction_boundary_records=2_000), proxied)
-    pause = {"EOS_MIRROR_PAUSE_AT": f"flushed:{STRUCK + 1}"}
+    pause = {"EOS_MIRROR_PAUSE_AT": f"flushed:{STRUCK}"}
     with fault_proxies(proxied.proxy_ports) as proxies, mirror(config, env=pause | env) as running:
         stolen = Fault(Api.END_TXN, Action.STEAL_REQUEST, skip=STRUCK - 1)
         proxies[1].inject(stolen)
