@@ -34,6 +34,8 @@ from benchmarks.throughput import two_clusters
 
 FULL_ROUNDS = 5
 INTERVALS_MS, TASKS = (100,), (2,)
+WARM_UPS, WARM_UP_INTERVAL_MS = 3, 10
+"""What a broker in service has compiled long ago takes a fresh one hundreds of transactions."""
 
 Results = dict[str, dict[str, list[dict[str, Any]]]]
 """Figures of each round, by peer, by cell or load."""
@@ -83,9 +85,9 @@ def _copies(contest: Contest, args: argparse.Namespace) -> Results:
         cell = cells.CELLS[name]
         with contest.topic(cell):
             if number == 0:
-                warming = _peers(args) if args.rounds > 1 else _peers(args)[:1]
-                for peer in warming:  # brokers compile, too, and the first peer would pay
-                    contest.copy(peer, cell)
+                warming = _peers(args) * WARM_UPS if args.rounds > 1 else _peers(args)[:1]
+                for peer in warming:  # brokers compile, too, and the first rounds would pay
+                    contest.copy(peer, cell, interval_ms=WARM_UP_INTERVAL_MS)
             for interval_ms, tasks in product(args.intervals, args.tasks):
 
                 def copy(

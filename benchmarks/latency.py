@@ -62,6 +62,8 @@ def measure_latency(contest: Contest, peer: Peer, rate: int, tasks: int) -> dict
         lasted = time.monotonic() - began
         after = _spent(process.pid, contest.target)
         reader.close()
+    if not found:
+        raise RuntimeError(f"{job.remote}: nothing arrived in {SECONDS:.0f} s of measuring")
     contest.source.admin().delete_topics([job.topic])[job.topic].result(30)
     return {
         "p50_ms": _percentile(found, 0.5),

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 
 from eos_mirror.testing import KafkaCluster
 
@@ -18,6 +18,7 @@ class Reader:
         self._target = target
         self._remote = remote
         self._partitions = partitions
+        self._complaint = ""
         self._consumer = Consumer(
             {
                 **target.client_config(),
@@ -37,31 +38,38 @@ class Reader:
             self._go_on(process, deadline)
             time.sleep(0.1)
         self._consumer.assign([TopicPartition(self._remote, p, 0) for p in range(self._partitions)])
-        while not self._consumer.consume(1, 0.1):
+        while not self._records(1, 0.1):
             self._go_on(process, deadline)
 
     def wait_for_more(self, process: Any) -> None:
         """Until something arrives."""
         deadline = time.monotonic() + FIRST_WITHIN_S
-        while not self._consumer.consume(1, 0.05):
+        while not self._records(1, 0.05):
             self._go_on(process, deadline)
 
     def _go_on(self, process: Any, deadline: float) -> None:
         if process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"{self._remote}: nothing arrived")
+            raise RuntimeError(f"{self._remote}: nothing arrived{self._complaint}")
 
     def latencies(self, seconds: float) -> Iterator[float]:
-        """In milliseconds, as records come."""
+        """In milliseconds, as records come; none if none do."""
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
-            first = self._consumer.poll(0.05)
-            if first is None:
+            first = self._records(1, 0.05)
+            if not first:
                 continue
-            messages = [first, *self._consumer.consume(1_000, 0)]
+            messages = [*first, *self._records(1_000, 0)]
             now_ms = time.time() * 1_000
             for message in messages:
-                if message.error() is None:
-                    yield now_ms - message.timestamp()[1]
+                yield now_ms - message.timestamp()[1]
+
+    def _records(self, most: int, wait_s: float) -> list[Message]:
+        """What the client says about itself comes as a message, too, and is none."""
+        messages = self._consumer.consume(most, wait_s)
+        for message in messages:
+            if (error := message.error()) is not None:
+                self._complaint = f" ({error.name()}: {error.str()})"
+        return [message for message in messages if message.error() is None]
 
     def close(self) -> None:
         """Leave."""

@@ -97,8 +97,9 @@ class _Rest:
     Its markers are still being written when a commit is answered. Whoever asks to add a partition
     meanwhile is refused (CONCURRENT_TRANSACTIONS), and the client asks again only 20 ms later:
     longer than a short transaction takes. A long one is still being filled by then, and does not
-    notice. So after a short one a moment of rest follows, such that one in two hundred is refused:
-    fewer than one would see in the slowest hundredth of all records.
+    notice. So after a short one a moment of rest follows, such that one in two hundred is refused.
+    With one in a thousand the rest is longer: all records come later, and the slowest hundredth
+    no sooner (`benchmarks latency`).
 
     What a transaction costs the brokers hardly depends on what is in it. So a light load is not
     cut into more of them than shorten the way of a record.
