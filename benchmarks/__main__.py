@@ -14,6 +14,7 @@ Exactly once against at least once against MirrorMaker 2, in one run on one mach
 import argparse
 import json
 import shlex
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -33,6 +34,7 @@ from benchmarks.report import comparison, document, machine
 from benchmarks.throughput import two_clusters
 
 FULL_ROUNDS = 5
+INTERRUPTED = 130
 INTERVALS_MS, TASKS = (100,), (2,)
 WARM_UPS, WARM_UP_INTERVAL_MS = 3, 10
 """What a broker in service has compiled long ago takes a fresh one hundreds of transactions."""
@@ -52,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     command = shlex.join([Path(sys.executable).name, "-m", "benchmarks", *sys.argv[1:]])
     measure: Callable[[Contest, argparse.Namespace], Results] = args.measure
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up, as after Ctrl-C
     with tempfile.TemporaryDirectory() as folder, two_clusters() as (source, target):
         contest = Contest(source=source, target=target, folder=Path(folder))
         try:
@@ -59,6 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         except (NotExactError, RuntimeError) as exc:
             sys.stderr.write(f"{exc}\n{contest.last_words()}")
             return 1
+        except KeyboardInterrupt:
+            return INTERRUPTED
     page = "\n".join(document(command, results, args.rounds)) + "\n"
     sys.stdout.write(page)
     if args.markdown:

@@ -8,6 +8,7 @@ from pathlib import Path
 from string import Template
 
 from eos_mirror.testing.installation import find_installation, log4j_config
+from eos_mirror.testing.processes import spawn
 
 CONFIGS = Path(__file__).with_name("configs")
 LOOP = "benchmarks.loop"
@@ -72,11 +73,9 @@ class Peer:
     needs_topic: bool = False
 
     def start(self, job: Job) -> "subprocess.Popen[bytes]":
-        """Run it; what it says goes to a file beside its configuration."""
+        """Run it, no longer than we live; what it says goes to a file beside its configuration."""
         with (job.folder / f"{job.alias}.log").open("ab") as log:
-            return subprocess.Popen(
-                self.command(job), stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-            )
+            return spawn(self.command(job), stdout=log)
 
 
 def _ours(name: str, runtime: str) -> Callable[[Job], list[str]]:
