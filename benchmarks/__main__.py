@@ -103,39 +103,41 @@ def _copies(contest: Contest, args: argparse.Namespace) -> Results:
                 ) -> dict[str, Any]:
                     return contest.copy(peer, cell, interval_ms=interval_ms, tasks=tasks)
 
-                label = Copied(name, interval_ms, tasks)
-                results[str(label)] = take_turns(_peers(args), args.rounds, copy)
+                label = str(Copied(name, interval_ms, tasks))
+                results[label] = take_turns(label, _peers(args), args.rounds, copy)
     return results
 
 
 def _latencies(contest: Contest, args: argparse.Namespace) -> Results:
-    def look(rate: int, tasks: int) -> dict[str, list[dict[str, Any]]]:
-        return take_turns(
-            _peers(args), args.rounds, lambda peer: measure_latency(contest, peer, rate, tasks)
-        )
+    results = {}
+    for rate, tasks in product(args.rates, args.tasks):
 
-    return {
-        f"{rate} records a second, tasks: {tasks}": look(rate, tasks)
-        for rate, tasks in product(args.rates, args.tasks)
-    }
+        def look(peer: Peer, rate: int = rate, tasks: int = tasks) -> dict[str, Any]:
+            return measure_latency(contest, peer, rate, tasks)
+
+        label = f"{rate} records a second, tasks: {tasks}"
+        results[label] = take_turns(label, _peers(args), args.rounds, look)
+    return results
 
 
 def _partitions(contest: Contest, args: argparse.Namespace) -> Results:
-    def look(count: int) -> dict[str, list[dict[str, Any]]]:
-        return take_turns(
-            _peers(args),
-            args.rounds,
-            lambda peer: measure_partitions(contest, peer, count, args.rate),
-        )
+    results = {}
+    for count in args.partitions:
 
-    return {str(Many(count, args.rate)): look(count) for count in args.partitions}
+        def look(peer: Peer, count: int = count) -> dict[str, Any]:
+            return measure_partitions(contest, peer, count, args.rate)
+
+        label = str(Many(count, args.rate))
+        results[label] = take_turns(label, _peers(args), args.rounds, look)
+    return results
 
 
 def _kills(contest: Contest, args: argparse.Namespace) -> Results:
-    found = take_turns(
-        _peers(args), args.rounds, lambda peer: measure_kill(contest, peer, args.rate)
-    )
-    return {f"killed under {args.rate} records a second": found}
+    def kill(peer: Peer) -> dict[str, Any]:
+        return measure_kill(contest, peer, args.rate)
+
+    label = f"killed under {args.rate} records a second"
+    return {label: take_turns(label, _peers(args), args.rounds, kill)}
 
 
 def _peers(args: argparse.Namespace) -> list[Peer]:

@@ -11,6 +11,7 @@ import itertools
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -218,11 +219,16 @@ def running_peer(peer: Peer, job: Job) -> "Iterator[subprocess.Popen[bytes]]":
 
 
 def take_turns(
-    peers: Sequence[Peer], rounds: int, measure: Callable[[Peer], dict[str, Any]]
+    what: str, peers: Sequence[Peer], rounds: int, measure: Callable[[Peer], dict[str, Any]]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Every round of every peer, by peer."""
+    """Every round of every peer, by peer; says on stderr how far it is."""
     found: dict[str, list[dict[str, Any]]] = {peer.name: [] for peer in peers}
-    for _ in range(rounds):
+    for number in range(1, rounds + 1):
         for peer in peers:
-            found[peer.name].append(measure(peer))
+            figures = measure(peer)
+            found[peer.name].append(figures)
+            first = next(iter(figures))
+            sys.stderr.write(
+                f"{what}: {peer.name} {number}/{rounds}: {first} {figures[first]:,.2f}\n"
+            )
     return found

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.cells import CELLS
 from benchmarks.cells import QUICK as QUICK_CELLS
+from benchmarks.contest import take_turns
 from benchmarks.peers import CONFIGS, PEERS, Job
 from benchmarks.peers import QUICK as QUICK_PEERS
 from benchmarks.report import COPY, LEGENDS, columns_of, comparison, document, ratios, table
@@ -45,6 +46,19 @@ def test_a_ratio_is_taken_round_by_round() -> None:
     """What else the machine did in a round fell on both."""
     _, _, row = ratios(ROUNDS)
     assert row.startswith("| mm2 | 2.00 (1.00-3.00) | 2.00 (1.00-3.00) | 0.50 (0.50-1.00)")
+
+
+def test_peers_take_turns_and_one_sees_how_far_they_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A full run takes most of an hour."""
+    rates = iter((4e5, 2e5, 3e5, 1e5))
+    found = take_turns(
+        "100B", [PEERS["eos"], PEERS["mm2"]], 2, lambda _: one_round(next(rates), 2.0)
+    )
+    assert [one["rate"] for one in found["eos"]] == [4e5, 3e5]
+    told = capsys.readouterr().err.splitlines()
+    assert told[1:3] == ["100B: mm2 1/2: rate 200,000.00", "100B: eos 2/2: rate 300,000.00"]
 
 
 def test_what_a_peer_has_none_of_has_no_ratio() -> None:
