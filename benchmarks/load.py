@@ -13,6 +13,8 @@ from eos_mirror.testing import KafkaCluster
 
 TICK_S = 0.01
 POOL_VALUES = 1_000
+ERRORS = 3
+"""librdkafka's log level: it warns of every partition of a topic that is a moment old."""
 
 
 class Load:
@@ -28,7 +30,9 @@ class Load:
         value_bytes: int,
         linger_ms: int = 5,
     ) -> None:
-        self._producer = Producer({**cluster.client_config(), "linger.ms": linger_ms})
+        self._producer = Producer(
+            {**cluster.client_config(), "linger.ms": linger_ms, "log_level": ERRORS}
+        )
         self._topic = topic
         self._partitions = partitions
         self.rate = rate
