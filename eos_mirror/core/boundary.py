@@ -2,6 +2,15 @@
 
 from dataclasses import dataclass
 
+FILLED_FOR_COMMITS = 16
+"""Where more is waiting, a transaction is filled for this many times as long as commits take."""
+
+FILLED_FOR_INTERVALS = 10
+FILLED_FOR_S = 1.0
+"""But for no longer than this many intervals, or seconds: far below a transaction's timeout."""
+
+COMMITS_AVERAGED = 8
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boundary:
@@ -11,7 +20,8 @@ class Boundary:
     A poll is never split, so a transaction passes the limits by one poll at most.
 
     Attributes:
-        interval_s: Age in seconds at which it ends (`transaction.boundary.interval.ms`).
+        interval_s: Age in seconds at which it ends (`transaction.boundary.interval.ms`), but see
+            `Pace`.
         max_bytes: Size at which it ends.
         max_records: Count of records at which it ends.
         every_poll: It ends after each poll (`transaction.boundary=poll`).
@@ -21,6 +31,24 @@ class Boundary:
     max_bytes: int
     max_records: int
     every_poll: bool
+
+
+class Pace:
+    """
+    Decides when the transactions of one task end.
+
+    A commit costs the same whatever was sent, and the task stands still for it. Behind, that
+    would be taken from the records that wait: so a transaction gets older where commits take
+    long. A task that keeps up does not notice, because an empty queue ends the transaction.
+    """
+
+    def __init__(self, boundary: Boundary) -> None:
+        self._boundary = boundary
+        self._commit_s = 0.0
+
+    def committed(self, took_s: float) -> None:
+        """Learn what a commit takes, in seconds, the flush before it included."""
+        self._commit_s += (took_s - self._commit_s) / COMMITS_AVERAGED
 
     def due(
         self, opened_at: float, now: float, *, size_bytes: int, records: int, queue_empty: bool
@@ -36,9 +64,14 @@ class Boundary:
             queue_empty: Nothing else is ready to be read: waiting would only add delay.
         """
         return records > 0 and (
-            self.every_poll
+            self._boundary.every_poll
             or queue_empty
-            or now - opened_at >= self.interval_s
-            or size_bytes >= self.max_bytes
-            or records >= self.max_records
+            or now - opened_at >= self._age_s()
+            or size_bytes >= self._boundary.max_bytes
+            or records >= self._boundary.max_records
         )
+
+    def _age_s(self) -> float:
+        interval_s = self._boundary.interval_s
+        longest_s = min(interval_s * FILLED_FOR_INTERVALS, FILLED_FOR_S)
+        return max(interval_s, min(self._commit_s * FILLED_FOR_COMMITS, longest_s))

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 
+from eos_mirror.core.boundary import Pace
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import (
     NewIncarnation,
@@ -87,6 +88,7 @@ class MirrorTask:
         self._owned: dict[TopicPartition, OwnedPartition] = {}
         self._behind: dict[TopicPartition, OwnedPartition] = {}
         self._stopped: dict[TopicPartition, str] = {}
+        self._pace = Pace(config.boundary)
         self._failure: Exception | None = None
         self._rebalanced = False
         self._suspicious = False
@@ -143,7 +145,7 @@ class MirrorTask:
         return IDLE_WAIT if self._owned and not self._acquisition.pending else ACQUIRING_WAIT
 
     def _is_due(self, *, queue_empty: bool) -> bool:
-        return self._writer.is_open and self._config.boundary.due(
+        return self._writer.is_open and self._pace.due(
             self._writer.opened_at,
             self._now(),
             size_bytes=self._writer.size_bytes,
@@ -223,6 +225,7 @@ class MirrorTask:
             self._context.event("commit.suspicious", {"reason": str(exc)})
         self._measures.committed()
         self._counters.transactions += 1
+        self._pace.committed(self._now() - began)
         self._counters.commit_ms += (self._now() - began) * 1e3
         self._behind.clear()
         self._committed_at = self._now()

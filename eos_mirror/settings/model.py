@@ -224,7 +224,8 @@ class FlowSettings:
         Key(
             "transaction.boundary.interval.ms",
             "100",
-            "A transaction is committed when it is this old, or as soon as nothing is waiting.",
+            "A transaction is committed when it is this old, or as soon as nothing is waiting. If "
+            "records wait, it gets 16 times as old as commits take: at most 10 times this, or 1 s.",
         ),
     ]
     transaction_bytes: Annotated[

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from eos_mirror.core.boundary import Boundary
+from eos_mirror.core.boundary import Boundary, Pace
 
 BOUNDARY = Boundary(interval_s=0.1, max_bytes=1000, max_records=10, every_poll=False)
 YOUNG: dict[str, Any] = {
@@ -18,7 +18,7 @@ YOUNG: dict[str, Any] = {
 
 def test_a_transaction_within_its_limits_goes_on() -> None:
     """Just below every limit, with more to read, nothing is committed."""
-    assert not BOUNDARY.due(**YOUNG)
+    assert not Pace(BOUNDARY).due(**YOUNG)
 
 
 @pytest.mark.parametrize(
@@ -28,18 +28,69 @@ def test_a_transaction_within_its_limits_goes_on() -> None:
 )
 def test_each_limit_alone_ends_a_transaction(reached: dict[str, Any]) -> None:
     """Age, size, count or an empty queue: one is enough."""
-    assert BOUNDARY.due(**YOUNG | reached)
+    assert Pace(BOUNDARY).due(**YOUNG | reached)
 
 
 def test_a_transaction_ends_after_each_poll_if_so_configured() -> None:
     """`transaction.boundary=poll` needs no other reason."""
     each = Boundary(interval_s=0.1, max_bytes=1000, max_records=10, every_poll=True)
 
-    assert each.due(**YOUNG)
+    assert Pace(each).due(**YOUNG)
 
 
 def test_an_empty_transaction_is_never_due() -> None:
     """Idle partitions cause no commits."""
     each = Boundary(interval_s=0.0, max_bytes=0, max_records=0, every_poll=True)
 
-    assert not each.due(**YOUNG | {"records": 0, "size_bytes": 0, "now": 99.0, "queue_empty": True})
+    assert not Pace(each).due(
+        **YOUNG | {"records": 0, "size_bytes": 0, "now": 99.0, "queue_empty": True}
+    )
+
+
+def after(commit_s: float, boundary: Boundary = BOUNDARY) -> Pace:
+    """A pace that has seen many commits which took so long."""
+    pace = Pace(boundary)
+    for _ in range(100):
+        pace.committed(commit_s)
+    return pace
+
+
+@pytest.mark.parametrize(
+    ("commit_s", "ends_at_s"),
+    [(0.005, 0.1), (0.02, 0.32), (1.0, 1.0)],
+    ids=["short beside the interval", "long", "longer than ten intervals allow"],
+)
+def test_where_records_wait_a_transaction_is_worth_its_commit(
+    commit_s: float, ends_at_s: float
+) -> None:
+    """It is filled for 16 times as long as a commit takes, between one and ten intervals."""
+    pace = after(commit_s)
+
+    assert not pace.due(**YOUNG | {"now": 50.0 + ends_at_s - 0.001})
+    assert pace.due(**YOUNG | {"now": 50.0 + ends_at_s + 0.001})
+
+
+@pytest.mark.parametrize("reached", [{"size_bytes": 1000}, {"records": 10}, {"queue_empty": True}])
+def test_long_commits_move_no_other_limit(reached: dict[str, Any]) -> None:
+    """Above all, a task that has caught up commits at once."""
+    assert after(1.0).due(**YOUNG | reached)
+
+
+@pytest.mark.parametrize(("interval_s", "ends_at_s"), [(0.3, 1.0), (5.0, 5.0)])
+def test_it_comes_nowhere_near_the_timeout_of_a_transaction(
+    interval_s: float, ends_at_s: float
+) -> None:
+    """However long commits take, they add nothing to an interval of a second."""
+    boundary = Boundary(interval_s=interval_s, max_bytes=1000, max_records=10, every_poll=False)
+    pace = after(20.0, boundary)
+
+    assert not pace.due(**YOUNG | {"now": 50.0 + ends_at_s - 0.001})
+    assert pace.due(**YOUNG | {"now": 50.0 + ends_at_s + 0.001})
+
+
+def test_one_long_commit_does_not_set_the_pace() -> None:
+    """A broker that stood still once is soon forgotten."""
+    pace = after(0.001)
+    pace.committed(0.02)
+
+    assert pace.due(**YOUNG | {"now": 50.101})

@@ -34,6 +34,9 @@ KEEPALIVE = timedelta(seconds=60)
 SPILL_AFTER_COMMITS = 3
 """Instead of 64, so that short runs have segments, too."""
 
+BOUNDARY = Boundary(interval_s=0.1, max_bytes=10_000, max_records=8, every_poll=False)
+"""Few records, so that short runs have many transactions."""
+
 
 def remote_of(source: TopicPartition) -> TopicPartition:
     """Where a source partition is mirrored to."""
@@ -91,6 +94,7 @@ class Stage:
     Args:
         fencing: How ownership is made exclusive.
         start_position: Of partitions that were never mirrored.
+        boundary: What ends a transaction.
         engine: Makes the task; tests of broken engines pass their own.
     """
 
@@ -99,6 +103,7 @@ class Stage:
         *,
         fencing: Fencing = Fencing.CLAIMS,
         start_position: str = "earliest",
+        boundary: Boundary = BOUNDARY,
         engine: Callable[..., MirrorTask] = MirrorTask,
     ) -> None:
         self.clock = Clock()
@@ -118,7 +123,7 @@ class Stage:
         self._incarnations = itertools.count(1)
         self._config = TaskConfig(
             flow=FLOW,
-            boundary=Boundary(interval_s=0.1, max_bytes=10_000, max_records=8, every_poll=False),
+            boundary=boundary,
             start_position=start_position,
             claims_topic_id=CLAIMS_TOPIC_ID,
             keepalive=KEEPALIVE,

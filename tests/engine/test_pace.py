@@ -1,0 +1,41 @@
+"""A task that is behind does not stand still for its commits."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.engine.fake_source import CHUNK_RECORDS
+from tests.engine.stage import BOUNDARY, Stage
+
+pytestmark = pytest.mark.usefixtures("one_core")
+
+POLL_S = 0.03
+TRANSACTIONS = 50
+
+
+def polls_a_transaction(*, commit_s: float) -> int:
+    """Of a task with more to read than it can, when it knows what commits take."""
+    stage = Stage(boundary=replace(BOUNDARY, max_records=10_000, max_bytes=1_000_000))
+    process = stage.start(0)
+    polls = [0]
+    while len(polls) <= TRANSACTIONS and not process.is_over:
+        match process.actor.at:
+            case "poll":
+                for partition in stage.partitions:
+                    for _ in range(CHUNK_RECORDS):
+                        stage.produce(partition)
+                stage.clock.advance(POLL_S)
+                polls[-1] += 1
+            case "end":
+                stage.clock.advance(commit_s)
+                polls.append(0)
+        process.actor.step()
+    assert process.actor.error is None
+    stage.close()
+    return polls[-2]
+
+
+def test_behind_a_transaction_grows_with_its_commit() -> None:
+    """A long commit has its share of the time: 16 times as long is spent on records."""
+    assert polls_a_transaction(commit_s=0.001) * POLL_S == pytest.approx(0.1, abs=2 * POLL_S)
+    assert polls_a_transaction(commit_s=0.025) * POLL_S == pytest.approx(0.4, abs=2 * POLL_S)
