@@ -37,9 +37,12 @@ class Pace:
     """
     Decides when the transactions of one task end.
 
-    A commit costs the same whatever was sent, and the task stands still for it. Behind, that
+    A commit costs much the same whatever was sent, and the task stands still for it. Behind, that
     would be taken from the records that wait: so a transaction gets older where commits take
     long. A task that keeps up does not notice, because an empty queue ends the transaction.
+
+    The flush of a target that is slower than the source grows with what was sent, so it grows
+    until the longest age or a limit of size ends it: these are what bounds a transaction.
     """
 
     def __init__(self, boundary: Boundary) -> None:
