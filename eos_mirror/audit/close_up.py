@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from eos_mirror.audit.differences import Difference, Kind
 from eos_mirror.audit.examine import Reader, as_copied
-from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.records import Headers, TopicPartition
 from eos_mirror.errors import RangeUnreadable
-from eos_mirror.ports import Headers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from operator import mul
 from struct import Struct
 from typing import Final
 
-from eos_mirror.ports import Headers
+from eos_mirror.core.records import Headers
 
 VERSION: Final = 1
 PRIME: Final = 2**127 - 1

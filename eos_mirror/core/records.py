@@ -1,6 +1,11 @@
-"""The values that name records and positions."""
+"""Records, and the values that name them and positions."""
 
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
+
+Headers = list[tuple[str, bytes | None]]
 
 
 class TopicPartition(NamedTuple):
@@ -24,3 +29,53 @@ class Position(NamedTuple):
 
     next_offset: int
     leader_epoch: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class RecordRun:
+    """
+    Neighbouring records of one source partition, in offset order, as parallel columns.
+
+    Columns, not objects per record, because the way from consumer to producer is then a
+    chain of built-in functions (benchmarks/throughput.py shows what that is worth).
+
+    Attributes:
+        offsets: Upstream offsets, strictly increasing.
+        timestamps: Milliseconds since the epoch; -1 is a record without one.
+        headers: None where a record has none.
+        leader_epoch: Of the last record; None if the broker did not say.
+        size_bytes: Sum of the value lengths: what the byte boundary counts.
+    """
+
+    partition: TopicPartition
+    offsets: Sequence[int]
+    timestamps: Sequence[int]
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes | None]
+    headers: Sequence[Headers | None]
+    leader_epoch: int | None
+    size_bytes: int
+
+    @property
+    def next_offset(self) -> int:
+        """Where reading goes on after the run."""
+        return self.offsets[-1] + 1
+
+    def from_offset(self, next_offset: int) -> "RecordRun | None":
+        """The part at or after `next_offset`; None if there is none."""
+        if self.offsets[0] >= next_offset:
+            return self
+        skip = bisect_left(self.offsets, next_offset)
+        if skip == len(self.offsets):
+            return None
+        values = self.values[skip:]
+        return RecordRun(
+            partition=self.partition,
+            offsets=self.offsets[skip:],
+            timestamps=self.timestamps[skip:],
+            keys=self.keys[skip:],
+            values=values,
+            headers=self.headers[skip:],
+            leader_epoch=self.leader_epoch,
+            size_bytes=sum(len(value) for value in values if value is not None),
+        )

@@ -6,11 +6,11 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.errors import TargetUnavailable
 from eos_mirror.kafka.errors import DENIED, REFUSED, as_mirror_error, translated
 from eos_mirror.kafka.sending import send_stretch
-from eos_mirror.ports import Failed, RecordRun
+from eos_mirror.ports import Failed
 
 
 class KafkaPlainProducer:

@@ -15,7 +15,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
-from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.errors import (
     CommitOutcomeUnknown,
     MirrorError,
@@ -25,7 +25,7 @@ from eos_mirror.errors import (
 )
 from eos_mirror.kafka.errors import REFUSED, as_mirror_error, translated
 from eos_mirror.kafka.sending import send_one, send_stretch
-from eos_mirror.ports import Committed, Delivered, RecordRun, ShadowCommit
+from eos_mirror.ports import Committed, Delivered, ShadowCommit
 
 INIT_TIMEOUT_S = 30.0
 LOOK_EVERY_S = 0.5

@@ -8,11 +8,10 @@ from typing import Any, cast
 from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
-from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.records import Headers, TopicPartition
 from eos_mirror.errors import RangeUnreadable
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.source import TRANSIENT
-from eos_mirror.ports import Headers
 
 CHUNK_RECORDS = 500
 WAIT_S = 0.03

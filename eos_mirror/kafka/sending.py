@@ -7,10 +7,9 @@ from typing import Any, cast
 
 from confluent_kafka import KafkaException, Producer
 
-from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.errors import RefusedByTarget
 from eos_mirror.kafka.errors import REFUSED
-from eos_mirror.ports import RecordRun
 
 QUEUE_FULL_WAIT_S = 0.1
 

@@ -13,16 +13,9 @@ from eos_mirror.core.internal_records import OffsetSync
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.map_records import StartRecord
 from eos_mirror.core.metadata import GroupMetadata, encode_group
-from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.errors import NotAuthorized, RefusedByTarget, RestartTask
-from eos_mirror.ports import (
-    Failed,
-    GroupOffset,
-    PlainProducer,
-    RecordRun,
-    SourceGroup,
-    TaskContext,
-)
+from eos_mirror.ports import Failed, GroupOffset, PlainProducer, SourceGroup, TaskContext
 from eos_mirror.replication.acquisition import Acquisition
 from eos_mirror.replication.config import COMMIT_BUDGET, FLUSH_BUDGET, WATCH_MARGIN, TaskConfig
 from eos_mirror.replication.group_positions import GroupPositions

@@ -8,9 +8,9 @@ of nanoseconds.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.core.spread import Spread
-from eos_mirror.ports import RecordRun, TaskContext
+from eos_mirror.ports import TaskContext
 
 MEASURED = "partitions.measured"
 """An event for the driver, not for the log."""

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from eos_mirror.core.map_records import StartRecord
-from eos_mirror.core.records import TopicPartition
-from eos_mirror.ports import RecordRun
+from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.replication.acquisition import Acquisition
 from eos_mirror.replication.partition import OwnedPartition
 

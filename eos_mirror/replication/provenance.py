@@ -9,7 +9,7 @@ others, of which the exact map of a remote partition cannot know.
 from dataclasses import replace
 
 from eos_mirror.core.flow import Flow
-from eos_mirror.ports import Headers, RecordRun
+from eos_mirror.core.records import Headers, RecordRun
 
 HEADER = "eos-mirror.passed"
 """Aliases in the order in which they were passed, with commas; every mirror has to use the same."""

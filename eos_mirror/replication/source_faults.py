@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from eos_mirror.core.flow import Flow
-from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.errors import PartitionStopped, RestartTask, SourceDataLost
-from eos_mirror.ports import RecordRun, SourceMetadata
+from eos_mirror.ports import SourceMetadata
 from eos_mirror.replication.partition import OwnedPartition
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 
 from eos_mirror.core.boundary import Pace
-from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.errors import (
     NewIncarnation,
     PartitionStopped,
@@ -19,7 +19,7 @@ from eos_mirror.errors import (
     RefusedByTarget,
     RestartTask,
 )
-from eos_mirror.ports import Polled, RecordRun, TaskContext
+from eos_mirror.ports import Polled, TaskContext
 from eos_mirror.replication.at_least_once import AtLeastOnce
 from eos_mirror.replication.config import TaskConfig
 from eos_mirror.replication.exactly_once import ExactlyOnce

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from eos_mirror.core.map_records import StartRecord, segment_key, start_key
 from eos_mirror.core.offset_map import stretches
-from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.errors import ForeignWriter, NewIncarnation, RestartTask
-from eos_mirror.ports import Committed, Delivered, RecordRun, TaskContext, TransactionalProducer
+from eos_mirror.ports import Committed, Delivered, TaskContext, TransactionalProducer
 from eos_mirror.replication.config import (
     COMMIT_BUDGET,
     FLUSH_BUDGET,

@@ -5,13 +5,12 @@ from datetime import timedelta
 from typing import Protocol
 
 from eos_mirror.core.flow import Flow
-from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.errors import RestartTask
 from eos_mirror.ports import (
     ClaimsLog,
     Polled,
     RebalanceListener,
-    RecordRun,
     ShadowCommit,
     Source,
     SourceMetadata,

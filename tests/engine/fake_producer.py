@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.errors import CommitOutcomeUnknown, RefusedByTarget, RestartTask, TargetUnavailable
-from eos_mirror.ports import Committed, Delivered, RecordRun, ShadowCommit
+from eos_mirror.ports import Committed, Delivered, ShadowCommit
 from tests.engine.coordinator import Code, Refused
 from tests.engine.gate import Fate
 from tests.engine.requests import Requests

@@ -5,17 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
 
-from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.records import Headers, Position, RecordRun, TopicPartition
 from eos_mirror.errors import ProducerFenced, RecordRefused, SourceDataLost, SourceUnavailable
-from eos_mirror.ports import (
-    GroupOffset,
-    Headers,
-    Polled,
-    RebalanceListener,
-    RecordRun,
-    SourceGroup,
-    SourceTopic,
-)
+from eos_mirror.ports import GroupOffset, Polled, RebalanceListener, SourceGroup, SourceTopic
 from tests.engine.gate import Clock, Gate
 from tests.engine.requests import Requests
 from tests.engine.source_cluster import SourceCluster, SourceEntry

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.core.spread import Spread
-from eos_mirror.ports import RecordRun
 from eos_mirror.replication.measures import MEASURED, PARTITIONS_PER_EVENT, TELL_EVERY_S, Measures
 from tests.engine.stage import FakeContext
 

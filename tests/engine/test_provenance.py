@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eos_mirror.core.flow import Flow
-from eos_mirror.core.records import TopicPartition
-from eos_mirror.ports import Headers, RecordRun
+from eos_mirror.core.records import Headers, RecordRun, TopicPartition
 from eos_mirror.replication.provenance import HEADER, Provenance
 
 OTHERS: Headers = [("trace", b"1"), ("trace", None)]

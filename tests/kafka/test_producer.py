@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 from confluent_kafka import Consumer
 
-from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.kafka.producer import KafkaProducer
-from eos_mirror.ports import RecordRun, ShadowCommit
+from eos_mirror.ports import ShadowCommit
 from eos_mirror.testing import KafkaCluster
 from eos_mirror.testing.faults import Api
 from eos_mirror.testing.proxy import fault_proxies
