@@ -125,7 +125,10 @@ class PositionLost(PartitionStopped):
 
 
 class MarkersLost(PartitionStopped):
-    """A transaction on the target was decided, but its markers were never written."""
+    """
+    A transaction on the target was decided, but not all of its markers were written: it hangs, or
+    is split, so that records and shadow offset do not belong together.
+    """
 
 
 class RangeUnreadable(MirrorError):

@@ -277,7 +277,29 @@ class Unstable:
 UNSTABLE = Unstable()
 
 
-class Target(Protocol):
+class TargetReader(Protocol):
+    """What there is to see on the target."""
+
+    def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, PartitionEnd]:
+        """Where each partition ends."""
+
+    def first_offsets(
+        self, starts: Mapping[TopicPartition, int], *, committed: bool
+    ) -> Mapping[TopicPartition, Sequence[int]]:
+        """
+        The first two offsets at or after each of these that hold a record.
+
+        Args:
+            starts: None behind the end of its partition.
+            committed: As a read_committed reader sees it, which stops at the first open
+                transaction; otherwise with what was aborted.
+        """
+
+    def map_entries(self, topic: str) -> Mapping[str, bytes] | Unstable:
+        """Newest value by key of one topic's map; `Unstable` while a transaction may hide any."""
+
+
+class Target(TargetReader, Protocol):
     """The target cluster as the engine sees it."""
 
     def new_producer(self, transactional_id: str) -> TransactionalProducer:
@@ -298,12 +320,6 @@ class Target(Protocol):
 
     def partitions(self, topics: Sequence[str]) -> Mapping[str, int]:
         """Partition counts, as every broker knows them. A missing topic is absent."""
-
-    def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, PartitionEnd]:
-        """Where each partition ends."""
-
-    def map_entries(self, topic: str) -> Mapping[str, bytes] | Unstable:
-        """Newest value by key of one topic's map; `Unstable` while a transaction may hide any."""
 
 
 class ClaimsLog(Protocol):

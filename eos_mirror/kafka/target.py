@@ -23,6 +23,7 @@ from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
 from eos_mirror.kafka.offset_maps import map_unless_open
 from eos_mirror.kafka.producer import KafkaProducer
 from eos_mirror.kafka.retry import retrying
+from eos_mirror.kafka.visible import first_offsets
 from eos_mirror.ports import UNSTABLE, PartitionEnd, ShadowOffset, Unstable
 
 FENCE_TIMEOUT_S = 5.0
@@ -109,6 +110,18 @@ class KafkaTarget:
         """See `ports.Target`."""
         stable, written = self._metadata.ends(remotes), self._metadata.high_watermarks(remotes)
         return {r: PartitionEnd(stable=stable[r], written=written[r]) for r in remotes}
+
+    def first_offsets(
+        self, starts: Mapping[TopicPartition, int], *, committed: bool
+    ) -> Mapping[TopicPartition, Sequence[int]]:
+        """See `ports.TargetReader`."""
+        return first_offsets(
+            self._client_config,
+            starts,
+            committed=committed,
+            group=self._flow.shadow_group,
+            within=self._metadata.patience,
+        )
 
     def map_entries(self, topic: str) -> Mapping[str, bytes] | Unstable:
         """See `ports.Target`."""

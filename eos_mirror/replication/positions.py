@@ -24,6 +24,7 @@ from eos_mirror.ports import (
 )
 from eos_mirror.replication.config import Fencing, TaskConfig
 from eos_mirror.replication.partition import OwnedPartition
+from eos_mirror.replication.split import split_partitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +78,7 @@ class Positions:
         new = [remote for remote in remotes if shadows[remote] is None]
         entries = {topic: self._target.map_entries(topic) for topic in {r.topic for r in new}}
         answers: dict[TopicPartition, Resolved | Unstable | PartitionStopped] = {}
+        resumed: list[OwnedPartition] = []
         for one in claimed:
             shadow = shadows[one.remote]
             known = entries.get(one.remote.topic, {})
@@ -90,11 +92,12 @@ class Positions:
                         else self._without_offset(one, known, ends[one.remote].stable)
                     )
                 else:
-                    answers[one.source] = Resolved(
-                        owned=self._resume(one, shadow, ends[one.remote])
-                    )
+                    resumed.append(self._resume(one, shadow, ends[one.remote]))
+                    answers[one.source] = Resolved(owned=resumed[-1])
             except PartitionStopped as exc:
                 answers[one.source] = exc
+        if resumed and self._config.fencing is Fencing.CLAIMS:
+            answers.update(split_partitions(self._config.flow, resumed, self._target))
         return answers
 
     def _is_settled(self, end: PartitionEnd) -> bool:

@@ -41,6 +41,9 @@ class TargetBench(Protocol):
     def forget_offset(self, remote: TopicPartition) -> None:
         """As if the shadow offset had expired."""
 
+    def truncate(self, remote: TopicPartition, before: int) -> None:
+        """Retention."""
+
     def pend(
         self, producer: TransactionalProducer, offsets: Mapping[TopicPartition, ShadowCommit]
     ) -> None:

@@ -58,6 +58,10 @@ class FakeTargetBench:
         """See `TargetBench`."""
         self.cluster.group.forget(remote)
 
+    def truncate(self, remote: TopicPartition, before: int) -> None:
+        """See `TargetBench`."""
+        self.cluster.logs[remote].start = before
+
     def pend(
         self, producer: TransactionalProducer, offsets: Mapping[TopicPartition, ShadowCommit]
     ) -> None:

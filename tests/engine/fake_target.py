@@ -71,6 +71,16 @@ class FakeTarget:
         )
         return {r: PartitionEnd(stable=stable[r], written=written[r]) for r in remotes}
 
+    def first_offsets(
+        self, starts: Mapping[TopicPartition, int], *, committed: bool
+    ) -> Mapping[TopicPartition, Sequence[int]]:
+        """See the port."""
+        logs = self._cluster.logs
+        return self._requests.ask(
+            "look",
+            lambda: {r: logs[r].first(at, committed=committed) for r, at in starts.items()},
+        )
+
     def map_entries(self, topic: str) -> Mapping[str, bytes] | Unstable:
         """See the port."""
         log = self._cluster.logs[self._cluster.map_partition]

@@ -61,6 +61,12 @@ MEMBER = {
 }
 
 
+def _truncate(cluster: Cluster, partition: TopicPartition, before: int) -> None:
+    cut = [ClientPartition(*partition, before)]
+    for answer in cluster.admin().delete_records(cut).values():
+        answer.result(10)
+
+
 class RealTargetBench:
     """Implements `TargetBench` on a cluster that others use, too."""
 
@@ -137,6 +143,10 @@ class RealTargetBench:
             "--topic", f"{remote.topic}:{remote.partition}",
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
+
+    def truncate(self, remote: TopicPartition, before: int) -> None:
+        """See `TargetBench`."""
+        _truncate(self._cluster, remote, before)
 
     def pend(
         self, producer: TransactionalProducer, offsets: Mapping[TopicPartition, ShadowCommit]
@@ -249,9 +259,7 @@ class RealSourceBench:
 
     def truncate(self, partition: TopicPartition, before: int) -> None:
         """See `SourceBench`."""
-        cut = [ClientPartition(*partition, before)]
-        for answer in self._cluster.admin().delete_records(cut).values():
-            answer.result(10)
+        _truncate(self._cluster, partition, before)
 
     def metadata(self) -> SourceMetadata:
         """See `SourceBench`."""

@@ -30,12 +30,16 @@ class Entry(NamedTuple):
 
 class TargetLog:
     """
+    Attributes:
+        start: First offset that retention has left.
+
     Invariants:
         A: Every entry takes one offset, a marker too.
         B: `_open` has the first offset of each transaction without a marker here.
     """
 
     def __init__(self) -> None:
+        self.start = 0
         self.entries: list[Entry] = []
         self.epochs: dict[int, int] = {}
         self._open: dict[int, int] = {}
@@ -70,6 +74,16 @@ class TargetLog:
     def visible(self) -> list[tuple[int, Record]]:
         """What a read_committed reader sees, by offset."""
         return self._records(range(self.stable))
+
+    def first(self, start: int, *, committed: bool) -> list[int]:
+        """The first two offsets with a record from here on: visible ones, or any."""
+        offsets = range(max(start, self.start), self.stable if committed else self.written)
+        return [
+            o
+            for o in offsets
+            if isinstance(self.entries[o].content, Record)
+            and not (committed and o in self._aborted)
+        ][:2]
 
     def decided(self, committed: Iterable[int]) -> list[tuple[int, Record]]:
         """What such a reader will see for certain; `committed`: decided, without their marker."""

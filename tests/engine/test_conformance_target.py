@@ -1,7 +1,7 @@
 """The fake target answers as Kafka does. What is asserted here, the engine's tests may rely on."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -255,6 +255,48 @@ def test_a_map_is_not_read_past_an_open_transaction(target_bench: TargetBench) -
 
     assert target.fence([lost]) == {lost}
     target_bench.until(lambda: target.map_entries(remote.topic) == {second: b"1"}, "its map")
+
+
+def test_the_first_records_from_an_offset_on_leave_out_markers(target_bench: TargetBench) -> None:
+    """Two at most; behind the last one is nothing, and an empty partition has none."""
+    remote, empty = partition_of(target_bench), partition_of(target_bench, 1)
+    target = target_bench.target()
+    for first in (0, 3):
+        producer = open_transaction(target_bench, remote, new_id(target_bench))
+        producer.commit({remote: shadow(first + 3)}, within=BUDGET)
+    target_bench.until(lambda: is_settled(target_bench, remote), "markers")
+
+    def seen(start: int) -> Sequence[int]:
+        return target.first_offsets({remote: start, empty: 0}, committed=True)[remote]
+
+    assert (seen(0), seen(2), seen(3), seen(6), seen(7)) == ([0, 1], [2, 4], [4, 5], [6], [])
+    assert target.first_offsets({remote: 8, empty: 0}, committed=True) == {remote: [], empty: []}
+
+
+def test_the_first_records_are_those_of_aborted_transactions_for_who_wants_them(
+    target_bench: TargetBench,
+) -> None:
+    """And of an open one; who wants committed ones is not held up by it."""
+    remote, txid, target = partition_of(target_bench), new_id(target_bench), target_bench.target()
+    open_transaction(target_bench, remote, txid)
+    assert target.first_offsets({remote: 0}, committed=True) == {remote: []}
+    assert target.first_offsets({remote: 2}, committed=False) == {remote: [2]}
+
+    assert target.fence([txid]) == {txid}
+    target_bench.until(lambda: is_settled(target_bench, remote), "the abort")
+    assert target.first_offsets({remote: 0}, committed=True) == {remote: []}
+    assert target.first_offsets({remote: 1}, committed=False) == {remote: [1, 2]}
+
+
+def test_what_retention_took_is_passed_over(target_bench: TargetBench) -> None:
+    """Looking starts with what is left."""
+    remote, target = partition_of(target_bench), target_bench.target()
+    producer = open_transaction(target_bench, remote, new_id(target_bench))
+    producer.commit({remote: shadow(3)}, within=BUDGET)
+    target_bench.until(lambda: is_settled(target_bench, remote), "markers")
+    target_bench.truncate(remote, 2)
+
+    assert target.first_offsets({remote: 0}, committed=True) == {remote: [2]}
 
 
 def test_partition_counts_leave_out_what_is_missing(target_bench: TargetBench) -> None:

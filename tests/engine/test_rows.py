@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from eos_mirror.core.records import TopicPartition
 from tests.engine.drama import Drama
 from tests.engine.gate import Fate
 from tests.engine.schedules import (
@@ -20,6 +21,7 @@ from tests.engine.schedules import (
     with_open_transaction,
 )
 from tests.engine.stage import KEEPALIVE, Process, remote_of
+from tests.engine.target_cluster import GROUP
 from tests.engine.target_log import Record
 
 pytestmark = pytest.mark.usefixtures("one_core")
@@ -226,6 +228,51 @@ def test_g8_lost_markers_stop_the_partition_and_are_named(drama: Drama) -> None:
     (stopped,) = successor.events("partition.stopped")
     assert (stopped["partition"], stopped["cause"]) == (str(ORDERS), "MarkersLost")
     assert len(drama.stage.target.live_claims()) == 2
+
+
+def with_half_a_commit(drama: Drama, lost: TopicPartition) -> Process:
+    """A commit of two records is decided, but one participant never hears of it; A goes on."""
+    process = with_open_transaction(drama)
+    drama.hold_markers()
+    reach(drama, process, "end")
+    drama.step(process)
+    coordinator = drama.stage.target.coordinator
+    coordinator.lose_markers(lost)
+    drama.stage.target.write_markers()
+    coordinator.auto_markers = True
+    drama.stage.produce(ORDERS)
+    for _ in range(80):
+        if process.actor.at == "offsets":
+            break
+        process.actor.step()
+    assert process.actor.at == "offsets"
+    return process
+
+
+@pytest.mark.parametrize(
+    ("lost", "reason"), [(GROUP, "doubled"), (remote_of(ORDERS), "was aborted")]
+)
+def test_g8_half_a_commit_is_not_built_upon(
+    drama: Drama, lost: TopicPartition, reason: str
+) -> None:
+    """
+    The abort of the next transaction decides the lost half the other way: nothing is undecided.
+
+    The oracle is left out: the target has not kept what it acknowledged.
+    """
+    process = with_half_a_commit(drama, lost)
+    drama.crash(process)
+
+    for _ in range(2):
+        successor = drama.start(0)
+        for _ in range(80):
+            successor.actor.step()
+        (stopped,) = successor.events("partition.stopped")
+        assert (stopped["partition"], stopped["cause"]) == (str(ORDERS), "MarkersLost")
+        assert reason in str(stopped["reason"])
+        drama.crash(successor)
+    decided = drama.stage.target.decided_records(remote_of(ORDERS))
+    assert len(decided) == (4 if lost == GROUP else 2)
 
 
 def test_o2_what_a_transaction_on_the_map_may_hide_is_waited_for(drama: Drama) -> None:

@@ -1,4 +1,4 @@
-"""Producing records that no client library would write: one batch, byte by byte (magic 2)."""
+"""Requests that no client library would send, byte by byte: records (magic 2), markers."""
 
 import socket
 import struct
@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from eos_mirror.testing import wait_until
 
 PRODUCE, PRODUCE_VERSION = 0, 3
+WRITE_TXN_MARKERS, WRITE_TXN_MARKERS_VERSION = 27, 1
 NOT_LEADER = 6
 CASTAGNOLI = 0x82F63B78
 
@@ -41,8 +42,6 @@ def produce_raw(
 
 def _produce(admin: AdminClient, topic: str, partition: int, batch: bytes) -> int:
     """Error code of one Produce request."""
-    metadata = admin.list_topics(topic, timeout=10)
-    leader = metadata.brokers[metadata.topics[topic].partitions[partition].leader]
     name = topic.encode()
     body = (
         struct.pack(">hhii", -1, -1, 10_000, 1)  # no transactional id, acks=all, timeout, topics
@@ -53,10 +52,44 @@ def _produce(admin: AdminClient, topic: str, partition: int, batch: bytes) -> in
         + batch
     )
     header = struct.pack(">hhih", PRODUCE, PRODUCE_VERSION, 1, 4) + b"test"
-    with socket.create_connection((leader.host, leader.port), timeout=10) as connection:
-        connection.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
-        answer = _receive(connection)
+    answer = _ask_leader(admin, topic, partition, header + body)
     return int(struct.unpack_from(">h", answer, 4 + 4 + 2 + len(name) + 4 + 4)[0])
+
+
+def write_marker(
+    admin: AdminClient, topic: str, partition: int, *, producer: tuple[int, int], commit: bool
+) -> None:
+    """
+    End the open transaction of a producer on one partition, as only a coordinator may.
+
+    Args:
+        producer: Id and epoch.
+    """
+    name = topic.encode()
+    body = (
+        b"\x02"  # one marker; lengths of this version are one more than they say
+        + struct.pack(">qh?", *producer, commit)
+        + bytes([2, len(name) + 1])
+        + name
+        + b"\x02"
+        + struct.pack(">i", partition)
+        + b"\0"
+        + struct.pack(">i", 0)  # epoch of a coordinator that never moved
+        + b"\0\0"
+    )
+    header = struct.pack(">hhih", WRITE_TXN_MARKERS, WRITE_TXN_MARKERS_VERSION, 1, 4) + b"test\0"
+    answer = _ask_leader(admin, topic, partition, header + body)
+    error = struct.unpack_from(">h", answer, 4 + 1 + 1 + 8 + 1 + 1 + len(name) + 1 + 4)[0]
+    assert error == 0, f"the broker refused the marker: error {error}"
+
+
+def _ask_leader(admin: AdminClient, topic: str, partition: int, request: bytes) -> bytes:
+    """The answer, from its correlation id on."""
+    metadata = admin.list_topics(topic, timeout=10)
+    leader = metadata.brokers[metadata.topics[topic].partitions[partition].leader]
+    with socket.create_connection((leader.host, leader.port), timeout=10) as connection:
+        connection.sendall(struct.pack(">i", len(request)) + request)
+        return _receive(connection)
 
 
 def _receive(connection: socket.socket) -> bytes:

@@ -21,6 +21,7 @@ from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
 from tests.mirror.conftest import Site, make_site
+from tests.mirror.raw import write_marker
 from tests.mirror.test_fencing import hold_a_writer
 from tests.mirror.test_matrix_crash import assert_copied, drain
 from tests.mirror.test_target_faults import Load
@@ -116,7 +117,9 @@ STRUCK = 4
 
 NO_GUARD = """
 from eos_mirror.kafka import producer
+from eos_mirror.replication import positions
 
+positions.split_partitions = lambda *_: {}
 honest = producer.KafkaProducer.commit
 
 def commit(self, offsets, *, within):
@@ -125,7 +128,10 @@ def commit(self, offsets, *, within):
 
 producer.KafkaProducer.commit = commit
 """
-"""Python runs it before a program: every commit looks quick and undisturbed."""
+"""
+Python runs it before a program: every commit looks quick and undisturbed, and nobody looks at the
+last records of a partition, which would stop it before they are doubled.
+"""
 
 
 def without_guard(folder: Path) -> dict[str, str]:
@@ -245,3 +251,46 @@ def test_g8_a_partition_with_a_hanging_transaction_is_reported_and_not_skipped(
     with mirror(site.config(), "--once") as third:
         assert third.wait() == 0, third.errors
     assert_copied(site, 800)
+
+
+def producer_of(running: Mirror, site: Site) -> tuple[int, int]:
+    """Id and epoch behind the task's transactional id."""
+    incarnation = running.found("incarnation.started")[-1]["transactional_id"]
+    told = site.target.tool("TransactionsCommand", "describe", "--transactional-id", incarnation)
+    titles, values = (line.split("\t") for line in told.stdout.splitlines()[:2])
+    row = {t.strip(): v.strip() for t, v in zip(titles, values, strict=True)}
+    return int(row["ProducerId"]), int(row["ProducerEpoch"])
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_g8_half_a_commit_is_not_built_upon(
+    tmp_path: Path, source_cluster: Cluster, target_cluster: Cluster, *, commit: bool
+) -> None:
+    """
+    Records without their offset would be doubled, an offset without its records is a loss.
+
+    A single-node target that is killed can leave either (KAFKA-20734); here a forged marker does.
+    """
+    site = make_site(tmp_path, source_cluster, target_cluster, partitions=1)
+    flag = tmp_path / "pause"
+    site.produce(100)
+    with mirror(site.config(), env={"EOS_MIRROR_PAUSE_AT": f"flushed@{flag}"}) as running:
+        site.view.wait_caught_up(site.topic, site.remote, partitions=1)
+        flag.touch()
+        site.produce(1, start=100)
+        task = hold_a_writer(running)
+        producer = producer_of(running, site)
+        write_marker(site.target.admin(), site.remote, 0, producer=producer, commit=commit)
+        if not commit:
+            os.kill(task, signal.SIGCONT)
+            site.view.wait_caught_up(site.topic, site.remote, partitions=1)
+        os.kill(task, signal.SIGKILL)
+        running.wait_for("partition.stopped", cause="MarkersLost")
+        assert running.stop() == 1, running.errors
+
+    with mirror(site.config(), "--once") as second:
+        assert second.wait() == 1, second.errors
+    (stopped,) = second.found("partition.stopped", cause="MarkersLost")
+    assert ("would be doubled" if commit else "was aborted") in stopped["reason"]
+    compared = site.compare()
+    assert (compared.duplicates, compared.missing) == (0, 0 if commit else 1)
