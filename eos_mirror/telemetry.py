@@ -98,7 +98,7 @@ EVENTS: Final = (
     Event(
         "partition.gap",
         Level.DETAIL,
-        "More than one commit marker lies between two transactions: written again, or foreign.",
+        "Not one commit marker lies between two transactions: `offsets` more, or one too few.",
     ),
     Event(
         "commit.suspicious",

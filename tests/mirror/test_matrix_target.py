@@ -1,5 +1,7 @@
 """The failure matrix, target side: a target that others change is reported, never built upon."""
 
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +15,7 @@ from eos_mirror.testing import KafkaCluster, compare_partition, read_topic, wait
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.surgery import delete_topic, keep_copy, produce_values, put_back
+from tests.mirror.test_fencing import hold_a_writer
 from tests.mirror.toolbox import Mirror, mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
@@ -63,10 +66,15 @@ def foreign_writer(site: Site) -> Iterator[None]:
 
 def test_t4_a_foreign_record_inside_a_transaction_of_ours_fails_the_task(site: Site) -> None:
     """The transaction is not committed, and the message says where and by how much."""
-    with mirror(site.config(transaction_boundary_interval_ms=5_000)) as running:
-        running.wait_for("ready")
+    config = site.config(transaction_boundary_interval_ms=5_000)
+    with mirror(config, "--once") as first:
+        assert first.wait() == 0, first.errors
+    # the transaction that is about to begin is long: everything waits for it already
+    site.produce(100_000)
+    with mirror(config, env={"EOS_MIRROR_PAUSE_AT": "begun:1"}) as running:
+        task = hold_a_writer(running)
         with foreign_writer(site):
-            site.produce(100_000)
+            os.kill(task, signal.SIGCONT)
             reason = failure_of(running)
 
     assert "ForeignWriter" in reason
