@@ -60,7 +60,7 @@ def test_the_source_consumer_reads_exactly_once(load: Load) -> None:
             "max.poll.interval.ms": "60000",
             "fetch.queue.backoff.ms": "5",
             "queued.min.messages": "20000",
-            "queued.max.messages.kbytes": "16384",
+            "queued.max.messages.kbytes": "8192",
             "topic.metadata.refresh.interval.ms": "30000",
             "enable.metrics.push": "false",
         }.items()
