@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         contest = Contest(source=source, target=target, folder=Path(folder))
         try:
             results = measure(contest, args)
-        except (NotExactError, RuntimeError) as exc:
+        except (NotExactError, RuntimeError, ValueError) as exc:
             sys.stderr.write(f"{exc}\n{contest.last_words()}")
             return 1
         except KeyboardInterrupt:

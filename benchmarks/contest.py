@@ -24,7 +24,7 @@ from benchmarks.peers import Job, Peer
 from benchmarks.processes import cpu_s, descendants, machine_cpu_s, peak_rss_mb
 from benchmarks.rate import broker_pid
 from benchmarks.records import digest, fill
-from benchmarks.steady import Sample, steady_state
+from benchmarks.steady import Sample, steady_state, warm_tail
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.testing import KafkaCluster
@@ -34,8 +34,6 @@ STILL_S = 2.0
 """A copy that has not grown for so long is whole, or will never be."""
 COPIED_WITHIN_S = 300.0
 STOPPED_WITHIN_S = 20.0
-TAIL = 0.5
-"""Part of the records that is left out for the rate of what is warm: a JVM compiles for long."""
 
 
 class NotExactError(Exception):
@@ -122,7 +120,7 @@ def _figures(
     samples: Sequence[Sample], total: int, partitions: int, started_at: float
 ) -> dict[str, Any]:
     steady = steady_state(samples, total=total)
-    tail = steady_state(samples, total=total, warm_up=TAIL)
+    tail = warm_tail(samples, total=total)
     first = next(one for one in samples if one.records)
     markers = samples[-1].records - total
     return {

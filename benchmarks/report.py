@@ -64,10 +64,10 @@ KILL = (
 
 COPY_LEGEND = (
     "k rec/s and CPU: of the steady state, without the first 20 % of the records; tail: without "
-    "the first half. CPU: seconds per million records, of the mirror with all its processes and of "
-    "each broker. RSS: highest of each process, summed. first: from exec to the first record that "
-    "a read_committed reader sees. records/tx: of all partitions; without transactions 0. Every "
-    "copy verified."
+    "the first half, but a second at least. CPU: seconds per million records, of the mirror with "
+    "all its processes and of each broker. RSS: highest of each process, summed. first: from exec "
+    "to the first record that a read_committed reader sees. records/tx: of all partitions; without "
+    "transactions 0. Every copy verified."
 )
 DELAY_LEGEND = (
     "ms: from the timestamp of a record to a read_committed reader of the copy. %: of one core, "

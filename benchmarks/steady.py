@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from statistics import median
 
 WARM_UP_SHARE = 0.2
+TAIL_SHARE = 0.5
+"""Left out for the rate of what is warm: a JVM compiles for long."""
 MIN_STEADY_S = 1.0
 
 
@@ -51,22 +53,39 @@ class Steady:
         return self.records / self.seconds
 
 
-def steady_state(
-    samples: Sequence[Sample], *, total: int, warm_up: float = WARM_UP_SHARE
-) -> Steady:
+def steady_state(samples: Sequence[Sample], *, total: int) -> Steady:
     """
     Between the first sample after the warm-up and the last one before everything was copied.
-
-    Args:
-        warm_up: Part of the records that is left out.
 
     Raises:
         ValueError: The window is too short to mean anything: use more records.
     """
-    window = [s for s in samples if warm_up * total <= s.records < total]
+    window = _window(samples, total)
+    return _between(window[0], window[-1])
+
+
+def warm_tail(samples: Sequence[Sample], *, total: int) -> Steady:
+    """
+    Of the steady state the second half of the records, and no less than a second.
+
+    Raises:
+        ValueError: As `steady_state`.
+    """
+    window = _window(samples, total)
+    last = window[-1]
+    half = next((s for s in window if s.records >= TAIL_SHARE * total), last)
+    second = next(s for s in reversed(window) if last.at - s.at >= MIN_STEADY_S)
+    return _between(min(half, second, key=lambda one: one.at), last)
+
+
+def _window(samples: Sequence[Sample], total: int) -> list[Sample]:
+    window = [s for s in samples if WARM_UP_SHARE * total <= s.records < total]
     if len(window) < 2 or window[-1].at - window[0].at < MIN_STEADY_S:
         raise ValueError(f"less than {MIN_STEADY_S} s of steady state: use more than {total}")
-    first, last = window[0], window[-1]
+    return window
+
+
+def _between(first: Sample, last: Sample) -> Steady:
     records = last.records - first.records
     return Steady(
         records=records,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.steady import Sample, spread, steady_state
+from benchmarks.steady import Sample, spread, steady_state, warm_tail
 
 
 def sample(at: float, records: int, cpu_s: float) -> Sample:
@@ -26,6 +26,26 @@ def test_the_start_and_the_end_are_left_out() -> None:
     assert steady.records == 600_000
     assert steady.rate == 300_000
     assert steady.cpu_s["task"] == pytest.approx(2.5)
+
+
+def test_the_tail_is_the_second_half() -> None:
+    """What a JVM compiles is left out."""
+    looks = [sample(at, at * 100_000, at * at) for at in range(11)]
+
+    tail = warm_tail(looks, total=1_000_000)
+
+    assert (tail.seconds, tail.records) == (4, 400_000)
+    assert tail.cpu_s["task"] == pytest.approx((81 - 25) / 0.4)
+
+
+def test_the_tail_of_a_fast_copy_lasts_a_second() -> None:
+    """It takes from the steady state before it, instead of being no figure."""
+    looks = [sample(at / 5, at * 100_000, 0) for at in range(11)]
+
+    tail = warm_tail(looks, total=1_000_000)
+
+    assert tail.seconds == pytest.approx(1)
+    assert tail.records == 500_000
 
 
 def test_a_window_that_is_too_short_is_no_measurement() -> None:
