@@ -1,5 +1,6 @@
 """The idempotent producer of at-least-once mode: no transactions, every failure kept."""
 
+import time
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -9,7 +10,7 @@ from confluent_kafka import KafkaError, Message, Producer
 from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.errors import TargetUnavailable
 from eos_mirror.kafka.errors import DENIED, REFUSED, as_mirror_error, translated
-from eos_mirror.kafka.sending import send_stretch
+from eos_mirror.kafka.sending import Backlog, send_stretch
 from eos_mirror.ports import Failed
 
 
@@ -22,6 +23,7 @@ class KafkaPlainProducer:
             config: Complete client configuration, without anything transactional.
         """
         self._producer = Producer({**config, "delivery.report.only.error": True})
+        self._backlog = Backlog(self._producer, config)
         self._failed: dict[TopicPartition, Failed] = {}
         self._denied: KafkaError | None = None
 
@@ -37,6 +39,7 @@ class KafkaPlainProducer:
                 callback=self._on_failure,
             )
             self._producer.poll(0)
+        self._backlog.add(run, remote)
 
     def _on_failure(self, error: KafkaError | None, message: Message) -> None:
         topic, partition = message.topic(), message.partition()
@@ -54,8 +57,10 @@ class KafkaPlainProducer:
 
     def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Failed]:
         """See `ports.PlainProducer`."""
+        deadline = time.monotonic() + within.total_seconds()
+        self._backlog.settle(until=deadline)
         with translated("flush"):
-            left = self._producer.flush(within.total_seconds())
+            left = self._producer.flush(max(0.0, deadline - time.monotonic()))
         if self._denied is not None:
             raise as_mirror_error(self._denied, "produce", source=False)
         if left:

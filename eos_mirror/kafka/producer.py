@@ -24,11 +24,10 @@ from eos_mirror.errors import (
     TargetUnavailable,
 )
 from eos_mirror.kafka.errors import REFUSED, as_mirror_error, translated
-from eos_mirror.kafka.sending import send_one, send_stretch
+from eos_mirror.kafka.sending import LOOK_EVERY_S, Backlog, send_one, send_stretch
 from eos_mirror.ports import Committed, Delivered, ShadowCommit
 
 INIT_TIMEOUT_S = 30.0
-LOOK_EVERY_S = 0.5
 
 
 class _Book:
@@ -170,6 +169,7 @@ class KafkaProducer:
         self._group = group
         self._map_topic = map_topic
         self._books: dict[TopicPartition, _Book] = {}
+        self._backlog = Backlog(self._producer, config)
         self._rest = _Rest()
         with translated(f"initialise {transactional_id}"):
             # metadata first: init is 2 ms after it and 50-500 ms without
@@ -200,6 +200,7 @@ class KafkaProducer:
                 send_one(self._producer, remote, run=run, i=last, callback=book.on_last)
             self._producer.poll(0)
         book.count += last + 1
+        self._backlog.add(run, remote)
 
     def send_map(self, entries: Mapping[str, bytes | None]) -> None:
         """See `ports.TransactionalProducer`."""
@@ -211,6 +212,7 @@ class KafkaProducer:
         """See `ports.TransactionalProducer`."""
         started = time.monotonic()
         left, deadline = 1, started + within.total_seconds()
+        self._backlog.settle(until=deadline)
         while left and time.monotonic() < deadline:
             with self._blaming("flush"):
                 left = self._producer.flush(min(LOOK_EVERY_S, within.total_seconds()))

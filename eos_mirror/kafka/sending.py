@@ -1,6 +1,9 @@
-"""Handing runs of records to a producer: the hot path of every mode."""
+"""Handing runs of records to a producer, and waiting for them: the hot path of every mode."""
 
+import math
+import time
 from collections import deque
+from collections.abc import Mapping
 from itertools import islice, repeat
 from operator import length_hint
 from typing import Any, cast
@@ -12,6 +15,72 @@ from eos_mirror.errors import RefusedByTarget
 from eos_mirror.kafka.errors import REFUSED
 
 QUEUE_FULL_WAIT_S = 0.1
+LOOK_EVERY_S = 0.5
+"""Whoever waits for acknowledgements looks so often what else happened."""
+
+AHEAD_BYTES = 4_000_000
+"""Values that are under way at once; a producer with more of them queued is no faster."""
+
+BATCH_BYTES, BATCH_RECORDS = 1_000_000, 10_000
+"""What fills a batch of a client that is told nothing (`batch.size`, `batch.num.messages`)."""
+
+
+class Backlog:
+    """
+    What a producer was handed since its last flush, and the waits for most of it.
+
+    A partition of an idempotent producer has one request under way. If more of it is waiting and
+    should have gone, the client's thread looks again and again until the answer is there, and takes
+    a core that the brokers need. In a flush everything should have gone. Before, only full batches
+    should, which go by themselves: so these are waited for first, and flushed is what fills none.
+    """
+
+    def __init__(self, producer: Producer, config: Mapping[str, Any]) -> None:
+        """
+        Args:
+            config: Of the producer; says what fills a batch.
+        """
+        self._producer = producer
+        self._batch_bytes = int(config.get("batch.size", BATCH_BYTES))
+        self._batch_records = int(config.get("batch.num.messages", BATCH_RECORDS))
+        self._handed: dict[TopicPartition, list[tuple[int, int]]] = {}
+        self._records = self._bytes = 0
+
+    def add(self, run: RecordRun, remote: TopicPartition) -> None:
+        """This was handed over; waits while much of it and of what was before is under way."""
+        self._handed.setdefault(remote, []).append((len(run.offsets), run.size_bytes))
+        self._records += len(run.offsets)
+        self._bytes += run.size_bytes
+        if len(self._producer) * self._bytes > AHEAD_BYTES * self._records:
+            self._wait_for_full_batches(AHEAD_BYTES * self._records // self._bytes)
+
+    def settle(self, *, until: float) -> None:
+        """
+        Before a flush: wait until hardly more is left than what fills no batch.
+
+        Args:
+            until: Return then at the latest; monotonic seconds.
+        """
+        self._wait_for_full_batches(0, until=until)
+        self._handed.clear()
+        self._records = self._bytes = 0
+
+    def _wait_for_full_batches(self, records: int, *, until: float = math.inf) -> None:
+        """Until no more than this is under way, or fills no batch, or nothing comes back."""
+        enough = max(records, sum(map(self._unfilled, self._handed.values())))
+        while len(self._producer) > enough and time.monotonic() < until:
+            if not self._producer.poll(LOOK_EVERY_S):
+                return
+
+    def _unfilled(self, runs: list[tuple[int, int]]) -> int:
+        """Most records at the end of a partition that fill no batch; the client counts keys too."""
+        records = size_bytes = 0
+        for count, run_bytes in reversed(runs):
+            records += count
+            size_bytes += run_bytes
+            if size_bytes >= self._batch_bytes or records >= self._batch_records:
+                break
+        return records
 
 
 def send_one(

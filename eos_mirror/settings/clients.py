@@ -31,7 +31,6 @@ CONSUMER = {
     "topic.metadata.refresh.interval.ms": "30000",
 }
 PRODUCER = {
-    "linger.ms": "5",
     "batch.size": "1000000",
     "queue.buffering.max.messages": "2000000",  # a full queue would stall a big transaction
     "queue.buffering.max.kbytes": "2097151",
@@ -60,6 +59,10 @@ WRITER = {
     "acks": "all",
     "allow.auto.create.topics": "false",  # a deleted topic must not come back by itself
 }
+LINGER = timedelta(seconds=1)
+"""What waits is sent before a commit, so this delays nobody. It is as long as a transaction behind
+is filled: the client polls without a pause for records that have lingered and cannot go yet."""
+
 WITHIN_THE_TRANSACTION = frozenset({"message.timeout.ms", "socket.timeout.ms"})
 """librdkafka refuses a transactional producer that may wait longer than its transaction."""
 
@@ -83,10 +86,14 @@ def source_consumer(flow: FlowSettings, *, slot: int) -> Masked:
 def target_producer(flow: FlowSettings) -> Masked:
     """The transactional producer; the caller adds the `transactional.id` of its incarnation."""
     forced = WRITER | {"transaction.timeout.ms": _ms(flow.transaction_timeout)}
-    timing = {"socket.timeout.ms": _ms(min(ANSWERED_WITHIN, flow.transaction_timeout))}
     said = dict(flow.clients.target_producer)
     for name in WITHIN_THE_TRANSACTION & said.keys():
         said[name] = min(said[name], forced["transaction.timeout.ms"], key=_number)
+    lasts_ms = _number(said.get("message.timeout.ms", forced["transaction.timeout.ms"]))
+    timing = {
+        "socket.timeout.ms": _ms(min(ANSWERED_WITHIN, flow.transaction_timeout)),
+        "linger.ms": _ms(min(LINGER, timedelta(milliseconds=lasts_ms) / 2)),
+    }
     return _complete(flow.flow, "target-producer", PRODUCER | timing, said, forced)
 
 

@@ -1,6 +1,8 @@
-"""Short transactions, one behind the other, on a real coordinator."""
+"""What transactions wait for on a real coordinator, and what waiting costs."""
 
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
@@ -10,7 +12,7 @@ from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.kafka.producer import KafkaProducer
 from eos_mirror.ports import ShadowCommit
 from eos_mirror.testing import KafkaCluster
-from eos_mirror.testing.faults import Api
+from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
 
 pytestmark = pytest.mark.brokers
@@ -29,44 +31,83 @@ def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
         yield cluster
 
 
-def a_record(offset: int) -> RecordRun:
-    """One."""
+BATCH, BATCHES = 200, 4
+"""Records of 1 KB, and full batches; half a one follows."""
+ANSWERED_AFTER = timedelta(milliseconds=200)
+IDLE = 0.5
+"""Of a core: far above what waiting takes, far below what polling without a pause does."""
+
+
+def a_run(first: int, *, count: int = 1, value: bytes = b"value") -> RecordRun:
+    """Records of one partition."""
     return RecordRun(
         partition=TopicPartition("originals", 0),
-        offsets=[offset],
-        timestamps=[1_700_000_000_000],
-        keys=[b"key"],
-        values=[b"value"],
-        headers=[None],
+        offsets=list(range(first, first + count)),
+        timestamps=[1_700_000_000_000] * count,
+        keys=[b"key"] * count,
+        values=[value] * count,
+        headers=[None] * count,
         leader_epoch=None,
-        size_bytes=5,
+        size_bytes=len(value) * count,
     )
+
+
+@contextmanager
+def a_producer(cluster: KafkaCluster, name: str, **config: object) -> Iterator[KafkaProducer]:
+    """One incarnation; dots of keys are underscores."""
+    servers = {"bootstrap.servers": cluster.proxied_bootstrap, "log_level": 3}
+    more = {key.replace("_", "."): value for key, value in config.items()}
+    group = Consumer({**servers, "group.id": "shadow"})
+    producer = KafkaProducer(
+        {**servers, "acks": "all", "retry.backoff.ms": 5, **more},
+        name,
+        group=group.consumer_group_metadata(),
+        map_topic="map",
+    )
+    yield producer
+    producer.close()
+    group.close()
 
 
 def test_short_transactions_are_seldom_refused_while_markers_are_written(
     proxied: KafkaCluster,
 ) -> None:
     """Every refusal is one more request, and 20 ms for the record that waits."""
-    with fault_proxies(proxied.proxy_ports) as proxies:
-        servers = {"bootstrap.servers": proxied.proxied_bootstrap, "log_level": 3}
-        group = Consumer({**servers, "group.id": "shadow"})
-        producer = KafkaProducer(
-            {**servers, "linger.ms": 0, "retry.backoff.ms": 5, "acks": "all"},
-            "short",
-            group=group.consumer_group_metadata(),
-            map_topic="map",
-        )
+    with (
+        fault_proxies(proxied.proxy_ports) as proxies,
+        a_producer(proxied, "short", linger_ms=0) as producer,
+    ):
         asked = 0
         for number in range(TRANSACTIONS):
             if number == WARM_UP:
                 asked = proxies[1].seen(Api.ADD_PARTITIONS_TO_TXN)
             producer.begin()
-            producer.send(a_record(number), REMOTE)
+            producer.send(a_run(number), REMOTE)
             producer.flush(within=BUDGET)
             commit = ShadowCommit(position=Position(number + 1), metadata="")
             producer.commit({REMOTE: commit}, within=BUDGET)
         asked = proxies[1].seen(Api.ADD_PARTITIONS_TO_TXN) - asked
-        producer.close()
-        group.close()
     refused = asked - (TRANSACTIONS - WARM_UP)
     assert refused <= (TRANSACTIONS - WARM_UP) // 4
+
+
+def test_a_flush_leaves_the_core_to_others_while_batches_are_under_way(
+    proxied: KafkaCluster,
+) -> None:
+    """The client polls without a pause for what should have gone and cannot go yet."""
+    with (
+        fault_proxies(proxied.proxy_ports) as proxies,
+        a_producer(proxied, "long", linger_ms=1000, batch_size=BATCH * 1_000) as producer,
+    ):
+        slow = Fault(Api.PRODUCE, Action.DELAY_RESPONSE, delay=ANSWERED_AFTER, times=None)
+        proxies[1].inject(slow)
+        producer.begin()
+        for number in range(2 * BATCHES + 1):
+            run = a_run(number * BATCH // 2, count=BATCH // 2, value=b"v" * 1_000)
+            producer.send(run, REMOTE)
+        began, spent_s = time.monotonic(), time.process_time()
+        delivered = producer.flush(within=BUDGET)
+        lasted_s, spent_s = time.monotonic() - began, time.process_time() - spent_s
+    assert delivered[REMOTE].count == (2 * BATCHES + 1) * BATCH // 2
+    assert slow.hits >= BATCHES, "nothing was waited for; the test proves nothing"
+    assert spent_s < IDLE * lasted_s

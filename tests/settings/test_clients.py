@@ -79,7 +79,7 @@ def test_the_target_producer_writes_exactly_once(load: Load) -> None:
             "enable.idempotence": "true",
             "acks": "all",
             "transaction.timeout.ms": "60000",
-            "linger.ms": "5",
+            "linger.ms": "1000",
             "batch.size": "1000000",
             "queue.buffering.max.messages": "2000000",
             "queue.buffering.max.kbytes": "2097151",
@@ -171,6 +171,14 @@ def test_a_lost_answer_is_not_waited_for_as_long_as_a_transaction(
     (flow,) = load(f"transaction.timeout.ms = {transaction_ms}\n", base=NOWHERE).flows
 
     assert target_producer(flow)["socket.timeout.ms"] == request_ms
+    construct(flow)
+
+
+def test_records_linger_for_less_than_they_are_tried(load: Load) -> None:
+    """librdkafka would refuse the producer."""
+    (flow,) = load("B.producer.message.timeout.ms = 900\n", base=NOWHERE).flows
+
+    assert target_producer(flow)["linger.ms"] == "450"
     construct(flow)
 
 

@@ -1,0 +1,99 @@
+"""How much a producer is handed, and what is waited for before a flush."""
+
+import math
+from typing import Any, cast
+
+from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.kafka.sending import AHEAD_BYTES, Backlog
+
+VALUE = b"v" * 1_000
+BATCH, CHUNK = 1_000, 500
+"""Records of 1 KB that fill a batch, and that a poll brings."""
+
+
+class Outgoing:
+    """Takes records, and acknowledges full batches of each partition, one a poll."""
+
+    def __init__(self, *, answers: bool = True) -> None:
+        self._answers = answers
+        self._waiting: dict[TopicPartition, int] = {}
+        self.polls = 0
+
+    def __len__(self) -> int:
+        """What is not acknowledged."""
+        return sum(self._waiting.values())
+
+    def take(self, remote: TopicPartition, count: int) -> None:
+        """More of a partition."""
+        self._waiting[remote] = self._waiting.get(remote, 0) + count
+
+    def poll(self, _timeout: float) -> int:
+        """Acknowledge a batch, if there is a full one."""
+        self.polls += 1
+        full = next((remote for remote, n in self._waiting.items() if n >= BATCH), None)
+        if full is None or not self._answers:
+            return 0
+        self._waiting[full] -= BATCH
+        return BATCH
+
+
+def handed(outgoing: Outgoing, *, chunks: int, partitions: int) -> Backlog:
+    """Chunks of partitions in turn."""
+    backlog = Backlog(cast(Any, outgoing), {"batch.size": BATCH * len(VALUE)})
+    for number in range(chunks):
+        remote = TopicPartition("A.orders", number % partitions)
+        outgoing.take(remote, CHUNK)
+        backlog.add(
+            RecordRun(
+                partition=TopicPartition("orders", remote.partition),
+                offsets=range(CHUNK),
+                timestamps=[1] * CHUNK,
+                keys=[None] * CHUNK,
+                values=[VALUE] * CHUNK,
+                headers=[None] * CHUNK,
+                leader_epoch=None,
+                size_bytes=CHUNK * len(VALUE),
+            ),
+            remote,
+        )
+    return backlog
+
+
+def test_a_producer_is_not_handed_more_than_a_few_batches_ahead() -> None:
+    """However large the transaction is, and the memory of a task does not grow with it."""
+    outgoing = Outgoing()
+
+    handed(outgoing, chunks=100, partitions=2)
+
+    assert len(outgoing) * len(VALUE) <= AHEAD_BYTES
+
+
+def test_before_a_flush_full_batches_are_waited_for() -> None:
+    """And not what fills none, which would not come."""
+    outgoing = Outgoing()
+    backlog = handed(outgoing, chunks=7, partitions=1)
+
+    backlog.settle(until=math.inf)
+
+    assert len(outgoing) == BATCH // 2
+
+
+def test_what_fills_no_batch_is_not_waited_for() -> None:
+    """Many partitions have much under way, and nothing of it goes by itself."""
+    outgoing = Outgoing()
+    backlog = handed(outgoing, chunks=20, partitions=20)
+
+    backlog.settle(until=math.inf)
+
+    assert len(outgoing) * len(VALUE) > AHEAD_BYTES, "nothing would have to be waited for"
+    assert outgoing.polls == 0
+
+
+def test_a_target_that_does_not_answer_is_left_to_the_flush() -> None:
+    """The flush finds out why: a transaction can be lost without a word of the client."""
+    outgoing = Outgoing(answers=False)
+    backlog = handed(outgoing, chunks=7, partitions=1)
+
+    backlog.settle(until=math.inf)
+
+    assert outgoing.polls == 1
