@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-FILLED_FOR_COMMITS = 16
+FILLED_FOR_COMMITS = 32
 """Where more is waiting, a transaction is filled for this many times as long as commits take."""
 
 FILLED_FOR_INTERVALS = 10
@@ -10,6 +10,12 @@ FILLED_FOR_S = 1.0
 """But for no longer than this many intervals, or seconds: far below a transaction's timeout."""
 
 COMMITS_AVERAGED = 8
+
+FIRST_RECORDS, FIRST_BYTES = 1_000, 1_000_000
+"""What is tried first with a target of which nothing is known."""
+
+LONG_S = 2.0
+"""A commit that takes so long, its flush included, was one of too much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,17 +47,26 @@ class Pace:
     would be taken from the records that wait: so a transaction gets older where commits take
     long. A task that keeps up does not notice, because an empty queue ends the transaction.
 
-    The flush of a target that is slower than the source grows with what was sent, so it grows
-    until the longest age or a limit of size ends it: these are what bounds a transaction.
+    A target may take what is sent as slowly as it likes, most of all one with a quota, and a flush
+    that lasts too long ends the task: the next one would fail in the same way. So a task begins
+    with little, doubles it as long as that is quickly committed, and halves it when it is not.
     """
 
     def __init__(self, boundary: Boundary) -> None:
         self._boundary = boundary
         self._commit_s = 0.0
+        self._max_bytes = min(FIRST_BYTES, boundary.max_bytes)
+        self._max_records = min(FIRST_RECORDS, boundary.max_records)
 
-    def committed(self, took_s: float) -> None:
-        """Learn what a commit takes, in seconds, the flush before it included."""
+    def committed(self, took_s: float, *, size_bytes: int, records: int) -> None:
+        """Learn what a commit of so much takes, in seconds, the flush before it included."""
         self._commit_s += (took_s - self._commit_s) / COMMITS_AVERAGED
+        if took_s > LONG_S:
+            self._max_bytes = max(self._max_bytes // 2, 1)
+            self._max_records = max(self._max_records // 2, 1)
+        elif took_s < LONG_S / 2 and self._is_full(size_bytes, records):
+            self._max_bytes = min(self._max_bytes * 2, self._boundary.max_bytes)
+            self._max_records = min(self._max_records * 2, self._boundary.max_records)
 
     def due(
         self, opened_at: float, now: float, *, size_bytes: int, records: int, queue_empty: bool
@@ -70,9 +85,11 @@ class Pace:
             self._boundary.every_poll
             or queue_empty
             or now - opened_at >= self._age_s()
-            or size_bytes >= self._boundary.max_bytes
-            or records >= self._boundary.max_records
+            or self._is_full(size_bytes, records)
         )
+
+    def _is_full(self, size_bytes: int, records: int) -> bool:
+        return size_bytes >= self._max_bytes or records >= self._max_records
 
     def _age_s(self) -> float:
         interval_s = self._boundary.interval_s

@@ -38,7 +38,6 @@ CHECK_TOPICS_EVERY_S = 5.0
 ADVISE_EVERY_S = 5.0
 KEEP_ALIVE_SOON_S = 30.0
 """After an acquire: when the last commit was is unknown, and restarts must not put it off."""
-
 ADVANCE_AFTER_S = 0.5
 """An idle partition's end, past control records, is committed after this pause."""
 
@@ -215,8 +214,8 @@ class MirrorTask:
         if not riders and not self._writer.is_open:
             return
         self._check_identities()
-        self._counters.records += self._writer.records
-        began = self._now()
+        size_bytes, records, began = self._writer.size_bytes, self._writer.records, self._now()
+        self._counters.records += records
         try:
             with self._leaving_out_refused():
                 self._writer.commit(riders, spill=spill)
@@ -224,11 +223,12 @@ class MirrorTask:
             self._suspicious = True
             self._context.event("commit.suspicious", {"reason": str(exc)})
         self._measures.committed()
-        self._counters.transactions += 1
-        self._pace.committed(self._now() - began)
-        self._counters.commit_ms += (self._now() - began) * 1e3
-        self._behind.clear()
         self._committed_at = self._now()
+        took_s = self._committed_at - began
+        self._pace.committed(took_s, size_bytes=size_bytes, records=records)
+        self._counters.transactions += 1
+        self._counters.commit_ms += took_s * 1e3
+        self._behind.clear()
 
     def _check_identities(self) -> None:
         """After the last poll and before the commit, or it would prove nothing."""

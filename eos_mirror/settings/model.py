@@ -225,16 +225,16 @@ class FlowSettings:
             "transaction.boundary.interval.ms",
             "100",
             "A transaction is committed when it is this old, or as soon as nothing is waiting. If "
-            "records wait, it gets 16 times as old as commits take: at most 10 times this, or 1 s.",
+            "records wait, it gets 32 times as old as commits take: at most 10 times this, or 1 s.",
         ),
     ]
     transaction_bytes: Annotated[
         Bytes,
-        Key("transaction.boundary.bytes", "16777216", "A transaction of this size is committed."),
+        Key("transaction.boundary.bytes", "67108864", "A transaction of this size is committed."),
     ]
     transaction_records: Annotated[
         Count,
-        Key("transaction.boundary.records", "100000", "So is one of this many records."),
+        Key("transaction.boundary.records", "500000", "So is one of this many records."),
     ]
     transaction_timeout: Annotated[
         Milliseconds,

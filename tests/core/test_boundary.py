@@ -7,6 +7,8 @@ import pytest
 from eos_mirror.core.boundary import Boundary, Pace
 
 BOUNDARY = Boundary(interval_s=0.1, max_bytes=1000, max_records=10, every_poll=False)
+NOTHING = {"size_bytes": 0, "records": 0}
+LARGE = Boundary(interval_s=0.1, max_bytes=1 << 30, max_records=1 << 30, every_poll=False)
 YOUNG: dict[str, Any] = {
     "opened_at": 50.0,
     "now": 50.05,
@@ -51,19 +53,19 @@ def after(commit_s: float, boundary: Boundary = BOUNDARY) -> Pace:
     """A pace that has seen many commits which took so long."""
     pace = Pace(boundary)
     for _ in range(100):
-        pace.committed(commit_s)
+        pace.committed(commit_s, **NOTHING)
     return pace
 
 
 @pytest.mark.parametrize(
     ("commit_s", "ends_at_s"),
-    [(0.005, 0.1), (0.02, 0.32), (1.0, 1.0)],
+    [(0.002, 0.1), (0.02, 0.64), (1.0, 1.0)],
     ids=["short beside the interval", "long", "longer than ten intervals allow"],
 )
 def test_where_records_wait_a_transaction_is_worth_its_commit(
     commit_s: float, ends_at_s: float
 ) -> None:
-    """It is filled for 16 times as long as a commit takes, between one and ten intervals."""
+    """It is filled for 32 times as long as a commit takes, between one and ten intervals."""
     pace = after(commit_s)
 
     assert not pace.due(**YOUNG | {"now": 50.0 + ends_at_s - 0.001})
@@ -82,7 +84,7 @@ def test_it_comes_nowhere_near_the_timeout_of_a_transaction(
 ) -> None:
     """However long commits take, they add nothing to an interval of a second."""
     boundary = Boundary(interval_s=interval_s, max_bytes=1000, max_records=10, every_poll=False)
-    pace = after(20.0, boundary)
+    pace = after(1.9, boundary)
 
     assert not pace.due(**YOUNG | {"now": 50.0 + ends_at_s - 0.001})
     assert pace.due(**YOUNG | {"now": 50.0 + ends_at_s + 0.001})
@@ -91,6 +93,52 @@ def test_it_comes_nowhere_near_the_timeout_of_a_transaction(
 def test_one_long_commit_does_not_set_the_pace() -> None:
     """A broker that stood still once is soon forgotten."""
     pace = after(0.001)
-    pace.committed(0.02)
+    pace.committed(0.015, **NOTHING)
 
     assert pace.due(**YOUNG | {"now": 50.101})
+
+
+def most_records(pace: Pace) -> int:
+    """How many a transaction takes at most, to the next power of two."""
+    small = YOUNG | {"size_bytes": 0}
+    return next(1 << n for n in range(31) if pace.due(**small | {"records": 1 << n}))
+
+
+def test_a_task_begins_with_little_and_doubles_it() -> None:
+    """Nothing is known of the target: it may have a quota."""
+    pace = Pace(LARGE)
+    found = [most_records(pace)]
+    for _ in range(3):
+        pace.committed(0.01, size_bytes=0, records=found[-1])
+        found.append(most_records(pace))
+
+    assert found == [1 << 10, 1 << 11, 1 << 12, 1 << 13]
+
+
+def test_what_was_small_says_nothing_of_what_is_large() -> None:
+    """An idle task finds out again when it is behind."""
+    pace = after(0.01, LARGE)
+
+    assert most_records(pace) == most_records(Pace(LARGE))
+
+
+def test_a_target_that_takes_long_is_sent_less() -> None:
+    """Until it commits in time, down to a single poll."""
+    pace = Pace(LARGE)
+    before = most_records(pace)
+    pace.committed(3.0, size_bytes=0, records=before)
+    assert most_records(pace) == before // 2
+
+    for _ in range(20):
+        pace.committed(3.0, size_bytes=0, records=1)
+    assert most_records(pace) == 1
+
+
+def test_the_limits_of_the_file_are_not_passed() -> None:
+    """However fast the target is."""
+    pace = Pace(BOUNDARY)
+    for _ in range(20):
+        pace.committed(0.01, size_bytes=1000, records=10)
+
+    assert not pace.due(**YOUNG)
+    assert pace.due(**YOUNG | {"records": 10})

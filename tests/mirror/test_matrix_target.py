@@ -67,9 +67,11 @@ def foreign_writer(site: Site) -> Iterator[None]:
 def test_t4_a_foreign_record_inside_a_transaction_of_ours_fails_the_task(site: Site) -> None:
     """The transaction is not committed, and the message says where and by how much."""
     config = site.config(transaction_boundary_interval_ms=5_000)
+    with config.open("a") as file:  # nobody can write inside a batch
+        file.write(f"{site.flow.target}.producer.batch.num.messages = 100\n")
     with mirror(config, "--once") as first:
         assert first.wait() == 0, first.errors
-    # the transaction that is about to begin is long: everything waits for it already
+    # the transactions that are about to begin are long: everything waits for them already
     site.produce(100_000)
     with mirror(config, env={"EOS_MIRROR_PAUSE_AT": "begun:1"}) as running:
         task = hold_a_writer(running)
