@@ -36,8 +36,8 @@ from benchmarks.throughput import two_clusters
 FULL_ROUNDS = 5
 INTERRUPTED = 130
 INTERVALS_MS, TASKS = (100,), (2,)
-WARM_UPS, WARM_UP_INTERVAL_MS = 3, 10
-"""What a broker in service has compiled long ago takes a fresh one hundreds of transactions."""
+WARM_UPS, WARM_UP_INTERVAL_MS = 3, 1
+"""What a broker in service has compiled long ago takes a fresh one thousands of transactions."""
 
 Results = dict[str, dict[str, list[dict[str, Any]]]]
 """Figures of each round, by peer, by cell or load."""
