@@ -96,18 +96,19 @@ class _Rest:
     Its markers are still being written when a commit is answered. Whoever asks to add a partition
     meanwhile is refused (CONCURRENT_TRANSACTIONS), and the client asks again only 20 ms later:
     longer than a short transaction takes. A long one is still being filled by then, and does not
-    notice. So after a short one a moment of rest follows, such that one in two hundred is refused.
-    With one in a thousand the rest is longer: all records come later, and the slowest hundredth
-    no sooner (`benchmarks latency`).
+    notice. So after a short one a moment of rest follows, such that one in a hundred is refused.
+
+    A broker that stood still looks like a refusal. With one in two hundred, what is learned from a
+    broker that has just started was forgotten only after a minute, and everything came later.
 
     What a transaction costs the brokers hardly depends on what is in it. So a light load is not
     cut into more of them than shorten the way of a record.
     """
 
     REFUSED_S = 0.02
-    PERIOD_S = 0.01
+    PERIOD_S = 0.008
     FIRST_S, LONGEST_S = 0.004, 0.01
-    LONGER_S, SHORTER_S = 0.0005, 0.0000025
+    LONGER_S, SHORTER_S = 0.0005, 0.000005
 
     def __init__(self) -> None:
         self._rest_s = self.FIRST_S
