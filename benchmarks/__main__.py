@@ -36,7 +36,7 @@ from benchmarks.throughput import two_clusters
 FULL_ROUNDS = 5
 INTERRUPTED = 130
 INTERVALS_MS, TASKS = (100,), (2,)
-WARM_UPS, WARM_UP_INTERVAL_MS = 3, 1
+WARM_UP_INTERVAL_MS = 1
 """What a broker in service has compiled long ago takes a fresh one thousands of transactions."""
 
 Results = dict[str, dict[str, list[dict[str, Any]]]]
@@ -90,7 +90,7 @@ def _copies(contest: Contest, args: argparse.Namespace) -> Results:
         cell = cells.CELLS[name]
         with contest.topic(cell):
             if number == 0:
-                warming = _peers(args) * WARM_UPS if args.rounds > 1 else _peers(args)[:1]
+                warming = _peers(args) if args.rounds > 1 else _peers(args)[:1]
                 for peer in warming:  # brokers compile, too, and the first rounds would pay
                     contest.copy(peer, cell, interval_ms=WARM_UP_INTERVAL_MS)
             for interval_ms, tasks in product(args.intervals, args.tasks):
