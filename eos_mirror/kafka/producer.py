@@ -208,6 +208,7 @@ class KafkaProducer:
         with translated(f"produce to {self._map_topic}"):
             for key, value in entries.items():
                 self._producer.produce(self._map_topic, value, key.encode())
+        self._backlog.add_beside(len(entries))
 
     def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Delivered]:
         """See `ports.TransactionalProducer`."""

@@ -44,7 +44,11 @@ class Backlog:
         self._batch_bytes = int(config.get("batch.size", BATCH_BYTES))
         self._batch_records = int(config.get("batch.num.messages", BATCH_RECORDS))
         self._handed: dict[TopicPartition, list[tuple[int, int]]] = {}
-        self._records = self._bytes = 0
+        self._records = self._bytes = self._beside = 0
+
+    def add_beside(self, count: int) -> None:
+        """So many records were handed over that fill no batch."""
+        self._beside += count
 
     def add(self, run: RecordRun, remote: TopicPartition) -> None:
         """This was handed over; waits while much of it and of what was before is under way."""
@@ -63,11 +67,12 @@ class Backlog:
         """
         self._wait_for_full_batches(0, until=until)
         self._handed.clear()
-        self._records = self._bytes = 0
+        self._records = self._bytes = self._beside = 0
 
     def _wait_for_full_batches(self, records: int, *, until: float = math.inf) -> None:
         """Until no more than this is under way, or fills no batch, or nothing comes back."""
-        enough = max(records, sum(map(self._unfilled, self._handed.values())))
+        unfilled = sum(map(self._unfilled, self._handed.values()), self._beside)
+        enough = max(records, unfilled)
         while len(self._producer) > enough and time.monotonic() < until:
             if not self._producer.poll(LOOK_EVERY_S):
                 return

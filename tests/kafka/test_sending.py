@@ -89,6 +89,18 @@ def test_what_fills_no_batch_is_not_waited_for() -> None:
     assert outgoing.polls == 0
 
 
+def test_records_beside_are_left_to_the_flush() -> None:
+    """Those of the map wait for nothing: a task begins with a transaction of them alone."""
+    outgoing = Outgoing()
+    backlog = handed(outgoing, chunks=0, partitions=1)
+    outgoing.take(TopicPartition("map", 0), 2)
+    backlog.add_beside(2)
+
+    backlog.settle(until=math.inf)
+
+    assert outgoing.polls == 0
+
+
 def test_a_target_that_does_not_answer_is_left_to_the_flush() -> None:
     """The flush finds out why: a transaction can be lost without a word of the client."""
     outgoing = Outgoing(answers=False)
