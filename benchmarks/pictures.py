@@ -179,7 +179,7 @@ def _bars(new: Any, cells: Mapping[str, Mapping[str, Rounds]], column: Column, t
         ]
         colours = [OURS if _is_ours(peer) else OTHERS for peer in peers]
         bars = axis.barh(list(peers), middles, xerr=spans, color=colours, ecolor="#333333")
-        axis.bar_label(bars, fmt="%.3g", padding=4)
+        axis.bar_label(bars, fmt=_three_digits, padding=4)
         axis.invert_yaxis()
         axis.set_title(cell, loc="left")
         axis.spines[["top", "right"]].set_visible(False)
@@ -208,3 +208,8 @@ def _curves(new: Any, loads: Mapping[str, Mapping[str, Rounds]]) -> Any:
 
 def _is_ours(peer: str) -> bool:
     return peer.partition("-")[0] in ("eos", "alo")
+
+
+def _three_digits(value: float) -> str:
+    """All of the digits before the point, at least three in sum."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
