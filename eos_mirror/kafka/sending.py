@@ -43,16 +43,23 @@ class Backlog:
         self._producer = producer
         self._batch_bytes = int(config.get("batch.size", BATCH_BYTES))
         self._batch_records = int(config.get("batch.num.messages", BATCH_RECORDS))
-        self._handed: dict[TopicPartition, list[tuple[int, int]]] = {}
-        self._records = self._bytes = self._beside = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._tails: dict[TopicPartition, _Tail] = {}
+        self._records = self._bytes = self._unfilled = 0
+        self._is_silent = False
 
     def add_beside(self, count: int) -> None:
         """So many records were handed over that fill no batch."""
-        self._beside += count
+        self._unfilled += count
 
     def add(self, run: RecordRun, remote: TopicPartition) -> None:
         """This was handed over; waits while much of it and of what was before is under way."""
-        self._handed.setdefault(remote, []).append((len(run.offsets), run.size_bytes))
+        tail = self._tails.get(remote)
+        if tail is None:
+            tail = self._tails[remote] = _Tail(self._batch_bytes, self._batch_records)
+        self._unfilled += tail.add(len(run.offsets), run.size_bytes)
         self._records += len(run.offsets)
         self._bytes += run.size_bytes
         if len(self._producer) * self._bytes > AHEAD_BYTES * self._records:
@@ -66,26 +73,53 @@ class Backlog:
             until: Return then at the latest; monotonic seconds.
         """
         self._wait_for_full_batches(0, until=until)
-        self._handed.clear()
-        self._records = self._bytes = self._beside = 0
+        self._forget()
 
     def _wait_for_full_batches(self, records: int, *, until: float = math.inf) -> None:
-        """Until no more than this is under way, or fills no batch, or nothing comes back."""
-        unfilled = sum(map(self._unfilled, self._handed.values()), self._beside)
-        enough = max(records, unfilled)
-        while len(self._producer) > enough and time.monotonic() < until:
-            if not self._producer.poll(LOOK_EVERY_S):
-                return
+        """
+        Until no more than this is under way, or fills no batch, or nothing comes back.
 
-    def _unfilled(self, runs: list[tuple[int, int]]) -> int:
-        """Most records at the end of a partition that fill no batch; the client counts keys too."""
-        records = size_bytes = 0
-        for count, run_bytes in reversed(runs):
-            records += count
-            size_bytes += run_bytes
-            if size_bytes >= self._batch_bytes or records >= self._batch_records:
-                break
-        return records
+        If nothing does, it is the last wait before the flush, which is watched.
+        """
+        enough = max(records, self._unfilled)
+        while len(self._producer) > enough and not self._is_silent and time.monotonic() < until:
+            self._is_silent = not self._producer.poll(LOOK_EVERY_S)
+
+
+class _Tail:
+    """
+    The last runs of a partition that hold all that may fill no batch.
+
+    Invariant A: without its first run, it would fill none; the client counts keys, too, so it may
+    fill one earlier.
+    """
+
+    __slots__ = ("_batch_bytes", "_batch_records", "_bytes", "_records", "_runs")
+
+    def __init__(self, batch_bytes: int, batch_records: int) -> None:
+        self._batch_bytes = batch_bytes
+        self._batch_records = batch_records
+        self._runs: deque[tuple[int, int]] = deque()
+        self._records = self._bytes = 0
+
+    def add(self, records: int, size_bytes: int) -> int:
+        """By how many records it has grown."""
+        before = self._records
+        self._runs.append((records, size_bytes))
+        self._records += records
+        self._bytes += size_bytes
+        while self._is_full(*self._runs[0]):
+            first_records, first_bytes = self._runs.popleft()
+            self._records -= first_records
+            self._bytes -= first_bytes
+        return self._records - before
+
+    def _is_full(self, records: int, size_bytes: int) -> bool:
+        """Also without so much of it."""
+        return (
+            self._bytes - size_bytes >= self._batch_bytes
+            or self._records - records >= self._batch_records
+        )
 
 
 def send_one(

@@ -102,9 +102,12 @@ def test_records_beside_are_left_to_the_flush() -> None:
 
 
 def test_a_target_that_does_not_answer_is_left_to_the_flush() -> None:
-    """The flush finds out why: a transaction can be lost without a word of the client."""
+    """
+    After one look, however much is handed over: a transaction can be lost without a word of the
+    client, and the flush finds out why.
+    """
     outgoing = Outgoing(answers=False)
-    backlog = handed(outgoing, chunks=7, partitions=1)
+    backlog = handed(outgoing, chunks=100, partitions=2)
 
     backlog.settle(until=math.inf)
 
