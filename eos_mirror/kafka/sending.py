@@ -15,6 +15,8 @@ from eos_mirror.errors import RefusedByTarget
 from eos_mirror.kafka.errors import REFUSED
 
 QUEUE_FULL_WAIT_S = 0.1
+"""A full queue may hold nothing but records that linger: it is flushed."""
+
 LOOK_EVERY_S = 0.5
 """Whoever waits for acknowledgements looks so often what else happened."""
 
@@ -139,7 +141,7 @@ def send_one(
                 cast(Any, run.headers[i]),  # the stub's list is invariant
             )
         except BufferError:
-            producer.poll(QUEUE_FULL_WAIT_S)
+            producer.flush(QUEUE_FULL_WAIT_S)
         except KafkaException as exc:
             _raise_refusal(exc, remote)
             raise
@@ -181,7 +183,7 @@ def send_stretch(
         except BufferError:
             # the record that did not fit is the last one taken from the iterator
             start = end - length_hint(values) - 1
-            producer.poll(QUEUE_FULL_WAIT_S)
+            producer.flush(QUEUE_FULL_WAIT_S)
         except KafkaException as exc:
             _raise_refusal(exc, remote)
             raise
