@@ -113,7 +113,8 @@ def test_g2_a_task_cut_off_from_the_target_commits_nothing_when_it_is_back(
 # ---------------------------------------------------------------------- G7: late duplicates
 
 STRUCK = 4
-"""Which commit is sent twice; the first one commits the start positions."""
+"""Which commit is sent twice; the first one commits the start positions. Its transaction and the
+next one move the same partition: each has 1,000 of its 5,000 records."""
 
 NO_GUARD = """
 from eos_mirror.kafka import producer
@@ -143,7 +144,7 @@ def without_guard(folder: Path) -> dict[str, str]:
 def repeat_a_commit_late(site: Site, proxied: KafkaCluster, **env: str) -> Mirror:
     """A commit is sent twice, its first copy arrives inside the next transaction; a crash."""
     site.produce(20_000)
-    config = detour(site.config(transaction_boundary_records=2_000), proxied)
+    config = detour(site.config(transaction_boundary_records=1_000), proxied)
     pause = {"EOS_MIRROR_PAUSE_AT": f"flushed:{STRUCK}"}
     with fault_proxies(proxied.proxy_ports) as proxies, mirror(config, env=pause | env) as running:
         stolen = Fault(Api.END_TXN, Action.STEAL_REQUEST, skip=STRUCK - 1)
@@ -160,7 +161,7 @@ def repeat_a_commit_late(site: Site, proxied: KafkaCluster, **env: str) -> Mirro
 def repeat_offsets_late(site: Site, proxied: KafkaCluster, **env: str) -> Mirror:
     """Shadow offsets are sent twice, the first copy arrives after the next ones; a crash."""
     site.produce(20_000)
-    config = detour(site.config(transaction_boundary_records=2_000), proxied)
+    config = detour(site.config(transaction_boundary_records=1_000), proxied)
     pause = {"EOS_MIRROR_PAUSE_AT": f"committed:{STRUCK + 1}"}
     with fault_proxies(proxied.proxy_ports) as proxies, mirror(config, env=pause | env) as running:
         stolen = Fault(Api.TXN_OFFSET_COMMIT, Action.STEAL_REQUEST, skip=STRUCK - 1)
