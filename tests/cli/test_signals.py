@@ -61,6 +61,7 @@ LOST = """
 import signal
 from eos_mirror.cli.signals import note_interrupts
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 look = note_interrupts()
 
 class Finalized:
