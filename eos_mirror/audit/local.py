@@ -25,7 +25,7 @@ class LocalPool:
     def __init__(self, *, on_start: Callable[[], None], look: Callable[[], None]) -> None:
         """
         Args:
-            on_start: Called first in each process; a function of a module.
+            on_start: Called first in each process, perhaps when we are dead already; pickled.
             look: Called again and again while tasks are waited for; may raise.
         """
         self._look = look

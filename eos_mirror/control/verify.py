@@ -1,5 +1,6 @@
 """From the settings of a flow to the proof of it."""
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -186,7 +187,7 @@ def _pool(
     spark: Mapping[str, str] | None, *, app: str, look: Callable[[], None]
 ) -> AbstractContextManager[SparkPool | LocalPool]:
     if spark is None:
-        return closing(LocalPool(on_start=die_with_parent, look=look))
+        return closing(LocalPool(on_start=partial(die_with_parent, os.getpid()), look=look))
     spark = spark_for_audits(spark)
     context = start_context(spark, app=app)
     pool = SparkPool(context, describe_failure=describe_failure, look=look)

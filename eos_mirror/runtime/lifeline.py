@@ -15,6 +15,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 
+from eos_mirror.runtime.outcome import ExitCode
+
 LAST_GASP = timedelta(milliseconds=200)
 """For everything that is said before a process is ended by force."""
 
@@ -23,16 +25,22 @@ _PR_SET_PDEATHSIG = 1
 _WAKE = 0
 
 
-def die_with_parent() -> None:
+def die_with_parent(parent_pid: int | None = None) -> None:
     """
     Have the kernel send SIGTERM when the parent dies. Linux only; elsewhere `orphaned` is all.
 
-    The kernel means the thread that started us, so that thread has to outlive us.
+    The kernel means the thread that started us, so that thread has to outlive us. A parent that
+    is dead already is never told of: a process with no other way to notice names it.
+
+    Args:
+        parent_pid: Who has to be alive still; otherwise this process ends at once.
 
     Source: prctl(2), PR_SET_PDEATHSIG.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if parent_pid is not None and os.getppid() != parent_pid:
+        os._exit(ExitCode.ORPHAN)
 
 
 def last_words(text: str, say: Callable[[], object] | None = None) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from eos_mirror.audit.local import LocalPool
 from eos_mirror.errors import MirrorError, TargetUnavailable
+from eos_mirror.runtime.lifeline import die_with_parent
 from eos_mirror.testing import wait_until
 
 
@@ -76,22 +77,44 @@ def test_whoever_looks_while_nothing_ends_may_end_it() -> None:
         list(pool.map(sleep, range(8)))
 
 
-PARENT = """
-import os, sys
+def too_late(parent_pid: int) -> None:
+    """What a process begins with whose parent is killed before it hears of the kernel."""
+    os.write(1, b"ready\n")
+    wait_until(
+        lambda: os.getppid() != parent_pid,
+        within=timedelta(seconds=20),
+        what="the end of the parent",
+    )
+    die_with_parent(parent_pid)
+
+
+BUSY = """
+import os
+from functools import partial
 from eos_mirror.audit.local import LocalPool
 from eos_mirror.runtime.lifeline import die_with_parent
 from tests.audit.test_local import half, sleep
-pool = LocalPool(on_start=die_with_parent, look=lambda: None)
+pool = LocalPool(on_start=partial(die_with_parent, os.getpid()), look=lambda: None)
 assert list(pool.map(half, [4])) == [(4, 2)]
 print("ready", flush=True)
 list(pool.map(sleep, range(8)))
 """
 
+STARTING = """
+import os
+from functools import partial
+from eos_mirror.audit.local import LocalPool
+from tests.audit.test_local import sleep, too_late
+pool = LocalPool(on_start=partial(too_late, os.getpid()), look=lambda: None)
+list(pool.map(sleep, range(8)))
+"""
 
-def test_processes_do_not_outlive_a_parent_that_is_killed() -> None:
+
+@pytest.mark.parametrize("program", [BUSY, STARTING], ids=["busy", "starting"])
+def test_processes_do_not_outlive_a_parent_that_is_killed(program: str) -> None:
     """Whatever they are at."""
     with subprocess.Popen(
-        [sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == "ready\n"
