@@ -2,10 +2,14 @@
 From samples of a running mirror to its rate and its cost in the steady state.
 
 The first 20 % of the records are left out: processes start, caches and compilers warm up.
+
+Times are taken where a commit has just been seen: transactions come in steps, and the way to the
+next step belongs to its records.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 WARM_UP_SHARE = 0.2
@@ -55,7 +59,7 @@ class Steady:
 
 def steady_state(samples: Sequence[Sample], *, total: int) -> Steady:
     """
-    Between the first sample after the warm-up and the last one before everything was copied.
+    Between the first commit after the warm-up and the last one before everything was copied.
 
     Raises:
         ValueError: The window is too short to mean anything: use more records.
@@ -79,7 +83,8 @@ def warm_tail(samples: Sequence[Sample], *, total: int) -> Steady:
 
 
 def _window(samples: Sequence[Sample], total: int) -> list[Sample]:
-    window = [s for s in samples if WARM_UP_SHARE * total <= s.records < total]
+    steps = [after for before, after in pairwise(samples) if after.records > before.records]
+    window = [s for s in steps if WARM_UP_SHARE * total <= s.records < total]
     if len(window) < 2 or window[-1].at - window[0].at < MIN_STEADY_S:
         raise ValueError(f"less than {MIN_STEADY_S} s of steady state: use more than {total}")
     return window

@@ -28,6 +28,17 @@ def test_the_start_and_the_end_are_left_out() -> None:
     assert steady.cpu_s["task"] == pytest.approx(2.5)
 
 
+def test_the_way_to_a_step_is_not_without_its_records() -> None:
+    """Half a million a second, whether that is seen at once or in one transaction a second."""
+    smooth = [sample(at / 4, at * 125_000, at / 4) for at in range(33)]
+    in_steps = [sample(at / 4, at // 4 * 500_000, at / 4) for at in range(33)]
+
+    assert steady_state(smooth, total=4_000_000).rate == 500_000
+    assert steady_state(in_steps, total=4_000_000).rate == 500_000
+    assert steady_state(in_steps, total=4_000_000).cpu_s["task"] == pytest.approx(2)
+    assert warm_tail(in_steps, total=4_000_000).rate == 500_000
+
+
 def test_the_tail_is_the_second_half() -> None:
     """What a JVM compiles is left out."""
     looks = [sample(at, at * 100_000, at * at) for at in range(11)]
