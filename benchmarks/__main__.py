@@ -75,6 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _draw(args: argparse.Namespace) -> int:
+    args.folder.mkdir(parents=True, exist_ok=True)
     try:
         written = draw(args.folder, json.loads(args.result.read_text()))
     except RuntimeError as exc:
@@ -89,10 +90,10 @@ def _copies(contest: Contest, args: argparse.Namespace) -> Results:
     for number, name in enumerate(args.cells):
         cell = cells.CELLS[name]
         with contest.topic(cell):
-            if number == 0:
-                warming = _peers(args) if args.rounds > 1 else _peers(args)[:1]
-                for peer in warming:  # brokers compile, too, and the first rounds would pay
-                    contest.copy(peer, cell, interval_ms=WARM_UP_INTERVAL_MS)
+            # brokers compile, too, and memory is new to the first copy of a size: a round would pay
+            warming = _peers(args) if number == 0 and args.rounds > 1 else _peers(args)[:1]
+            for peer in warming:
+                contest.copy(peer, cell, interval_ms=WARM_UP_INTERVAL_MS)
             for interval_ms, tasks in product(args.intervals, args.tasks):
 
                 def copy(
