@@ -219,10 +219,15 @@ def running_peer(peer: Peer, job: Job) -> "Iterator[subprocess.Popen[bytes]]":
 def take_turns(
     what: str, peers: Sequence[Peer], rounds: int, measure: Callable[[Peer], dict[str, Any]]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Every round of every peer, by peer; says on stderr how far it is."""
+    """
+    Every round of every peer, by peer; says on stderr how far it is.
+
+    Each round begins with another one: what a peer leaves behind is not always the same one's.
+    """
     found: dict[str, list[dict[str, Any]]] = {peer.name: [] for peer in peers}
     for number in range(1, rounds + 1):
-        for peer in peers:
+        first_peer = (number - 1) % len(peers)
+        for peer in [*peers[first_peer:], *peers[:first_peer]]:
             figures = measure(peer)
             found[peer.name].append(figures)
             first = next(iter(figures))
