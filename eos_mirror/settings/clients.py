@@ -31,7 +31,8 @@ CONSUMER = {
     "topic.metadata.refresh.interval.ms": "30000",
 }
 PRODUCER = {
-    "batch.size": "1000000",
+    "batch.size": "800000",  # less than a fetch brings of one partition: each fills one at once
+    "batch.num.messages": "8000",
     "queue.buffering.max.messages": "2000000",  # a full queue would stall a big transaction
     "queue.buffering.max.kbytes": "2097151",
     "message.max.bytes": "268435456",  # checked before compression, so far above the topic's
