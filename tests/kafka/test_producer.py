@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
-from eos_mirror.kafka.producer import KafkaProducer
+from eos_mirror.kafka.producer import KafkaProducer, _Rest
 from eos_mirror.ports import ShadowCommit
 from eos_mirror.testing import KafkaCluster
 from eos_mirror.testing.faults import Action, Api, Fault
@@ -18,6 +18,7 @@ from eos_mirror.testing.proxy import fault_proxies
 pytestmark = pytest.mark.brokers
 
 TRANSACTIONS, WARM_UP = 120, 40
+LONG_TRANSACTIONS = 50
 BUDGET = timedelta(seconds=30)
 REMOTE = TopicPartition("copies", 0)
 
@@ -89,6 +90,40 @@ def test_short_transactions_are_seldom_refused_while_markers_are_written(
         asked = proxies[1].seen(Api.ADD_PARTITIONS_TO_TXN) - asked
     refused = asked - (TRANSACTIONS - WARM_UP)
     assert refused <= (TRANSACTIONS - WARM_UP) // 4
+
+
+def test_long_transactions_are_seldom_refused_while_markers_are_written(
+    proxied: KafkaCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they are handed too early waits for 20 ms, and then goes in one heap."""
+    with (
+        fault_proxies(proxied.proxy_ports) as proxies,
+        a_producer(proxied, "filled", linger_ms=0) as producer,
+    ):
+
+        def refused() -> int:
+            asked = proxies[1].seen(Api.ADD_PARTITIONS_TO_TXN)
+            for _ in range(LONG_TRANSACTIONS):
+                fill_and_commit(producer)
+            return proxies[1].seen(Api.ADD_PARTITIONS_TO_TXN) - asked - LONG_TRANSACTIONS
+
+        refused()  # the broker compiles
+        after_a_rest = refused()
+        monkeypatch.setattr(_Rest, "AFTER_LONG_S", 0.0)
+        at_once = refused()
+    assert after_a_rest < at_once / 2
+
+
+def fill_and_commit(producer: KafkaProducer) -> None:
+    """A long transaction, begun right behind the last one."""
+    producer.begin()
+    sent, until = 0, time.monotonic() + 2 * _Rest.REFUSED_S
+    while time.monotonic() < until:
+        producer.send(a_run(sent), REMOTE)
+        sent += 1
+    delivered = producer.flush(within=BUDGET)
+    assert delivered[REMOTE].count == sent, "what was held back was not sent"
+    producer.commit({REMOTE: ShadowCommit(position=Position(sent), metadata="")}, within=BUDGET)
 
 
 def test_a_flush_leaves_the_core_to_others_while_batches_are_under_way(
