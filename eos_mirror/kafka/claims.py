@@ -1,4 +1,4 @@
-"""The claims topic, read from its beginning once and tailed from then on."""
+"""The claims topic: read from its beginning once, and from then on what is new."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,6 @@ class KafkaClaimsLog:
         self._ids = ids
         self._producer = Producer(dict(producer_config))
         self._consumer = Consumer(dict(consumer_config))
-        self._is_assigned = False
         self._next_offset = 0
         self._live: dict[str, ClaimRecord] = {}
 
@@ -78,11 +77,10 @@ class KafkaClaimsLog:
         """See `ports.ClaimsLog`."""
         deadline = time.monotonic() + DEADLINE.total_seconds()
         with translated(f"read {self._topic}"):
-            if not self._is_assigned:
-                # the leader first: an assignment without one is looked at again after 500 ms only
-                self._consumer.list_topics(self._topic, timeout=DEADLINE.total_seconds())
-                self._consumer.assign([ClientPartition(self._topic, 0, OFFSET_BEGINNING)])
-                self._is_assigned = True
+            # the leader first: an assignment without one is looked at again after 500 ms only
+            self._consumer.list_topics(self._topic, timeout=DEADLINE.total_seconds())
+            next_offset = self._next_offset or OFFSET_BEGINNING
+            self._consumer.assign([ClientPartition(self._topic, 0, next_offset)])
             if offset is None:
                 where = ClientPartition(self._topic, 0)
                 _, high = self._consumer.get_watermark_offsets(
@@ -96,6 +94,7 @@ class KafkaClaimsLog:
                     )
                 for message in self._consumer.consume(1000, 0) or self._consumer.consume(1, 0.2):
                     self._take(message)
+            self._consumer.unassign()  # or it would fetch until the next time; a pause lasts 1 s
         self._check_identity()  # ids never come back: what was read until now was the right log
         return self._live
 
