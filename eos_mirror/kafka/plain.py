@@ -39,7 +39,7 @@ class KafkaPlainProducer:
                 callback=self._on_failure,
             )
             self._producer.poll(0)
-        self._backlog.add(run, remote)
+            self._backlog.add(run, remote)
 
     def _on_failure(self, error: KafkaError | None, message: Message) -> None:
         topic, partition = message.topic(), message.partition()
@@ -58,8 +58,8 @@ class KafkaPlainProducer:
     def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Failed]:
         """See `ports.PlainProducer`."""
         deadline = time.monotonic() + within.total_seconds()
-        self._backlog.settle(until=deadline)
         with translated("flush"):
+            self._backlog.settle(until=deadline)
             left = self._producer.flush(max(0.0, deadline - time.monotonic()))
         if self._denied is not None:
             raise as_mirror_error(self._denied, "produce", source=False)

@@ -234,8 +234,8 @@ class KafkaProducer:
             if last or book.count:
                 send_one(self._producer, remote, run=run, i=last, callback=book.on_last)
             self._producer.poll(0)
-        book.count += last + 1
-        self._backlog.add(run, remote)
+            book.count += last + 1
+            self._backlog.add(run, remote)
 
     def send_map(self, entries: Mapping[str, bytes | None]) -> None:
         """See `ports.TransactionalProducer`."""
@@ -250,7 +250,8 @@ class KafkaProducer:
         self._end_rest()
         started = time.monotonic()
         left, deadline = 1, started + within.total_seconds()
-        self._backlog.settle(until=deadline)
+        with self._blaming("flush"):
+            self._backlog.settle(until=deadline)
         while left and time.monotonic() < deadline:
             with self._blaming("flush"):
                 left = self._producer.flush(min(LOOK_EVERY_S, within.total_seconds()))

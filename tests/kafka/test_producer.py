@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
+from eos_mirror.errors import RestartTask
 from eos_mirror.kafka.producer import KafkaProducer, _Rest
 from eos_mirror.ports import ShadowCommit
 from eos_mirror.testing import KafkaCluster
@@ -159,3 +160,22 @@ def test_a_flush_leaves_the_core_to_others_while_batches_are_under_way(
     assert delivered[REMOTE].count == (2 * BATCHES + 1) * BATCH // 2
     assert slow.hits >= BATCHES, "nothing was waited for; the test proves nothing"
     assert spent_s < IDLE * lasted_s
+
+
+def test_who_was_fenced_hears_of_it_in_our_words(proxied: KafkaCluster) -> None:
+    """Also while full batches are waited for, before the flush itself."""
+    with (
+        fault_proxies(proxied.proxy_ports),
+        a_producer(proxied, "fenced", linger_ms=1000, batch_size=BATCH * 1_000) as old,
+    ):
+        old.begin()
+        old.send(a_run(0), REMOTE)
+        old.flush(within=BUDGET)
+        with a_producer(proxied, "fenced"), pytest.raises(RestartTask):
+            _send_batches(old)
+
+
+def _send_batches(producer: KafkaProducer) -> None:
+    for number in range(BATCHES):
+        producer.send(a_run(number * BATCH, count=BATCH, value=b"v" * 1_000), REMOTE)
+    producer.flush(within=BUDGET)
