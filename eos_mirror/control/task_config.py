@@ -76,6 +76,7 @@ def task_config(
         "flow": [flow.flow.source, flow.flow.target],
         "boundary": {
             "interval_s": flow.transaction_interval.total_seconds(),
+            "timeout_s": flow.transaction_timeout.total_seconds(),
             "max_bytes": flow.transaction_bytes,
             "max_records": flow.transaction_records,
             "every_poll": flow.transaction_boundary is BoundaryMode.POLL,

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 
-FILLED_FOR_COMMITS = 32
+FILLED_FOR_COMMITS = 64
 """Where more is waiting, a transaction is filled for this many times as long as commits take."""
 
-FILLED_FOR_INTERVALS = 10
-FILLED_FOR_S = 1.0
-"""But for no longer than this many intervals, or seconds: far below a transaction's timeout."""
+FILLED_FOR_INTERVALS = 20
+FILLED_FOR_S = 2.0
+FILLED_FOR_OF_TIMEOUT = 0.25
+"""But for no longer than this many intervals, or seconds, or this part of the time after which the
+target aborts it."""
 
 COMMITS_AVERAGED = 8
 
@@ -28,12 +30,14 @@ class Boundary:
     Attributes:
         interval_s: Age in seconds at which it ends (`transaction.boundary.interval.ms`), but see
             `Pace`.
+        timeout_s: Age in seconds at which the target aborts it (`transaction.timeout.ms`).
         max_bytes: Size at which it ends.
         max_records: Count of records at which it ends.
         every_poll: It ends after each poll (`transaction.boundary=poll`).
     """
 
     interval_s: float
+    timeout_s: float
     max_bytes: int
     max_records: int
     every_poll: bool
@@ -93,5 +97,9 @@ class Pace:
 
     def _age_s(self) -> float:
         interval_s = self._boundary.interval_s
-        longest_s = min(interval_s * FILLED_FOR_INTERVALS, FILLED_FOR_S)
+        longest_s = min(
+            interval_s * FILLED_FOR_INTERVALS,
+            FILLED_FOR_S,
+            self._boundary.timeout_s * FILLED_FOR_OF_TIMEOUT,
+        )
         return max(interval_s, min(self._commit_s * FILLED_FOR_COMMITS, longest_s))

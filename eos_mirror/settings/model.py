@@ -224,17 +224,17 @@ class FlowSettings:
         Key(
             "transaction.boundary.interval.ms",
             "100",
-            "A transaction is committed when it is this old, or as soon as nothing is waiting. If "
-            "records wait, it gets 32 times as old as commits take: at most 10 times this, or 1 s.",
+            "A transaction ends at this age, or when nothing is waiting. If records wait, it gets "
+            "64 times as old as commits take, to 20 times this, 2 s or 1/4 of its timeout at most.",
         ),
     ]
     transaction_bytes: Annotated[
         Bytes,
-        Key("transaction.boundary.bytes", "67108864", "A transaction of this size is committed."),
+        Key("transaction.boundary.bytes", "268435456", "A transaction of this size is committed."),
     ]
     transaction_records: Annotated[
         Count,
-        Key("transaction.boundary.records", "500000", "So is one of this many records."),
+        Key("transaction.boundary.records", "1000000", "So is one of this many records."),
     ]
     transaction_timeout: Annotated[
         Milliseconds,

@@ -1,14 +1,17 @@
 """Transaction boundaries: each limit ends a transaction, nothing else does."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from eos_mirror.core.boundary import Boundary, Pace
 
-BOUNDARY = Boundary(interval_s=0.1, max_bytes=1000, max_records=10, every_poll=False)
+BOUNDARY = Boundary(
+    interval_s=0.1, timeout_s=60.0, max_bytes=1000, max_records=10, every_poll=False
+)
 NOTHING = {"size_bytes": 0, "records": 0}
-LARGE = Boundary(interval_s=0.1, max_bytes=1 << 30, max_records=1 << 30, every_poll=False)
+LARGE = replace(BOUNDARY, max_bytes=1 << 30, max_records=1 << 30)
 YOUNG: dict[str, Any] = {
     "opened_at": 50.0,
     "now": 50.05,
@@ -35,14 +38,14 @@ def test_each_limit_alone_ends_a_transaction(reached: dict[str, Any]) -> None:
 
 def test_a_transaction_ends_after_each_poll_if_so_configured() -> None:
     """`transaction.boundary=poll` needs no other reason."""
-    each = Boundary(interval_s=0.1, max_bytes=1000, max_records=10, every_poll=True)
+    each = replace(BOUNDARY, every_poll=True)
 
     assert Pace(each).due(**YOUNG)
 
 
 def test_an_empty_transaction_is_never_due() -> None:
     """Idle partitions cause no commits."""
-    each = Boundary(interval_s=0.0, max_bytes=0, max_records=0, every_poll=True)
+    each = replace(BOUNDARY, interval_s=0.0, max_bytes=0, max_records=0, every_poll=True)
 
     assert not Pace(each).due(
         **YOUNG | {"records": 0, "size_bytes": 0, "now": 99.0, "queue_empty": True}
@@ -59,13 +62,13 @@ def after(commit_s: float, boundary: Boundary = BOUNDARY) -> Pace:
 
 @pytest.mark.parametrize(
     ("commit_s", "ends_at_s"),
-    [(0.002, 0.1), (0.02, 0.64), (1.0, 1.0)],
-    ids=["short beside the interval", "long", "longer than ten intervals allow"],
+    [(0.001, 0.1), (0.02, 1.28), (1.0, 2.0)],
+    ids=["short beside the interval", "long", "longer than 20 intervals allow"],
 )
 def test_where_records_wait_a_transaction_is_worth_its_commit(
     commit_s: float, ends_at_s: float
 ) -> None:
-    """It is filled for 32 times as long as a commit takes, between one and ten intervals."""
+    """It is filled for 64 times as long as a commit takes, between one and 20 intervals."""
     pace = after(commit_s)
 
     assert not pace.due(**YOUNG | {"now": 50.0 + ends_at_s - 0.001})
@@ -78,12 +81,15 @@ def test_long_commits_move_no_other_limit(reached: dict[str, Any]) -> None:
     assert after(1.0).due(**YOUNG | reached)
 
 
-@pytest.mark.parametrize(("interval_s", "ends_at_s"), [(0.3, 1.0), (5.0, 5.0)])
+@pytest.mark.parametrize(
+    ("interval_s", "timeout_s", "ends_at_s"),
+    [(0.3, 60.0, 2.0), (5.0, 60.0, 5.0), (0.1, 4.0, 1.0), (3.0, 4.0, 3.0)],
+)
 def test_it_comes_nowhere_near_the_timeout_of_a_transaction(
-    interval_s: float, ends_at_s: float
+    interval_s: float, timeout_s: float, ends_at_s: float
 ) -> None:
-    """However long commits take, they add nothing to an interval of a second."""
-    boundary = Boundary(interval_s=interval_s, max_bytes=1000, max_records=10, every_poll=False)
+    """However long commits take, they add nothing to a long interval, or to a short timeout's."""
+    boundary = replace(BOUNDARY, interval_s=interval_s, timeout_s=timeout_s)
     pace = after(1.9, boundary)
 
     assert not pace.due(**YOUNG | {"now": 50.0 + ends_at_s - 0.001})
@@ -93,7 +99,9 @@ def test_it_comes_nowhere_near_the_timeout_of_a_transaction(
 def test_one_long_commit_does_not_set_the_pace() -> None:
     """A broker that stood still once is soon forgotten."""
     pace = after(0.001)
-    pace.committed(0.015, **NOTHING)
+    pace.committed(0.05, **NOTHING)
+    for _ in range(24):
+        pace.committed(0.001, **NOTHING)
 
     assert pace.due(**YOUNG | {"now": 50.101})
 

@@ -34,7 +34,9 @@ KEEPALIVE = timedelta(seconds=60)
 SPILL_AFTER_COMMITS = 3
 """Instead of 64, so that short runs have segments, too."""
 
-BOUNDARY = Boundary(interval_s=0.1, max_bytes=10_000, max_records=8, every_poll=False)
+BOUNDARY = Boundary(
+    interval_s=0.1, timeout_s=60.0, max_bytes=10_000, max_records=8, every_poll=False
+)
 """Few records, so that short runs have many transactions."""
 
 

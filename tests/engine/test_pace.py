@@ -36,6 +36,6 @@ def polls_a_transaction(*, commit_s: float) -> int:
 
 
 def test_behind_a_transaction_grows_with_its_commit() -> None:
-    """A long commit has its share of the time: 32 times as long is spent on records."""
+    """A long commit has its share of the time: 64 times as long is spent on records."""
     assert polls_a_transaction(commit_s=0.001) * POLL_S == pytest.approx(0.1, abs=2 * POLL_S)
-    assert polls_a_transaction(commit_s=0.025) * POLL_S == pytest.approx(0.8, abs=2 * POLL_S)
+    assert polls_a_transaction(commit_s=0.0125) * POLL_S == pytest.approx(0.8, abs=2 * POLL_S)

@@ -56,8 +56,8 @@ def test_four_lines_are_enough(load: Load) -> None:
     assert flow.exactly_once
     assert flow.transaction_boundary is BoundaryMode.INTERVAL
     assert flow.transaction_interval == timedelta(milliseconds=100)
-    assert flow.transaction_bytes == 64 * 1024 * 1024
-    assert flow.transaction_records == 500_000
+    assert flow.transaction_bytes == 256 * 1024 * 1024
+    assert flow.transaction_records == 1_000_000
     assert flow.transaction_timeout == timedelta(minutes=1)
     assert flow.session_timeout == timedelta(seconds=10)
     assert flow.start_position == "earliest"
