@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-FILLED_FOR_COMMITS = 64
+FILLED_FOR_COMMITS = 128
 """Where more is waiting, a transaction is filled for this many times as long as commits take."""
 
 FILLED_FOR_INTERVALS = 20
@@ -83,7 +83,8 @@ class Pace:
             now: The same clock now.
             size_bytes: Taken so far.
             records: Taken so far; without any there is nothing to commit.
-            queue_empty: Nothing else is ready to be read: waiting would only add delay.
+            queue_empty: Nothing else is ready to be read, or on its way: waiting would only add
+                delay.
         """
         return records > 0 and (
             self._boundary.every_poll

@@ -31,7 +31,7 @@ from eos_mirror.replication.source_faults import explain, recreated, replaced_to
 from eos_mirror.replication.world import World
 
 IDLE_WAIT = timedelta(milliseconds=200)
-ACQUIRING_WAIT = timedelta(milliseconds=20)
+SHORT_WAIT = timedelta(milliseconds=20)
 NO_WAIT = timedelta(0)
 TEND_EVERY_S = 0.25
 CHECK_TOPICS_EVERY_S = 5.0
@@ -89,8 +89,7 @@ class MirrorTask:
         self._stopped: dict[TopicPartition, str] = {}
         self._pace = Pace(config.boundary)
         self._failure: Exception | None = None
-        self._rebalanced = False
-        self._suspicious = False
+        self._rebalanced = self._suspicious = self._more_waits = False
         self._tend_at = self._check_topics_at = self._advise_at = self._committed_at = now()
         self._counters = Counters()
         self._source = world.open_source(self)  # connects while the writer is opened
@@ -130,7 +129,8 @@ class MirrorTask:
             self._reread(list(self._owned.values()))
         else:
             self._take(polled)
-        if self._is_due(queue_empty=not polled.runs):
+        self._more_waits = polled.more_waits
+        if self._is_due(queue_empty=not polled.runs and not polled.more_waits):
             self._commit()
         if self._acquisition.is_due:
             self._acquire()
@@ -139,9 +139,9 @@ class MirrorTask:
 
     def _patience(self) -> timedelta:
         if self._writer.is_open:
-            return NO_WAIT
+            return SHORT_WAIT if self._more_waits else NO_WAIT
         # a grant arrives inside the poll, which sits out its time
-        return IDLE_WAIT if self._owned and not self._acquisition.pending else ACQUIRING_WAIT
+        return IDLE_WAIT if self._owned and not self._acquisition.pending else SHORT_WAIT
 
     def _is_due(self, *, queue_empty: bool) -> bool:
         return self._writer.is_open and self._pace.due(

@@ -8,6 +8,7 @@ them; their repr hides these, JSON and pickle do not.
 from collections.abc import Mapping
 from datetime import timedelta
 
+from eos_mirror.core.boundary import FILLED_FOR_S
 from eos_mirror.core.flow import Flow
 from eos_mirror.settings.mask import Masked
 from eos_mirror.settings.model import FlowSettings, HeartbeatSettings
@@ -60,7 +61,7 @@ WRITER = {
     "acks": "all",
     "allow.auto.create.topics": "false",  # a deleted topic must not come back by itself
 }
-LINGER = timedelta(seconds=1)
+LINGER = timedelta(seconds=FILLED_FOR_S)
 """What waits is sent before a commit, so this delays nobody. It is as long as a transaction behind
 is filled: the client polls without a pause for records that have lingered and cannot go yet."""
 

@@ -225,7 +225,7 @@ class FlowSettings:
             "transaction.boundary.interval.ms",
             "100",
             "A transaction ends at this age, or when nothing is waiting. If records wait, it gets "
-            "64 times as old as commits take, to 20 times this, 2 s or 1/4 of its timeout at most.",
+            "128 times as old as commits take: to 20 times this, 2 s, 1/4 of its timeout at most.",
         ),
     ]
     transaction_bytes: Annotated[

@@ -62,13 +62,13 @@ def after(commit_s: float, boundary: Boundary = BOUNDARY) -> Pace:
 
 @pytest.mark.parametrize(
     ("commit_s", "ends_at_s"),
-    [(0.001, 0.1), (0.02, 1.28), (1.0, 2.0)],
+    [(0.0005, 0.1), (0.01, 1.28), (1.0, 2.0)],
     ids=["short beside the interval", "long", "longer than 20 intervals allow"],
 )
 def test_where_records_wait_a_transaction_is_worth_its_commit(
     commit_s: float, ends_at_s: float
 ) -> None:
-    """It is filled for 64 times as long as a commit takes, between one and 20 intervals."""
+    """It is filled for 128 times as long as a commit takes, between one and 20 intervals."""
     pace = after(commit_s)
 
     assert not pace.due(**YOUNG | {"now": 50.0 + ends_at_s - 0.001})
@@ -98,10 +98,10 @@ def test_it_comes_nowhere_near_the_timeout_of_a_transaction(
 
 def test_one_long_commit_does_not_set_the_pace() -> None:
     """A broker that stood still once is soon forgotten."""
-    pace = after(0.001)
+    pace = after(0.0005)
     pace.committed(0.05, **NOTHING)
-    for _ in range(24):
-        pace.committed(0.001, **NOTHING)
+    for _ in range(32):
+        pace.committed(0.0005, **NOTHING)
 
     assert pace.due(**YOUNG | {"now": 50.101})
 

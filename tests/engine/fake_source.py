@@ -115,11 +115,17 @@ class FakeSource:
             self._reading.pop(partition, None)
 
     def _read(self) -> Polled:
-        polled = Polled()
+        polled = Polled(more_waits=self._cluster.is_slow and self._is_behind())
+        if polled.more_waits:
+            return polled
         for partition in sorted(self._reading):
             if partition in self._cluster.logs and not self._reading[partition].is_silent:
                 self._read_one(partition, self._reading[partition], polled)
         return polled
+
+    def _is_behind(self) -> bool:
+        logs = self._cluster.logs
+        return any(logs[p].visible(one.position) for p, one in self._reading.items() if p in logs)
 
     def _read_one(self, partition: TopicPartition, reading: Reading, polled: Polled) -> None:
         log = self._cluster.logs[partition]

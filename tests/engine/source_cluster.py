@@ -93,9 +93,15 @@ class SourceLog:
 
 
 class SourceCluster:
-    """Topics and their logs."""
+    """
+    Topics and their logs.
+
+    Attributes:
+        is_slow: What waits to be read is on its way, and does not come for now.
+    """
 
     def __init__(self) -> None:
+        self.is_slow = False
         self.logs: dict[TopicPartition, SourceLog] = {}
         self.topic_ids: dict[str, str] = {}
         self._topics_made = 0

@@ -13,8 +13,13 @@ POLL_S = 0.03
 TRANSACTIONS = 50
 
 
-def polls_a_transaction(*, commit_s: float) -> int:
-    """Of a task with more to read than it can, when it knows what commits take."""
+def polls_a_transaction(*, commit_s: float, slow_polls: int = 0) -> int:
+    """
+    Of a task with more to read than it can, when it knows what commits take.
+
+    Args:
+        slow_polls: That bring nothing, after each that brings something.
+    """
     stage = Stage(boundary=replace(BOUNDARY, max_records=10_000, max_bytes=1_000_000))
     process = stage.start(0)
     polls = [0]
@@ -24,6 +29,7 @@ def polls_a_transaction(*, commit_s: float) -> int:
                 for partition in stage.partitions:
                     for _ in range(CHUNK_RECORDS):
                         stage.produce(partition)
+                stage.source.is_slow = bool(polls[-1] % (slow_polls + 1))
                 stage.clock.advance(POLL_S)
                 polls[-1] += 1
             case "end":
@@ -36,6 +42,25 @@ def polls_a_transaction(*, commit_s: float) -> int:
 
 
 def test_behind_a_transaction_grows_with_its_commit() -> None:
-    """A long commit has its share of the time: 64 times as long is spent on records."""
-    assert polls_a_transaction(commit_s=0.001) * POLL_S == pytest.approx(0.1, abs=2 * POLL_S)
-    assert polls_a_transaction(commit_s=0.0125) * POLL_S == pytest.approx(0.8, abs=2 * POLL_S)
+    """A long commit has its share of the time: 128 times as long is spent on records."""
+    assert polls_a_transaction(commit_s=0.0005) * POLL_S == pytest.approx(0.1, abs=2 * POLL_S)
+    assert polls_a_transaction(commit_s=0.00625) * POLL_S == pytest.approx(0.8, abs=2 * POLL_S)
+
+
+def test_behind_a_transaction_does_not_end_while_more_is_on_its_way() -> None:
+    """A poll that brings nothing is no reason to commit next to nothing."""
+    found = polls_a_transaction(commit_s=0.00625, slow_polls=1)
+
+    assert found * POLL_S == pytest.approx(0.8, abs=3 * POLL_S)
+
+
+def test_when_nothing_is_on_its_way_a_transaction_ends() -> None:
+    """However young it is."""
+    stage = Stage()
+    process = stage.start(0)
+    stage.produce(stage.partitions[0])
+    began = stage.clock()
+    while process.actor.at != "end":
+        process.actor.step()
+    assert stage.clock() - began < BOUNDARY.interval_s
+    stage.close()

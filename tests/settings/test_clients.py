@@ -79,7 +79,7 @@ def test_the_target_producer_writes_exactly_once(load: Load) -> None:
             "enable.idempotence": "true",
             "acks": "all",
             "transaction.timeout.ms": "60000",
-            "linger.ms": "1000",
+            "linger.ms": "2000",
             "batch.size": "800000",
             "batch.num.messages": "8000",
             "queue.buffering.max.messages": "2000000",

@@ -1,0 +1,92 @@
+"""The source on a real broker, where fetching is slower than reading."""
+
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from confluent_kafka import Producer
+
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.kafka.source import MUCH_RECORDS, KafkaSource
+from eos_mirror.ports import Polled
+from eos_mirror.settings.clients import MEMBER
+from eos_mirror.testing import KafkaCluster, wait_until
+from tests.engine.bench import Listener
+
+pytestmark = pytest.mark.brokers
+
+PARTITION = TopicPartition("long", 0)
+COUNT, BATCH = 10 * MUCH_RECORDS, 50
+SMALL_FETCHES = {
+    "fetch.message.max.bytes": "1000",
+    "queued.min.messages": "1",
+    "fetch.queue.backoff.ms": "5",
+}
+NO_WAIT, WITHIN_S = timedelta(0), 30.0
+
+
+@pytest.fixture(scope="module")
+def cluster(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """One broker and a log that takes many fetches."""
+    with KafkaCluster(name="fetched") as cluster:
+        cluster.create_topic(PARTITION.topic, 1)
+        producer = Producer({**cluster.client_config(), "batch.num.messages": BATCH})
+        for number in range(COUNT):
+            producer.produce(PARTITION.topic, b"%d" % number, partition=0)
+        assert producer.flush(10) == 0
+        yield cluster
+
+
+def a_source(cluster: KafkaCluster, slot: int) -> KafkaSource:
+    """That reads from the start."""
+    listener = Listener()
+    group = {"group.id": f"readers-{slot}", "group.instance.id": str(slot)}
+    source = KafkaSource({**cluster.client_config(), **MEMBER, **SMALL_FETCHES, **group}, listener)
+    source.subscribe([PARTITION.topic])
+
+    def granted() -> bool:
+        source.poll(wait=timedelta(milliseconds=50))
+        return PARTITION in listener.granted
+
+    wait_until(granted, within=timedelta(seconds=WITHIN_S), what="grant")
+    source.assign({PARTITION: Position(0)})
+    return source
+
+
+def polls(source: KafkaSource) -> Iterator[Polled]:
+    """One behind the other, and not for ever."""
+    deadline = time.monotonic() + WITHIN_S
+    while time.monotonic() < deadline:
+        yield source.poll(wait=NO_WAIT)
+    pytest.fail(f"nothing more within {WITHIN_S} s")
+
+
+def test_between_two_fetches_more_waits_but_not_at_the_end(cluster: KafkaCluster) -> None:
+    """Both bring nothing for a moment; only one of them is a moment to commit."""
+    source = a_source(cluster, 0)
+    next_offset, said = 0, {"behind": 0, "near the end": 0}
+    for polled in polls(source):
+        if polled.runs:
+            next_offset = polled.runs[-1].next_offset
+            assert not polled.more_waits
+        elif next_offset:
+            where = "behind" if COUNT - next_offset >= MUCH_RECORDS else "near the end"
+            said[where] += polled.more_waits
+        if PARTITION in polled.ends:
+            break
+    source.close()
+
+    assert next_offset == COUNT
+    assert said["behind"] > 0
+    assert said["near the end"] == 0
+
+
+def test_nothing_waits_in_a_partition_that_is_not_read_any_more(cluster: KafkaCluster) -> None:
+    """What was read of it last was far from its end."""
+    source = a_source(cluster, 1)
+    next(polled for polled in polls(source) if polled.more_waits)
+    source.unassign([PARTITION])
+
+    assert not source.poll(wait=NO_WAIT).more_waits
+    source.close()
