@@ -21,7 +21,7 @@ def prepare_nodes(
     checkpoint = bootstrap_checkpoint(installation, spec.features)
     log4j = log4j_config(installation, level="INFO", stream="SYSTEM_OUT")
     flags = [f"-Xmx{spec.heap}", f"-Dlog4j2.configurationFile={log4j}"]
-    flags += installation.fast_flags() if spec.fast_start else []
+    flags += installation.fast_flags() if spec.fast_start else [f"-Xms{spec.heap}", "-XX:+UseG1GC"]
     command = installation.command("kafka.Kafka", flags=flags)
     cluster_id = _random_id()
     nodes = {}

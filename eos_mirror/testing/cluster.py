@@ -85,7 +85,8 @@ class KafkaCluster:
             authorizer: Enforce ACLs. With PLAINTEXT everybody is a super user.
             broker_config: Wins over every setting of ours.
             features: Feature levels, such as `{"transaction.version": 1}`.
-            fast_start: Compile less; start in half the time. Benchmarks say False.
+            fast_start: Compile less; start in half the time. Benchmarks say False, and their
+                brokers have all of `heap` from the start, like one in service.
             proxied: Give each broker a second client listener that advertises a fault proxy.
         """
         self.spec = ClusterSpec(

@@ -19,6 +19,7 @@ from confluent_kafka.admin import (
 
 from eos_mirror.testing import ClusterFailed, KafkaCluster, Security, start_clusters, wait_until
 from eos_mirror.testing.processes import is_running
+from eos_mirror.testing.run_folder import NODE_PROCESS
 from eos_mirror.testing.tools import find_tool
 
 pytestmark = [pytest.mark.brokers, pytest.mark.usefixtures("own_brokers")]
@@ -174,6 +175,15 @@ def test_the_old_transaction_protocol_can_be_asked_for() -> None:
 
     line = next(line for line in shown.splitlines() if "transaction.version" in line)
     assert "FinalizedVersionLevel: 1" in line
+
+
+def test_a_broker_that_does_not_start_fast_has_all_of_its_heap() -> None:
+    """A heap that grows and shrinks is collected more often than one in service."""
+    with KafkaCluster(fast_start=False, heap="256m") as cluster:
+        pid = (cluster.log(1).parent / NODE_PROCESS).read_text().split()[0]
+        flags = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+
+    assert {"-Xms256m", "-Xmx256m", "-XX:+UseG1GC"} <= set(flags)
 
 
 def test_a_broken_configuration_fails_with_the_log_and_leaves_nothing() -> None:
