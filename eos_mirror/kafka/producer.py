@@ -118,7 +118,7 @@ class _Rest:
     def __init__(self) -> None:
         self._rest_s = self.FIRST_S
         self._began_at = self._over_at = 0.0
-        self._was_short = False
+        self.was_short = False
 
     @property
     def left_s(self) -> float:
@@ -132,8 +132,8 @@ class _Rest:
     def learn(self, *, flushing_since: float) -> None:
         """After a flush: with a refusal it lasted longer."""
         now = time.monotonic()
-        self._was_short = flushing_since - self._began_at < self.REFUSED_S
-        if not self._was_short:
+        self.was_short = flushing_since - self._began_at < self.REFUSED_S
+        if not self.was_short:
             return
         if now - flushing_since >= self.REFUSED_S:
             self._rest_s = min(self._rest_s + self.LONGER_S, self.LONGEST_S)
@@ -143,7 +143,7 @@ class _Rest:
     def begin(self) -> None:
         """Behind a commit."""
         now = time.monotonic()
-        if self._was_short:
+        if self.was_short:
             self._over_at = max(now + self._rest_s, self._began_at + self.PERIOD_S)
         else:
             self._over_at = now + self.AFTER_LONG_S
@@ -195,6 +195,8 @@ class KafkaProducer:
         self._held = []
         with translated("begin"):
             self._producer.begin_transaction()
+        if self._rest.was_short:
+            self._end_rest()  # what arrives meanwhile still goes into this transaction
 
     def send(self, run: RecordRun, remote: TopicPartition) -> None:
         """See `ports.TransactionalProducer`. Held back while the last commit's rest lasts."""

@@ -94,6 +94,21 @@ def test_short_transactions_are_seldom_refused_while_markers_are_written(
     assert refused <= (TRANSACTIONS - WARM_UP) // 4
 
 
+def test_behind_a_short_transaction_the_next_begins_with_the_rest(
+    proxied: KafkaCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records that arrive in it are polled before the transaction ends, not after."""
+    monkeypatch.setattr(_Rest, "PERIOD_S", REST_S)
+    with (
+        fault_proxies(proxied.proxy_ports),
+        a_producer(proxied, "rested", linger_ms=0) as producer,
+    ):
+        since = time.monotonic()
+        commit(producer, fill(producer, until=lambda _: True))
+        producer.begin()
+        assert time.monotonic() - since >= REST_S
+
+
 def test_records_behind_a_long_transaction_wait_for_its_markers(
     proxied: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
