@@ -7,7 +7,7 @@ A transaction that failed ends with its process; the coordinator or the next cla
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -106,7 +106,10 @@ class _Rest:
     broker that has just started was forgotten only after a minute, and everything came later.
 
     What a transaction costs the brokers hardly depends on what is in it. So a light load is not
-    cut into more of them than shorten the way of a record.
+    cut into more of them than shorten the way of a record. This alone is a rest, mostly; but not
+    behind a transaction that took longer, because it was refused or a broker stood still. So
+    nothing is learned about a rest that was longer anyway, and it is there when it is needed.
+    Behind a slow commit markers are late, too.
     """
 
     REFUSED_S = 0.02
@@ -115,36 +118,40 @@ class _Rest:
     LONGER_S, SHORTER_S = 0.0005, 0.000005
     AFTER_LONG_S = 0.006
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
         self._rest_s = self.FIRST_S
         self._began_at = self._over_at = 0.0
-        self.was_short = False
+        self.was_short = self._was_tried = False
 
     @property
     def left_s(self) -> float:
         """Of the rest; not above 0 when it is over."""
-        return self._over_at - time.monotonic()
+        return self._over_at - self._now()
 
     def end(self) -> None:
         """Records are handed over from now on."""
-        self._began_at = time.monotonic()
+        self._began_at = self._now()
 
     def learn(self, *, flushing_since: float) -> None:
         """After a flush: with a refusal it lasted longer."""
-        now = time.monotonic()
+        now = self._now()
         self.was_short = flushing_since - self._began_at < self.REFUSED_S
         if not self.was_short:
             return
         if now - flushing_since >= self.REFUSED_S:
             self._rest_s = min(self._rest_s + self.LONGER_S, self.LONGEST_S)
-        else:
+        elif self._was_tried:
             self._rest_s = max(self._rest_s - self.SHORTER_S, 0.0)
 
-    def begin(self) -> None:
-        """Behind a commit."""
-        now = time.monotonic()
+    def begin(self, *, took_s: float) -> None:
+        """Behind a commit that took so long."""
+        now = self._now()
         if self.was_short:
-            self._over_at = max(now + self._rest_s, self._began_at + self.PERIOD_S)
+            late_s = min(took_s, self.LONGEST_S)
+            anyway_until = max(now + late_s, self._began_at + self.PERIOD_S)
+            self._over_at = max(now + self._rest_s, anyway_until)
+            self._was_tried = self._over_at > anyway_until
         else:
             self._over_at = now + self.AFTER_LONG_S
 
@@ -286,7 +293,7 @@ class KafkaProducer:
         except TargetUnavailable as exc:
             raise CommitOutcomeUnknown(str(exc)) from exc
         took_s = time.monotonic() - started
-        self._rest.begin()
+        self._rest.begin(took_s=took_s)
         self._producer.poll(0)  # brings the log lines of the commit
         return Committed(took_s=took_s, was_cut=self._connection.was_cut)
 
