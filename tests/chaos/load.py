@@ -20,7 +20,9 @@ PLAIN_PER_TICK, COMPACTED_PER_TICK = 18, 6
 KEYS = 300
 SHARE_ABORTED, SHARE_QUIET, SHARE_PLAIN = 0.25, 0.02, 0.1
 CREATE_TIME = 1
-JOIN_S = 60.0
+JOIN_S, ANSWER_MS = 60.0, 10_000
+"""At the end there is time to ask again for what was not answered; by default a client waits 60 s
+for one answer."""
 SUSPICIOUS_S = 0.25
 WRITER, SETTLE_ATTEMPTS = "chaos-ledger-writer", 6
 
@@ -97,7 +99,8 @@ class Load:
 
     def _write_plain(self) -> None:
         dice = self._dice[0]
-        producer = Producer({**self._config, "enable.idempotence": True})
+        config = {**self._config, "enable.idempotence": True, "socket.timeout.ms": ANSWER_MS}
+        producer = Producer(config)
         while not self._stop.wait(TICK_S):
             for _ in range(PLAIN_PER_TICK):
                 partition = dice.randrange(PARTITIONS[PLAIN])
@@ -108,8 +111,8 @@ class Load:
                 written = self._offer(producer, dice, TopicPartition(COMPACTED, partition), key=key)
                 self.journal.compacted[partition].append(written)
             producer.poll(0)
-        if producer.flush(JOIN_S):
-            self.journal.failed.append("records were left in the queue of the load")
+        if left := producer.flush(JOIN_S):
+            self.journal.failed.append(f"{left} records were left in the queue of the load")
 
     def _offer(
         self, producer: Producer, dice: random.Random, where: TopicPartition, *, key: bytes | None
