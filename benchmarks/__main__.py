@@ -91,8 +91,7 @@ def _copies(contest: Contest, args: argparse.Namespace) -> Results:
         cell = cells.CELLS[name]
         with contest.topic(cell):
             # brokers compile, too, and memory is new to the first copy of a size: a round would pay
-            warming = _peers(args) if number == 0 and args.rounds > 1 else _peers(args)[:1]
-            for peer in warming:
+            for peer in _warming(args) if number == 0 else _peers(args)[:1]:
                 contest.copy(peer, cell, interval_ms=WARM_UP_INTERVAL_MS)
             for interval_ms, tasks in product(args.intervals, args.tasks):
 
@@ -111,6 +110,8 @@ def _copies(contest: Contest, args: argparse.Namespace) -> Results:
 
 def _latencies(contest: Contest, args: argparse.Namespace) -> Results:
     results = {}
+    for peer in _warming(args):
+        measure_latency(contest, peer, args.rates[0], args.tasks[0])
     for rate, tasks in product(args.rates, args.tasks):
 
         def look(peer: Peer, rate: int = rate, tasks: int = tasks) -> dict[str, Any]:
@@ -139,6 +140,11 @@ def _kills(contest: Contest, args: argparse.Namespace) -> Results:
 
     label = f"killed under {args.rate} records a second"
     return {label: take_turns(label, _peers(args), args.rounds, kill)}
+
+
+def _warming(args: argparse.Namespace) -> list[Peer]:
+    """Whose first pass is not counted: brokers compile for whoever comes first."""
+    return _peers(args) if args.rounds > 1 else _peers(args)[:1]
 
 
 def _peers(args: argparse.Namespace) -> list[Peer]:
