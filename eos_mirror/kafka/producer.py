@@ -113,7 +113,7 @@ class _Rest:
     """
 
     REFUSED_S = 0.02
-    PERIOD_S = 0.008
+    PERIOD_S = 0.009
     FIRST_S, LONGEST_S = 0.004, 0.01
     LONGER_S, SHORTER_S = 0.0005, 0.000005
     AFTER_LONG_S = 0.006
