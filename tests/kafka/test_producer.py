@@ -99,6 +99,7 @@ def test_behind_a_short_transaction_the_next_begins_with_the_rest(
 ) -> None:
     """Records that arrive in it are polled before the transaction ends, not after."""
     monkeypatch.setattr(_Rest, "PERIOD_S", REST_S)
+    monkeypatch.setattr(_Rest, "REFUSED_S", BUDGET.total_seconds())  # short on a busy machine, too
     with (
         fault_proxies(proxied.proxy_ports),
         a_producer(proxied, "rested", linger_ms=0) as producer,
