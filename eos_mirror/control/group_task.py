@@ -19,7 +19,7 @@ from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.plugins import make
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.spread import Spread
-from eos_mirror.errors import FatalError, MirrorError
+from eos_mirror.errors import FatalError, MirrorError, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.checkpoints import Checkpoints, KafkaCheckpoints
 from eos_mirror.kafka.group_commits import GroupCommits
 from eos_mirror.kafka.group_offsets import GroupOffsets
@@ -33,6 +33,9 @@ BUDGET = timedelta(minutes=5)
 BETWEEN_S = 1.0
 SHARE = 0.1
 """Of the time, at most, that rounds over those who just committed take."""
+
+UNANSWERED = 3
+"""Rounds in a row that no broker answered; after that, too: see `kafka/lasting.py`."""
 
 TRIES = 10
 """So often a group that just committed is looked at, if it is ahead of the mirror."""
@@ -99,6 +102,7 @@ class GroupTask:
         self._groups: set[str] = set()
         self._latency: Spread | None = None
         self._is_told = False
+        self._unanswered = 0
         self.counts = dict.fromkeys(("rounds", "checkpoints", "moved", "requests", "groups"), 0)
         self._told = dict(self.counts)
 
@@ -111,7 +115,7 @@ class GroupTask:
                 `control/groups.py` says it. Empty until the driver has said anything.
 
         Raises:
-            FatalError: By class.
+            FatalError, SourceUnavailable, TargetUnavailable: By class.
         """
         routes: Mapping[str, str] = orders.get("topics", {})
         if routes and orders["groups"] != self._wanted:
@@ -130,11 +134,19 @@ class GroupTask:
         except FatalError:
             raise
         except MirrorError as exc:
-            if not self._is_told:
-                self._is_told = True
-                self._context.event("groups.failed", {"reason": f"{type(exc).__name__}: {exc}"})
+            self._bear(exc)
         else:
             self._is_told = False
+
+    def _bear(self, exc: MirrorError) -> None:
+        """The next round is another try, unless this was one outage too many for the clients."""
+        is_outage = isinstance(exc, (SourceUnavailable, TargetUnavailable))
+        self._unanswered = self._unanswered + 1 if is_outage else 0
+        if self._unanswered == UNANSWERED:
+            raise exc
+        if not self._is_told:
+            self._is_told = True
+            self._context.event("groups.failed", {"reason": f"{type(exc).__name__}: {exc}"})
 
     def _want(self, wanted: Mapping[str, Any]) -> None:
         """Other groups than before; they are looked for at once."""
@@ -185,6 +197,7 @@ class GroupTask:
             self._committed = {group: tries for group, tries in left.items() if tries}
         took_s = time.monotonic() - began
         self._next_at_once = time.monotonic() + max(BETWEEN_S, took_s / SHARE)
+        self._unanswered = 0
         self._count(checkpoints=len(news), moved=len(moved))
         if only is None:
             self._tell_round(took_s)

@@ -17,6 +17,7 @@ from confluent_kafka.admin import (
 from eos_mirror.core.topic_acls import Acl
 from eos_mirror.errors import NotAuthorized
 from eos_mirror.kafka.errors import translated
+from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.metadata import ANSWER
 
 
@@ -31,7 +32,7 @@ class TopicAcls:
         """
         self._config = dict(config)
         self._source = source
-        self._admin: AdminClient | None = None  # it connects as soon as there is one
+        self._client: Lasting[AdminClient] | None = None  # it connects as soon as there is one
 
     def list(self) -> set[Acl]:
         """
@@ -52,7 +53,7 @@ class TopicAcls:
             AclOperation.ANY,
             AclPermissionType.ANY,
         )
-        with translated("list access rights", source=self._source):
+        with translated("list access rights", source=self._source, of=self._client):
             answer = self._connected().describe_acls(every, request_timeout=ANSWER.total_seconds())
             found = answer.result(ANSWER.total_seconds() + 1)
         if not found:
@@ -119,6 +120,6 @@ class TopicAcls:
         return True
 
     def _connected(self) -> AdminClient:
-        if self._admin is None:
-            self._admin = AdminClient(self._config)
-        return self._admin
+        if self._client is None:
+            self._client = Lasting(AdminClient, self._config)
+        return self._client.client

@@ -6,6 +6,7 @@ from typing import Any
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError, Message, Producer
 
 from eos_mirror.kafka.errors import as_mirror_error, translated
+from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.topics import Topics, TopicSpec
 
 
@@ -29,7 +30,7 @@ class BestEffortTopic:
         self._admin = dict(admin)
         self._producer_config = dict(producer)
         self._replication_factor = replication_factor
-        self._producer: Producer | None = None
+        self._producer: Lasting[Producer] | None = None
         self._error: KafkaError | None = None
         self._has_arrived = False
 
@@ -47,10 +48,10 @@ class BestEffortTopic:
         """
         if self._producer is None:
             self._create()
-            self._producer = Producer(self._producer_config)
+            self._producer = Lasting(Producer, self._producer_config)
         what = f"write to {self._name}"
         with translated(what):
-            self._producer.produce(
+            self._producer.client.produce(
                 self._name,
                 value,
                 key,
@@ -58,10 +59,12 @@ class BestEffortTopic:
                 on_delivery=self._delivered,
                 timestamp=timestamp_ms,
             )
-            self._producer.poll(0)
+            self._producer.client.poll(0)
         error, self._error = self._error, None
         has_arrived, self._has_arrived = self._has_arrived, False
         if error is not None:
+            if error.code() == KafkaError._MSG_TIMED_OUT:  # noqa: SLF001 (the public name)
+                self._producer.replace()
             raise as_mirror_error(error, what, source=False)
         return has_arrived
 

@@ -8,8 +8,10 @@ from confluent_kafka import Producer
 
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import TargetUnavailable
 from eos_mirror.kafka.appending import append_records
 from eos_mirror.kafka.internal_topics import read_internal
+from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.topics import Topics, TopicSpec
 
 READ_WITHIN = timedelta(seconds=60)
@@ -42,7 +44,7 @@ class KafkaCheckpoints:
         self._admin, self._producer_config = dict(admin), dict(producer)
         self._topic = topic
         self._replication_factor = replication_factor
-        self._producer: Producer | None = None
+        self._producer: Lasting[Producer] | None = None
         self.unreadable = 0
 
     def load(self) -> Checkpoints:
@@ -79,5 +81,9 @@ class KafkaCheckpoints:
         records = [(one.key, one.value) for one in checkpoints]
         if records:
             if self._producer is None:
-                self._producer = Producer(self._producer_config)
-            append_records(self._producer, self._topic, records)
+                self._producer = Lasting(Producer, self._producer_config)
+            try:
+                append_records(self._producer.client, self._topic, records)
+            except TargetUnavailable:
+                self._producer.replace()
+                raise

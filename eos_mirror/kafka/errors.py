@@ -8,6 +8,7 @@ different flags from different calls. The code decides.
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -20,6 +21,7 @@ from eos_mirror.errors import (
     SourceUnavailable,
     TargetUnavailable,
 )
+from eos_mirror.kafka.lasting import Lasting
 
 FENCED = frozenset(
     {
@@ -60,6 +62,15 @@ UNREACHABLE = frozenset(
     }
 )
 
+UNANSWERED = frozenset(
+    {
+        KafkaError._TRANSPORT,  # noqa: SLF001
+        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+        KafkaError._TIMED_OUT,  # noqa: SLF001
+        KafkaError._DESTROY_BROKER,  # noqa: SLF001
+    }
+)
+"""What a client says that reached no broker; others of UNREACHABLE come from brokers."""
 
 REFUSED = frozenset(
     {
@@ -109,12 +120,18 @@ def _right(code: int, *, source: bool) -> str:
 
 
 @contextmanager
-def translated(what: str, *, source: bool = False) -> Iterator[None]:
+def translated(
+    what: str, *, source: bool = False, of: Lasting[Any] | None = None
+) -> Iterator[None]:
     """
     Turn whatever the client raises in the block into our errors.
 
     SystemError is caught because the binding raises it when a fatal error meets a delivery
     callback; the client is then as dead as after a KafkaException.
+
+    Args:
+        source: Whose fault it is when the cluster does not answer.
+        of: The client that asks; replaced when no broker answered it.
 
     Raises:
         NotAuthorized: A right is missing or was withdrawn.
@@ -123,9 +140,13 @@ def translated(what: str, *, source: bool = False) -> Iterator[None]:
     try:
         yield
     except KafkaException as exc:
+        if of is not None and exc.args[0].code() in UNANSWERED:
+            of.replace()
         raise as_mirror_error(exc.args[0], what, source=source) from exc
     except SystemError as exc:
         raise RestartTask(f"{what}: the client failed fatally ({exc})") from exc
     except TimeoutError as exc:  # of a future that the client did not resolve in its own time
+        if of is not None:
+            of.replace()
         fault = SourceUnavailable if source else TargetUnavailable
         raise fault(f"{what}: no answer") from exc

@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.kafka.errors import as_mirror_error, translated
+from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.metadata import ANSWER, PATIENCE
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import GroupOffset
@@ -99,7 +100,7 @@ class CommittedOffsets:
         }
         self._group = group
         self._source = source
-        self._consumer: Consumer | None = None  # it connects as soon as there is one
+        self._client: Lasting[Consumer] | None = None  # it connects as soon as there is one
 
     def read(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, GroupOffset]:
         """
@@ -110,12 +111,12 @@ class CommittedOffsets:
         """
         if not partitions:
             return {}
-        if self._consumer is None:
-            self._consumer = Consumer(self._config)
+        if self._client is None:
+            self._client = Lasting(Consumer, self._config)
         what = f"read the offsets of group {self._group}"
         wanted = [ClientPartition(*partition) for partition in partitions]
-        with translated(what, source=self._source):
-            found = self._consumer.committed(wanted, timeout=ANSWER.total_seconds())
+        with translated(what, source=self._source, of=self._client):
+            found = self._client.client.committed(wanted, timeout=ANSWER.total_seconds())
         offsets = {}
         for one in found:
             if one.error is not None:

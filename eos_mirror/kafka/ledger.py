@@ -10,9 +10,10 @@ from confluent_kafka import Producer
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.ledger import Kind, LedgerEntry, decode_entry
-from eos_mirror.errors import ForeignWriter
+from eos_mirror.errors import ForeignWriter, TargetUnavailable
 from eos_mirror.kafka.appending import append_records
 from eos_mirror.kafka.compacted import read_log
+from eos_mirror.kafka.lasting import Lasting
 
 
 class KafkaLedger:
@@ -27,7 +28,7 @@ class KafkaLedger:
         self._producer_config = dict(producer_config)
         self._topic = topic
         self._by = f"{socket.gethostname()}:{os.getpid()}"
-        self._producer: Producer | None = None
+        self._producer: Lasting[Producer] | None = None
 
     def append(self, kind: Kind, details: Mapping[str, Any]) -> None:
         """
@@ -40,9 +41,13 @@ class KafkaLedger:
             RestartTask: By class.
         """
         if self._producer is None:
-            self._producer = Producer(self._producer_config)
+            self._producer = Lasting(Producer, self._producer_config)
         entry = LedgerEntry(kind=kind, at=datetime.now(UTC), by=self._by, details=details)
-        append_records(self._producer, self._topic, [(kind.value, entry.encode())])
+        try:
+            append_records(self._producer.client, self._topic, [(kind.value, entry.encode())])
+        except TargetUnavailable:
+            self._producer.replace()
+            raise
 
 
 def read_ledger(config: Mapping[str, Any], flow: Flow) -> list[LedgerEntry]:

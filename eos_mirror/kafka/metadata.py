@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.errors import translated
+from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import SourceTopic
 
@@ -40,10 +41,15 @@ class ClusterMetadata:
             source: Whose fault it is when the cluster does not answer.
             patience: How long to ask again.
         """
-        self.admin = AdminClient(dict(config))
+        self._client = Lasting(AdminClient, config)
         self.patience = patience
         self.answer_s = min(ANSWER, patience / 2).total_seconds()
         self._source = source
+
+    @property
+    def admin(self) -> AdminClient:
+        """For one question: another one may have another client."""
+        return self._client.client
 
     def connect(self) -> None:
         """Begin to connect. Returns at once; a new client's first answer takes 50 ms longer."""
@@ -55,7 +61,7 @@ class ClusterMetadata:
 
     def _topics(self, names: Sequence[str]) -> dict[str, SourceTopic]:
         found: dict[str, SourceTopic] = {}
-        with translated("describe topics", source=self._source):
+        with translated("describe topics", source=self._source, of=self._client):
             answers = self.admin.describe_topics(
                 TopicCollection(list(names)), request_timeout=self.answer_s
             )
@@ -125,7 +131,7 @@ class ClusterMetadata:
     def _offsets(
         self, partitions: Sequence[TopicPartition], spec: OffsetSpec, isolation: IsolationLevel
     ) -> dict[TopicPartition, int]:
-        with translated("list offsets", source=self._source):
+        with translated("list offsets", source=self._source, of=self._client):
             answers = self.admin.list_offsets(
                 {ClientPartition(*p): spec for p in partitions},
                 isolation_level=isolation,

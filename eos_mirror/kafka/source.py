@@ -24,6 +24,7 @@ from eos_mirror.errors import (
 )
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.groups import as_group_offset
+from eos_mirror.kafka.lasting import Silence
 from eos_mirror.kafka.metadata import ANSWER, PATIENCE
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import GroupOffset, Polled, RebalanceListener, SourceGroup
@@ -74,6 +75,7 @@ class KafkaSource:
             listener: Told about rebalances, from inside `poll` and `close`.
         """
         self._consumer = Consumer(dict(config))
+        self._silence = Silence(self._consumer, config)
         self.group: SourceGroup = KafkaSourceGroup(self._consumer)
         self._listener = listener
         self._reading: set[TopicPartition] = set()
@@ -129,6 +131,10 @@ class KafkaSource:
         now = time.monotonic()
         for run in polled.runs:
             self._read_to[run.partition] = run.next_offset, now
+        if polled.runs:
+            self._silence.broken(now)
+        elif self._topics:
+            self._silence.look(now, self._topics[0])
         polled.more_waits = not polled.runs and self._more_waits(now)
         return polled
 

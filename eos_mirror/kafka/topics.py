@@ -28,6 +28,7 @@ from eos_mirror.errors import (
     TargetUnavailable,
 )
 from eos_mirror.kafka.errors import translated
+from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.metadata import ANSWER, PATIENCE
 from eos_mirror.kafka.retry import retrying
 
@@ -66,13 +67,18 @@ class Topics:
         """
         self._config = dict(config)
         self._source = source
-        self.admin = AdminClient(self._config)
+        self._client = Lasting(AdminClient, self._config)
+
+    @property
+    def admin(self) -> AdminClient:
+        """For one question: another one may have another client."""
+        return self._client.client
 
     def list(self, *, within: timedelta = PATIENCE) -> dict[str, int]:
         """Partition count of every topic that this principal may describe."""
 
         def ask() -> dict[str, int]:
-            with translated("list topics", source=self._source):
+            with translated("list topics", source=self._source, of=self._client):
                 found = self.admin.list_topics(timeout=min(ANSWER, within).total_seconds()).topics
             return {name: len(t.partitions) for name, t in found.items() if t.error is None}
 
@@ -94,7 +100,7 @@ class Topics:
         return found
 
     def _entries(self, names: Sequence[str]) -> dict[str, dict[str, Entry]]:
-        with translated("describe topic configurations", source=self._source):
+        with translated("describe topic configurations", source=self._source, of=self._client):
             answers = self.admin.describe_configs(
                 [ConfigResource(ResourceType.TOPIC, name) for name in names],
                 request_timeout=ANSWER.total_seconds(),

@@ -46,6 +46,7 @@ class Action(Enum):
     HOLD_REQUEST: the broker gets it at `release`; the connection waits behind it.
     STEAL_REQUEST: the connection is cut, and the broker gets the request at `release`, by when
         the client has sent another: a late duplicate.
+    HIDE_BROKERS: of METADATA only: the answer names no broker, as while all of them are fenced.
     """
 
     DELAY_REQUEST = auto()
@@ -55,6 +56,7 @@ class Action(Enum):
     CUT_BEFORE_RESPONSE = auto()
     HOLD_REQUEST = auto()
     STEAL_REQUEST = auto()
+    HIDE_BROKERS = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

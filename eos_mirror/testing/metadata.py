@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 METADATA, VERSION = 3, 4
 NO_CONTROLLER = -1
+FIRST_FLEXIBLE, LAST_KNOWN = 9, 13
+NO_ELEMENTS = b"\x01"
+"""An empty array in the compact form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,28 @@ def ask(port: int, topics: Sequence[str] = (), *, timeout_s: float = 2.0) -> Clu
         return _parse(_Reader(_receive(connection, size)))
 
 
+def without_brokers(frame: bytes, version: int) -> bytes:
+    """
+    The same answer to a Metadata request, naming no broker.
+
+    Args:
+        frame: With its length.
+        version: Of the request; 9 to 13, as clients of today ask.
+    """
+    if not FIRST_FLEXIBLE <= version <= LAST_KNOWN:
+        raise ValueError(f"Metadata version {version} has brokers in a form that is not known here")
+    body = _Reader(frame[4:])
+    head = body.skip(4) + body.tags() + body.skip(4)  # correlation id; throttle time
+    for _ in range(body.compact_length()):
+        body.skip(4)  # id
+        body.skip(body.compact_length())  # host
+        body.skip(4)  # port
+        body.skip(body.compact_length())  # rack
+        body.tags()
+    answer = head + NO_ELEMENTS + body.rest()
+    return struct.pack(">i", len(answer)) + answer
+
+
 def _parse(reader: "_Reader") -> ClusterView:
     reader.take(">ii")  # correlation id, throttle time
     brokers = set()
@@ -105,8 +130,34 @@ class _Reader:
 
     def string(self) -> str:
         (length,) = self.take(">h")
-        start, self._at = self._at, self._at + max(length, 0)
-        return self._data[start : self._at].decode()
+        return self.skip(max(length, 0)).decode()
+
+    def skip(self, size: int) -> bytes:
+        start, self._at = self._at, self._at + size
+        return self._data[start : self._at]
+
+    def rest(self) -> bytes:
+        return self._data[self._at :]
+
+    def compact_length(self) -> int:
+        """Of a string or an array of the flexible versions; 0 for null."""
+        return max(self._varint() - 1, 0)
+
+    def tags(self) -> bytes:
+        start = self._at
+        for _ in range(self._varint()):
+            self._varint()
+            self.skip(self._varint())
+        return self._data[start : self._at]
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            (byte,) = self.skip(1)
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                return value
 
 
 def _string(text: str) -> bytes:

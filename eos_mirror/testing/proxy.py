@@ -2,8 +2,8 @@
 A TCP proxy in front of one broker that understands just enough Kafka to fail at a chosen request.
 
 It reads frames (4-byte length), and of a request its header: api key, version, correlation id,
-client id. Nothing is rewritten. A fault counts its hits, so that a test can prove that the fault
-it is about really happened.
+client id. Nothing is rewritten, but by HIDE_BROKERS. A fault counts its hits, so that a test can
+prove that the fault it is about really happened.
 """
 
 import socket
@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Self
 
 from eos_mirror.testing.faults import Action, Api, Fault, Request, parse_request
+from eos_mirror.testing.metadata import without_brokers
 
 LOOPBACK = "127.0.0.1"
 JOIN_S = 5.0
@@ -123,7 +124,7 @@ class _Connection:
         self, proxy: FaultProxy, *, client: socket.socket, upstream: socket.socket
     ) -> None:
         self._proxy, self._client, self._upstream = proxy, client, upstream
-        self._answers: dict[int, Fault] = {}
+        self._answers: dict[int, tuple[Fault, Request]] = {}
         self._threads = [
             threading.Thread(target=self._carry_requests, daemon=True),
             threading.Thread(target=self._carry_responses, daemon=True),
@@ -173,36 +174,39 @@ class _Connection:
             self._upstream.sendall(frame)
             return
         if fault.action is Action.CUT_AFTER_REQUEST:
-            self._answers[request.correlation_id] = fault  # it may be faster than the cut
+            self._answers[request.correlation_id] = fault, request  # it may outrun the cut
             self._upstream.sendall(frame)
             shut(self._client)
             fault.hit()
             return
-        self._answers[request.correlation_id] = fault
+        self._answers[request.correlation_id] = fault, request
         self._upstream.sendall(frame)
 
     def _carry_responses(self) -> None:
         """Ends when the broker leaves. Answers that nobody waits for are dropped."""
         with suppress(OSError):
             while frame := read_frame(self._upstream):
-                fault = self._answers.pop(int.from_bytes(frame[4:8], signed=True), None)
-                if fault is None or self._answer_passes(fault):
-                    with suppress(OSError):
-                        self._client.sendall(frame)
+                struck = self._answers.pop(int.from_bytes(frame[4:8], signed=True), None)
+                answer = frame if struck is None else self._answer(frame, *struck)
+                with suppress(OSError):
+                    self._client.sendall(answer)
         shut(self._client)
         self._threads[0].join()
         self.close()
 
-    def _answer_passes(self, fault: Fault) -> bool:
+    def _answer(self, frame: bytes, fault: Fault, request: Request) -> bytes:
+        """What the client gets instead; nothing if it is empty."""
         if fault.action is Action.CUT_AFTER_REQUEST:
-            return False
+            return b""
         if fault.action is Action.CUT_BEFORE_RESPONSE:
             shut(self._client)
         fault.hit()
+        if fault.action is Action.HIDE_BROKERS:
+            return without_brokers(frame, request.version)
         if fault.action is Action.DELAY_RESPONSE:
             fault.wait_release()
-            return True
-        return False
+            return frame
+        return b""
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from confluent_kafka import OFFSET_INVALID
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.errors import translated
+from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.metadata import ClusterMetadata
 
 ORDERS = TopicPartition("orders", 0)
@@ -40,7 +41,8 @@ def metadata_with(admin: Admin) -> ClusterMetadata:
     """Of a target that answers so."""
     metadata = ClusterMetadata({}, source=False, patience=timedelta(milliseconds=50))
     metadata.answer_s = -0.99  # a second more is waited for the client
-    metadata.admin = admin  # type: ignore[assignment] # a fake
+    fake: Lasting[Any] = Lasting(lambda _: admin, {})
+    metadata._client = fake  # noqa: SLF001
     return metadata
 
 

@@ -1,0 +1,146 @@
+"""Clients that were told of no broker: librdkafka may never look for one again."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.errors import RestartTask, SourceUnavailable
+from eos_mirror.kafka import lasting
+from eos_mirror.kafka.source import KafkaSource
+from eos_mirror.kafka.topics import Topics
+from eos_mirror.settings.clients import MEMBER
+from eos_mirror.testing import FaultProxy, KafkaCluster, fault_proxies, wait_until
+from eos_mirror.testing.faults import Action, Api, Fault
+from tests.engine.bench import Listener
+
+pytestmark = pytest.mark.brokers
+
+ORDERS = TopicPartition("orders", 0)
+ASK_S, MANY = 1.0, 10
+WIDE = "wide", 300
+"""The longer an answer is being read, the likelier is it that the client gets lost meanwhile."""
+
+SOON, LOST_WITHIN = timedelta(seconds=30), timedelta(seconds=90)
+
+
+@pytest.fixture(scope="module")
+def cluster(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """One broker with a topic, and a proxy's way to it."""
+    with KafkaCluster(name="lonely", proxied=True) as cluster:
+        cluster.create_topic(ORDERS.topic, 1)
+        cluster.create_topic(*WIDE)
+        yield cluster
+
+
+@pytest.fixture
+def proxy(cluster: KafkaCluster) -> Iterator[FaultProxy]:
+    """In front of the broker."""
+    with fault_proxies(cluster.proxy_ports) as proxies:
+        yield proxies[1]
+
+
+def config_of(cluster: KafkaCluster) -> dict[str, str]:
+    """By way of the proxy, and quiet."""
+    return {
+        **cluster.client_config(),
+        "bootstrap.servers": cluster.proxied_bootstrap,
+        "log_level": "0",
+    }
+
+
+def is_answered(client: AdminClient | Consumer) -> bool:
+    """Whether it finds a broker to ask."""
+    try:
+        client.list_topics(timeout=ASK_S)
+    except KafkaException:
+        return False
+    return True
+
+
+@contextmanager
+def no_brokers(proxy: FaultProxy) -> Iterator[Fault]:
+    """Every answer to Metadata names none."""
+    fault = proxy.inject(Fault(Api.METADATA, Action.HIDE_BROKERS, times=None))
+    try:
+        yield fault
+    finally:
+        proxy.clear()
+
+
+def lose(proxy: FaultProxy, client: AdminClient | Consumer) -> None:
+    """Hide the brokers until this client finds none any more, although they are shown again."""
+
+    def is_lost() -> bool:
+        with no_brokers(proxy) as fault:
+            while fault.hits < MANY and is_answered(client):
+                pass
+        return not any(is_answered(client) for _ in range(3))
+
+    wait_until(is_lost, within=LOST_WITHIN, what="a client that is lost")
+
+
+def test_a_client_that_finds_no_broker_any_more_is_replaced(
+    cluster: KafkaCluster, proxy: FaultProxy
+) -> None:
+    """The next question is answered. The client itself would never be."""
+    topics = Topics(config_of(cluster), source=True)
+    assert ORDERS.topic in topics.list()
+    lost = topics.admin
+    lose(proxy, lost)
+
+    with pytest.raises(SourceUnavailable):
+        topics.list(within=timedelta(seconds=1))
+    assert ORDERS.topic in topics.list()
+
+    assert topics.admin is not lost
+    assert not is_answered(lost)
+
+
+def a_source(cluster: KafkaCluster) -> KafkaSource:
+    """That reads the topic from its end."""
+    listener = Listener()
+    group = {"group.id": "lonely-readers", "group.instance.id": "0"}
+    source = KafkaSource({**config_of(cluster), **MEMBER, **group}, listener)
+    source.subscribe([ORDERS.topic])
+
+    def granted() -> bool:
+        source.poll(wait=timedelta(milliseconds=50))
+        return ORDERS in listener.granted
+
+    wait_until(granted, within=SOON, what="grant")
+    source.assign({ORDERS: Position(0)})
+    return source
+
+
+def values(source: KafkaSource) -> list[bytes | None]:
+    """Of one poll."""
+    return [v for run in source.poll(wait=timedelta(milliseconds=20)).runs for v in run.values]
+
+
+@pytest.mark.long
+def test_a_consumer_that_finds_no_broker_any_more_ends_its_task(
+    cluster: KafkaCluster, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would wait in silence. Before, while nobody finds one, and after an outage, it waits."""
+    monkeypatch.setattr(lasting, "SILENT_S", 0.1)
+    source = a_source(cluster)
+    consumer = source._consumer  # noqa: SLF001 (whether it is lost, nobody else knows)
+    wait_until(lambda: values(source) == [] and is_answered(consumer), within=SOON, what="idle")
+    proxy.part()
+    for _ in range(3):
+        assert values(source) == []
+    proxy.heal()
+    wait_until(lambda: is_answered(consumer), within=SOON, what="the way back")
+    producer = Producer(cluster.client_config())
+    producer.produce(ORDERS.topic, b"after the outage", partition=0)
+    assert producer.flush(10) == 0
+    wait_until(lambda: values(source) == [b"after the outage"], within=SOON, what="the record")
+    lose(proxy, consumer)
+
+    with pytest.raises(RestartTask, match="finds no broker any more"):
+        wait_until(lambda: values(source) != [], within=SOON, what="the end")
