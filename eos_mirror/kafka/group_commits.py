@@ -1,5 +1,6 @@
 """Who commits on a cluster, as it happens: a bell, for asking the coordinators at once."""
 
+import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.internal_records import committed_by
 from eos_mirror.kafka.errors import DENIED, translated
+from eos_mirror.kafka.lasting import Silence, let_go
 
 COMMITS = "__consumer_offsets"
 AT_ONCE = 10_000
@@ -48,6 +50,7 @@ class GroupCommits:
             "queued.max.messages.kbytes": BUFFER_KB,
         }
         self._consumer: Consumer | None = None
+        self._silence: Silence | None = None
         self.deaf_for = ""
 
     def heard(self) -> set[GroupCommit]:
@@ -62,10 +65,18 @@ class GroupCommits:
             return set()
         if self._consumer is None:
             self._listen()
-        if self._consumer is None:
+        if self._consumer is None or self._silence is None:
             return set()
         keys = set()
-        for message in self._consumer.consume(AT_ONCE, 0):
+        messages = self._consumer.consume(AT_ONCE, 0)
+        now = time.monotonic()
+        if messages:
+            self._silence.broken(now)
+        elif self._silence.is_for_ever(now, COMMITS):
+            lost: list[object] = [self._consumer, self._silence]
+            self._consumer = self._silence = None
+            let_go(lost)
+        for message in messages:
             error = message.error()
             if error is None:
                 keys.add(message.key())
@@ -84,7 +95,7 @@ class GroupCommits:
                 consumer.close()
                 return
             consumer.assign([ClientPartition(COMMITS, p, OFFSET_END) for p in found.partitions])
-        self._consumer = consumer
+        self._consumer, self._silence = consumer, Silence(consumer, self._config)
 
     def _give_up(self, reason: str) -> None:
         self.deaf_for = reason

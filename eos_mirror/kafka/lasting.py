@@ -14,8 +14,6 @@ from typing import Any, Generic, TypeVar
 
 from confluent_kafka import Consumer, KafkaException
 
-from eos_mirror.errors import RestartTask
-
 SILENT_S = 10.0
 ASK_S = 1.0
 
@@ -44,9 +42,8 @@ class Lasting(Generic[C]):
     def replace(self) -> None:
         """Have the next question asked by a new client."""
         with self._lock:
-            old, self._before, self.client = self._before, self.client, self._kind(self._config)
-        # its destructor can block
-        threading.Thread(target=_drop, args=(old,), daemon=True).start()
+            old, self._before, self.client = [self._before], self.client, self._kind(self._config)
+        let_go(old)
 
 
 class Silence:
@@ -55,7 +52,7 @@ class Silence:
     def __init__(self, consumer: Consumer, config: Mapping[str, Any]) -> None:
         """
         Args:
-            consumer: Used on the thread that calls `look`.
+            consumer: Used on the thread that asks here.
             config: Of the consumer, for another one that asks whether anybody answers.
         """
         self._consumer, self._config = consumer, dict(config)
@@ -66,26 +63,24 @@ class Silence:
         """Something was read."""
         self._since, self._was_lost = now, False
 
-    def look(self, now: float, topic: str) -> None:
+    def is_for_ever(self, now: float, topic: str) -> bool:
         """
-        After some time without anything, ask for brokers; waits two seconds for them at most.
+        Whether, twice in a row, another client was answered and this one was not.
+
+        Asks after every 10 s without anything, and waits for two at most.
 
         Args:
+            now: Monotonic seconds.
             topic: One that is subscribed, so that the answer is short.
-
-        Raises:
-            RestartTask: Twice in a row another client was answered, and this one was not.
         """
         if now - self._since < SILENT_S:
-            return
+            return False
         self._since = now
-        is_lost = not _is_answered(self._consumer, topic) and self._another_is_answered(topic)
-        if is_lost and self._was_lost:
-            raise RestartTask(
-                "the source consumer finds no broker any more, and a new client does: the source "
-                "had none for a moment"
-            )
-        self._was_lost = is_lost
+        was_lost = self._was_lost
+        self._was_lost = not _is_answered(self._consumer, topic) and self._another_is_answered(
+            topic
+        )
+        return was_lost and self._was_lost
 
     def _another_is_answered(self, topic: str) -> bool:
         other = Consumer(self._config)  # it joins nothing
@@ -95,8 +90,9 @@ class Silence:
             other.close()
 
 
-def _drop(_client: object) -> None:
-    """With the last reference that there is."""
+def let_go(clients: list[Any]) -> None:
+    """Drop clients that nobody else refers to on a thread: their destructors can block."""
+    threading.Thread(target=clients.clear, daemon=True).start()
 
 
 def _is_answered(consumer: Consumer, topic: str) -> bool:

@@ -1,6 +1,7 @@
 """Which of several processes leads: the one that a consumer group gives its only partition to."""
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -9,6 +10,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.kafka.errors import DENIED, as_mirror_error
+from eos_mirror.kafka.lasting import Silence
 
 MEMBER = {
     "partition.assignment.strategy": "cooperative-sticky",  # who comes later takes nothing away
@@ -46,13 +48,17 @@ class Leadership:
             session: A leader that is silent for so long leads no more.
         """
         session_ms = str(round(session.total_seconds() * 1e3))
-        self._consumer = Consumer(
-            {**config, **MEMBER, "group.id": group, "session.timeout.ms": session_ms}
-        )
-        self._has_it = False
+        self._config = {**config, **MEMBER, "group.id": group, "session.timeout.ms": session_ms}
+        self._topic = topic
         self.leads = False
+        self._join()
+
+    def _join(self) -> None:
+        self._consumer = Consumer(self._config)
+        self._silence = Silence(self._consumer, self._config)
+        self._has_it = False
         self._consumer.subscribe(
-            [topic], on_assign=self._won, on_revoke=self._lost, on_lost=self._lost
+            [self._topic], on_assign=self._won, on_revoke=self._lost, on_lost=self._lost
         )
 
     def poll(self, wait: timedelta) -> bool:
@@ -66,6 +72,9 @@ class Leadership:
         error = None if message is None else message.error()
         if error is not None and error.code() in DENIED:
             raise as_mirror_error(error, "wait for our turn to lead", source=False)
+        if self._silence.is_for_ever(time.monotonic(), self._topic):
+            self._leave()  # its callbacks say nothing of who leads any more
+            self._join()
         return self.leads
 
     def close(self) -> None:
@@ -74,13 +83,18 @@ class Leadership:
 
         A client whose broker is gone can take for ever to close, so it is not waited for long.
         """
+        self._leave().join(CLOSED_WITHIN_S)
+        self.leads = False
+
+    def _leave(self) -> threading.Thread:
         closing = threading.Thread(target=self._consumer.close, daemon=True)
         closing.start()
-        closing.join(CLOSED_WITHIN_S)
-        self.leads = False
+        return closing
 
     def _won(self, consumer: Consumer, partitions: Sequence[ClientPartition]) -> None:
         consumer.incremental_assign(list(partitions))
+        if consumer is not self._consumer:
+            return
         if partitions:
             consumer.pause(list(partitions))
             self._has_it = True
@@ -88,5 +102,5 @@ class Leadership:
 
     def _lost(self, consumer: Consumer, partitions: Sequence[ClientPartition]) -> None:
         consumer.incremental_unassign(list(partitions))
-        if partitions:
+        if partitions and consumer is self._consumer:
             self._has_it = False  # who has it now is known with the next assignment

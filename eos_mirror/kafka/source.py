@@ -133,8 +133,11 @@ class KafkaSource:
             self._read_to[run.partition] = run.next_offset, now
         if polled.runs:
             self._silence.broken(now)
-        elif self._topics:
-            self._silence.look(now, self._topics[0])
+        elif self._topics and self._silence.is_for_ever(now, self._topics[0]):
+            raise RestartTask(
+                "the source consumer finds no broker any more, and a new client does: the source "
+                "had none for a moment"
+            )
         polled.more_waits = not polled.runs and self._more_waits(now)
         return polled
 

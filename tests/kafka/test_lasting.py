@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import RestartTask, SourceUnavailable
 from eos_mirror.kafka import lasting
+from eos_mirror.kafka.leadership import Leadership
 from eos_mirror.kafka.source import KafkaSource
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.settings.clients import MEMBER
@@ -144,3 +145,29 @@ def test_a_consumer_that_finds_no_broker_any_more_ends_its_task(
 
     with pytest.raises(RestartTask, match="finds no broker any more"):
         wait_until(lambda: values(source) != [], within=SOON, what="the end")
+
+
+@pytest.mark.long
+def test_a_member_that_finds_no_broker_any_more_stands_by_with_a_new_client(
+    cluster: KafkaCluster, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would lead, or wait for its turn, whoever the group has given its partition to."""
+    monkeypatch.setattr(lasting, "SILENT_S", 0.1)
+    session = timedelta(seconds=6)
+    member = Leadership(config_of(cluster), group="drivers", topic=ORDERS.topic, session=session)
+    wait_until(lambda: member.poll(timedelta(0)), within=SOON, what="its turn")
+    first = member._consumer  # noqa: SLF001 (which one it is, nobody else knows)
+    lose(proxy, first)
+
+    wait_until(
+        lambda: member.poll(timedelta(0)) and member._consumer is not first,  # noqa: SLF001
+        within=SOON,
+        what="another client",
+    )
+    wait_until(lambda: member.poll(timedelta(0)) and member._has_it, within=SOON, what="its turn")  # noqa: SLF001
+    other = Leadership(
+        cluster.client_config(), group="drivers", topic=ORDERS.topic, session=session
+    )
+    member.close()
+    wait_until(lambda: other.poll(timedelta(0)), within=SOON, what="the turn of the other one")
+    other.close()
