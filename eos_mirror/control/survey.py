@@ -174,7 +174,7 @@ class Surveyor:
             f"with --topics"
             for topics, alias, partitions in sides
             for right in missing_topic_rights(
-                topics.admin, {one.topic: MIRROR_FROM for one in partitions}
+                topics, {one.topic: MIRROR_FROM for one in partitions}
             )
         ]
         if missing:

@@ -12,7 +12,6 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Producer,
-    TopicCollection,
 )
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, ResourceType
@@ -21,6 +20,7 @@ from eos_mirror.errors import NotAuthorized, RetriableError, TargetUnavailable
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.groups import TO_A_COORDINATOR_S, coordinator_waits_s
 from eos_mirror.kafka.metadata import ANSWER
+from eos_mirror.kafka.topics import Topics
 
 NO_TIMEOUT_MS = 2**31 - 1_000
 """24 days: no cluster lets a transaction be open as long, so it refuses to initialise anything."""
@@ -33,33 +33,26 @@ MIRROR_TO = (AclOperation.READ, AclOperation.WRITE)
 """READ, because a shadow offset is an offset commit on the remote topic."""
 
 
-def missing_topic_rights(
-    admin: AdminClient, wanted: Mapping[str, Sequence[AclOperation]]
-) -> list[str]:
+def missing_topic_rights(topics: Topics, wanted: Mapping[str, Sequence[AclOperation]]) -> list[str]:
     """
     Rights that are missing on topics that exist, as `WRITE on topic orders`.
 
     Args:
         wanted: Operations by topic. A topic that is missing, or that may not be described, counts
             as lacking all of them.
+
+    Raises:
+        RestartTask: By class.
     """
     if not wanted:
         return []
-    missing: list[str] = []
-    answers = admin.describe_topics(
-        TopicCollection(list(wanted)),
-        include_authorized_operations=True,
-        request_timeout=ANSWER.total_seconds(),
-    )
-    for name, answer in answers.items():
-        try:
-            allowed = set(answer.result(ANSWER.total_seconds() + 1).authorized_operations or ())
-        except KafkaException as exc:
-            if exc.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                raise
-            allowed = set()
-        missing += [f"{op.name} on topic {name}" for op in wanted[name] if op not in allowed]
-    return missing
+    allowed = topics.allowed(list(wanted))
+    return [
+        f"{operation.name} on topic {name}"
+        for name, operations in wanted.items()
+        for operation in operations
+        if operation not in allowed[name]
+    ]
 
 
 def may_commit_in_group(admin: AdminClient, group: str) -> bool:

@@ -7,8 +7,9 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import (
+    AclOperation,
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
@@ -29,11 +30,12 @@ from eos_mirror.errors import (
 )
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.lasting import Lasting
-from eos_mirror.kafka.metadata import ANSWER, PATIENCE
+from eos_mirror.kafka.metadata import ANSWER, MISSING, PATIENCE
 from eos_mirror.kafka.retry import retrying
 
 T = TypeVar("T")
 KNOWN_EVERYWHERE = timedelta(seconds=30)
+NOT_THERE_FOR_US = MISSING | {KafkaError.TOPIC_AUTHORIZATION_FAILED}
 DESCRIBE_AT_ONCE = 500
 RECORDS_AT_ONCE = 5_000
 """A controller refuses a request that makes more than 10,000 records of metadata: one for each
@@ -113,6 +115,28 @@ class Topics:
                 }
                 for resource, answer in answers.items()
             }
+
+    def allowed(self, names: Sequence[str]) -> dict[str, set[AclOperation]]:
+        """What this principal may do, by topic: nothing with one that it may not even describe."""
+        return retrying(partial(self._allowed, names), within=PATIENCE)
+
+    def _allowed(self, names: Sequence[str]) -> dict[str, set[AclOperation]]:
+        with translated("ask for rights on topics", source=self._source, of=self._client):
+            answers = self.admin.describe_topics(
+                TopicCollection(list(names)),
+                include_authorized_operations=True,
+                request_timeout=ANSWER.total_seconds(),
+            )
+            found = {}
+            for name, answer in answers.items():
+                try:
+                    operations = answer.result(ANSWER.total_seconds() + 1).authorized_operations
+                except KafkaException as exc:
+                    if exc.args[0].code() not in NOT_THERE_FOR_US:
+                        raise
+                    operations = None
+                found[name] = set(operations or ())
+            return found
 
     def alter(self, wanted: Mapping[str, Changes]) -> dict[str, str]:
         """
@@ -204,12 +228,12 @@ class Topics:
         Raises:
             RetriableError: Not in time.
         """
-        for address in self._brokers():
+        for address in retrying(self._brokers, within=PATIENCE):
             admin = AdminClient({**self._config, "bootstrap.servers": address})
             retrying(partial(self._check_known, admin, wanted), within=KNOWN_EVERYWHERE)
 
     def _brokers(self) -> Sequence[str]:
-        with translated("list brokers", source=self._source):
+        with translated("list brokers", source=self._source, of=self._client):
             brokers = self.admin.list_topics(timeout=ANSWER.total_seconds()).brokers
         return [f"{broker.host}:{broker.port}" for broker in brokers.values()]
 

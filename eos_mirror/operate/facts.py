@@ -197,12 +197,12 @@ def _missing_rights(
     flow = clusters.flow
     internal = (flow.claims_topic, flow.offset_map_topic)
     on_source = missing_topic_rights(
-        clusters.source_topics.admin,
+        clusters.source_topics,
         {route.source_topic: MIRROR_FROM for route in plan.routes},
     )
     remote_names = [*internal, *(route.remote_topic for route in plan.routes)]
     on_the_other = missing_topic_rights(
-        clusters.target_topics.admin,
+        clusters.target_topics,
         {name: MIRROR_TO for name in remote_names if name in on_target},
     )
     return [

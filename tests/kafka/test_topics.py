@@ -1,12 +1,16 @@
 """Topics of a real cluster."""
 
 import uuid
+from collections.abc import Iterator
 
 import pytest
 
 from eos_mirror.errors import ConfigError
+from eos_mirror.kafka.access import MIRROR_TO, missing_topic_rights
 from eos_mirror.kafka.topics import Topics, TopicSpec
+from eos_mirror.testing import KafkaCluster, fault_proxies
 from eos_mirror.testing.external import Cluster
+from eos_mirror.testing.faults import Action, Api, Fault
 
 pytestmark = pytest.mark.brokers
 
@@ -35,3 +39,39 @@ def test_more_topics_than_a_controller_takes_at_once_are_asked_for_in_portions(
         for number in range(2_500)
     ]
     topics.create(specs, validate_only=True)
+
+
+@pytest.fixture(scope="module")
+def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """One broker, behind a proxy."""
+    with KafkaCluster(name="proxied", proxied=True) as cluster:
+        cluster.create_topic("orders")
+        yield cluster
+
+
+def test_a_question_for_rights_whose_connection_breaks_is_asked_again(
+    proxied: KafkaCluster,
+) -> None:
+    """As any other question of a start is: that broker may be on its way down."""
+    config = {
+        **proxied.client_config(),
+        "bootstrap.servers": proxied.proxied_bootstrap,
+        "log_level": "0",
+    }
+    with fault_proxies(proxied.proxy_ports) as proxies:
+        topics = Topics(config, source=False)
+        assert "orders" in topics.list()
+        cut = proxies[1].inject(Fault(Api.METADATA, Action.CUT_BEFORE_RESPONSE))
+
+        assert missing_topic_rights(topics, {"orders": MIRROR_TO}) == []
+
+    assert cut.hits == 1
+
+
+def test_a_topic_that_is_not_there_lacks_every_right(target_cluster: Cluster) -> None:
+    """Nobody is told that it is missing who may not know."""
+    topics = Topics(target_cluster.client_config(), source=False)
+
+    missing = missing_topic_rights(topics, {"not-there": MIRROR_TO})
+
+    assert missing == ["READ on topic not-there", "WRITE on topic not-there"]
