@@ -55,6 +55,7 @@ class _Pair:
             clients.heartbeat_admin(pair),
             clients.heartbeat_producer(pair),
             replication_factor=pair.replication_factor,
+            outlives_clients=True,
         )
         self._is_told = False
 

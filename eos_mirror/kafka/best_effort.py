@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError, Message, Producer
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError, Message
 
 from eos_mirror.kafka.errors import as_mirror_error, translated
-from eos_mirror.kafka.lasting import Lasting
+from eos_mirror.kafka.lasting import LastingProducer
 from eos_mirror.kafka.topics import Topics, TopicSpec
 
 
@@ -20,17 +20,21 @@ class BestEffortTopic:
         producer: Mapping[str, Any],
         *,
         replication_factor: int,
+        outlives_clients: bool = False,
     ) -> None:
         """
         Args:
             admin, producer: Complete client configurations.
             replication_factor: Of the topic, if there is none yet.
+            outlives_clients: When a record found no broker in its time, drop those behind it with
+                the client, which may never find one again. A task ends itself when that happens.
         """
         self._name = name
         self._admin = dict(admin)
         self._producer_config = dict(producer)
         self._replication_factor = replication_factor
-        self._producer: Lasting[Producer] | None = None
+        self._outlives_clients = outlives_clients
+        self._producer: LastingProducer | None = None
         self._error: KafkaError | None = None
         self._has_arrived = False
 
@@ -48,7 +52,7 @@ class BestEffortTopic:
         """
         if self._producer is None:
             self._create()
-            self._producer = Lasting(Producer, self._producer_config)
+            self._producer = LastingProducer(self._producer_config)
         what = f"write to {self._name}"
         with translated(what):
             self._producer.client.produce(
@@ -63,7 +67,8 @@ class BestEffortTopic:
         error, self._error = self._error, None
         has_arrived, self._has_arrived = self._has_arrived, False
         if error is not None:
-            if error.code() == KafkaError._MSG_TIMED_OUT:  # noqa: SLF001 (the public name)
+            has_timed_out = error.code() == KafkaError._MSG_TIMED_OUT  # noqa: SLF001 (public name)
+            if has_timed_out and self._outlives_clients:
                 self._producer.replace()
             raise as_mirror_error(error, what, source=False)
         return has_arrived

@@ -4,14 +4,12 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from confluent_kafka import Producer
-
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import TargetUnavailable
 from eos_mirror.kafka.appending import append_records
 from eos_mirror.kafka.internal_topics import read_internal
-from eos_mirror.kafka.lasting import Lasting
+from eos_mirror.kafka.lasting import LastingProducer
 from eos_mirror.kafka.topics import Topics, TopicSpec
 
 READ_WITHIN = timedelta(seconds=60)
@@ -44,7 +42,7 @@ class KafkaCheckpoints:
         self._admin, self._producer_config = dict(admin), dict(producer)
         self._topic = topic
         self._replication_factor = replication_factor
-        self._producer: Lasting[Producer] | None = None
+        self._producer: LastingProducer | None = None
         self.unreadable = 0
 
     def load(self) -> Checkpoints:
@@ -81,7 +79,7 @@ class KafkaCheckpoints:
         records = [(one.key, one.value) for one in checkpoints]
         if records:
             if self._producer is None:
-                self._producer = Lasting(Producer, self._producer_config)
+                self._producer = LastingProducer(self._producer_config)
             try:
                 append_records(self._producer.client, self._topic, records)
             except TargetUnavailable:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaException, Producer
 
 SILENT_S = 10.0
 ASK_S = 1.0
@@ -30,7 +30,7 @@ class Lasting(Generic[C]):
     def __init__(self, kind: Callable[[dict[str, Any]], C], config: Mapping[str, Any]) -> None:
         """
         Args:
-            kind: AdminClient, Producer, or Consumer for one that joins no group.
+            kind: AdminClient, or Consumer for one that joins no group.
             config: Complete client configuration.
         """
         self._kind, self._config = kind, dict(config)
@@ -44,6 +44,22 @@ class Lasting(Generic[C]):
         with self._lock:
             old, self._before, self.client = [self._before], self.client, self._kind(self._config)
         let_go(old)
+
+
+class LastingProducer(Lasting[Producer]):
+    """The same for a producer without transactions. What it had not sent by then never is."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        """
+        Args:
+            config: Complete client configuration.
+        """
+        super().__init__(Producer, config)
+
+    def replace(self) -> None:
+        """Have the next record written by a new producer; none of this one comes behind it."""
+        self.client.purge(blocking=False)
+        super().replace()
 
 
 class Silence:

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from confluent_kafka import Producer
-
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.ledger import Kind, LedgerEntry, decode_entry
 from eos_mirror.errors import ForeignWriter, TargetUnavailable
 from eos_mirror.kafka.appending import append_records
 from eos_mirror.kafka.compacted import read_log
-from eos_mirror.kafka.lasting import Lasting
+from eos_mirror.kafka.lasting import LastingProducer
 
 
 class KafkaLedger:
@@ -28,7 +26,7 @@ class KafkaLedger:
         self._producer_config = dict(producer_config)
         self._topic = topic
         self._by = f"{socket.gethostname()}:{os.getpid()}"
-        self._producer: Lasting[Producer] | None = None
+        self._producer: LastingProducer | None = None
 
     def append(self, kind: Kind, details: Mapping[str, Any]) -> None:
         """
@@ -41,7 +39,7 @@ class KafkaLedger:
             RestartTask: By class.
         """
         if self._producer is None:
-            self._producer = Lasting(Producer, self._producer_config)
+            self._producer = LastingProducer(self._producer_config)
         entry = LedgerEntry(kind=kind, at=datetime.now(UTC), by=self._by, details=details)
         try:
             append_records(self._producer.client, self._topic, [(kind.value, entry.encode())])

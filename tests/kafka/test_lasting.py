@@ -11,11 +11,12 @@ from confluent_kafka.admin import AdminClient
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import RestartTask, SourceUnavailable
 from eos_mirror.kafka import lasting
+from eos_mirror.kafka.lasting import LastingProducer
 from eos_mirror.kafka.leadership import Leadership
 from eos_mirror.kafka.source import KafkaSource
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.settings.clients import MEMBER
-from eos_mirror.testing import FaultProxy, KafkaCluster, fault_proxies, wait_until
+from eos_mirror.testing import FaultProxy, KafkaCluster, fault_proxies, read_topic, wait_until
 from eos_mirror.testing.faults import Action, Api, Fault
 from tests.engine.bench import Listener
 
@@ -54,7 +55,7 @@ def config_of(cluster: KafkaCluster) -> dict[str, str]:
     }
 
 
-def is_answered(client: AdminClient | Consumer) -> bool:
+def is_answered(client: AdminClient | Consumer | Producer) -> bool:
     """Whether it finds a broker to ask."""
     try:
         client.list_topics(timeout=ASK_S)
@@ -171,3 +172,23 @@ def test_a_member_that_finds_no_broker_any_more_stands_by_with_a_new_client(
     member.close()
     wait_until(lambda: other.poll(timedelta(0)), within=SOON, what="the turn of the other one")
     other.close()
+
+
+def test_a_producer_that_is_replaced_writes_nothing_behind_the_next_one(
+    cluster: KafkaCluster, proxy: FaultProxy
+) -> None:
+    """An older checkpoint on top of a newer one would send its group back."""
+    cluster.create_topic("notes", 1)
+    producer = LastingProducer(config_of(cluster))
+    proxy.part()
+    first = producer.client
+    first.produce("notes", b"older", partition=0)
+    producer.replace()
+    proxy.heal()
+    producer.client.produce("notes", b"newer", partition=0)
+    assert producer.client.flush(SOON.total_seconds()) == 0
+    wait_until(lambda: is_answered(first), within=SOON, what="the first one is back")
+    first.flush(1)
+
+    notes = read_topic(cluster.client_config(), "notes", partitions=1)[0]
+    assert [note.value for note in notes] == [b"newer"]
