@@ -104,7 +104,7 @@ def test_a_client_that_finds_no_broker_any_more_is_replaced(
 
 
 def a_source(cluster: KafkaCluster) -> KafkaSource:
-    """That reads the topic from its end."""
+    """That reads the topic from its start."""
     listener = Listener()
     group = {"group.id": "lonely-readers", "group.instance.id": "0"}
     source = KafkaSource({**config_of(cluster), **MEMBER, **group}, listener)
