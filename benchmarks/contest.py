@@ -110,7 +110,9 @@ class Contest:
             started_at = time.monotonic()
             watch = Watch(self, process, job.remote, partitions=cell.partitions)
             samples = list(watch.until_whole(total))
-        if digest(self.target, job.remote) != self.originals[cell.name]:
+            process.terminate()  # it ends while its copy is read
+            found = digest(self.target, job.remote)
+        if found != self.originals[cell.name]:
             raise NotExactError(f"{peer.name}: {job.remote} differs from {cell.name}")
         self.target.admin().delete_topics([job.remote])[job.remote].result(30)
         return _figures(samples, total, cell.partitions, started_at)

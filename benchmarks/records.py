@@ -2,14 +2,23 @@
 
 import hashlib
 import random
-import struct
+from array import array
 from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from itertools import cycle, islice, repeat
+from itertools import cycle, groupby, islice, repeat
+from operator import itemgetter
 from time import monotonic
+from typing import cast
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    Message,
+    Producer,
+    TopicPartition,
+)
 
 from eos_mirror.testing import KafkaCluster
 
@@ -29,7 +38,6 @@ LARGE_BATCHES = {
 }
 NAMES = ("account", "amount", "currency", "customer", "item", "price", "quantity", "warehouse")
 READ_WITHIN = timedelta(minutes=5)
-FRAME = struct.Struct("<qii")
 
 
 def fill(
@@ -121,24 +129,72 @@ def digest(cluster: KafkaCluster, topic: str) -> tuple[int, Sequence[str]]:
     )
     partitions = count_partitions(cluster, topic)
     consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in range(partitions)])
-    hashes = [hashlib.blake2b(digest_size=8) for _ in range(partitions)]
-    count, ended = 0, set[int]()
+    hashes = [_PartitionHash() for _ in range(partitions)]
+    ended = set[int]()
     deadline = monotonic() + READ_WITHIN.total_seconds()
     while len(ended) < partitions:
         if monotonic() > deadline:
             raise TimeoutError(f"{topic} was not read in {READ_WITHIN}")
-        for message in consumer.consume(500, 0.02):
-            partition, error = message.partition() or 0, message.error()
-            if error is not None:
-                if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
-                    ended.add(partition)
-                continue
-            key, value = message.key() or b"", message.value() or b""
-            headers = message.headers()
-            frame = FRAME.pack(message.timestamp()[1], len(key), len(value))
-            hashes[partition].update(frame + key + value)
-            if headers:
-                hashes[partition].update(repr(headers).encode())
-            count += 1
+        messages = consumer.consume(500, 0.02)
+        if any(map(Message.error, messages)):
+            messages = _without_events(messages, ended)
+        for partition, stretch in groupby(messages, Message.partition):
+            hashes[partition or 0].add(list(stretch))
     consumer.close()
-    return count, [one.hexdigest() for one in hashes]
+    return sum(one.count for one in hashes), [one.hexdigest() for one in hashes]
+
+
+def _without_events(messages: Sequence[Message], ended: set[int]) -> list[Message]:
+    """The records; which partitions have ended goes into `ended`."""
+    records = []
+    for message in messages:
+        error = message.error()
+        if error is None:
+            records.append(message)
+        elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
+            ended.add(message.partition() or 0)
+    return records
+
+
+class _PartitionHash:
+    """
+    Of records in their order, whatever stretches they come in.
+
+    A column of all records is one stream of bytes, and the lengths in it, -1 for none, are another:
+    no line of Python for each record, unless there are headers.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._streams = [hashlib.blake2b(digest_size=8) for _ in range(6)]
+
+    def add(self, messages: Sequence[Message]) -> None:
+        """The next stretch."""
+        keys, values = list(map(Message.key, messages)), list(map(Message.value, messages))
+        stretch = (
+            array("q", map(itemgetter(1), map(Message.timestamp, messages))).tobytes(),
+            _lengths(keys),
+            b"".join(filter(None, keys)),
+            _lengths(values),
+            b"".join(filter(None, values)),
+            _numbered(list(map(Message.headers, messages)), self.count),
+        )
+        for stream, column in zip(self._streams, stretch, strict=True):
+            stream.update(column)
+        self.count += len(messages)
+
+    def hexdigest(self) -> str:
+        """Of everything until now."""
+        return "".join(one.hexdigest() for one in self._streams)
+
+
+def _lengths(column: Sequence[bytes | None]) -> bytes:
+    if None in column:
+        return array("q", (-1 if one is None else len(one) for one in column)).tobytes()
+    return array("q", map(len, cast(Sequence[bytes], column))).tobytes()
+
+
+def _numbered(headers: Sequence[object], start: int) -> bytes:
+    if not any(headers):
+        return b""
+    return "".join(repr(one) for one in enumerate(headers, start) if one[1]).encode()
