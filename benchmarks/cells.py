@@ -1,7 +1,7 @@
 """The shapes of data that are mirrored, as data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,10 @@ class Cell:
         if self.partitions != DEFAULT.partitions:
             parts.append(f"partitions-{self.partitions}")
         return "-".join(parts)
+
+    def shortened(self, share: float) -> "Cell":
+        """With this share of its records, under the same name."""
+        return replace(self, records=int(self.records * share))
 
 
 DEFAULT = Cell(value_bytes=100, records=8_000_000)

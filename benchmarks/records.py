@@ -1,15 +1,18 @@
 """Topics to mirror, filled from a seed, and the digest that says whether a copy is exact."""
 
 import hashlib
+import os
 import random
+import signal
 from array import array
 from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from itertools import cycle, groupby, islice, repeat
+from multiprocessing import get_context
 from operator import itemgetter
 from time import monotonic
-from typing import cast
+from typing import Any, cast
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -20,6 +23,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from eos_mirror.runtime.lifeline import die_with_parent
 from eos_mirror.testing import KafkaCluster
 
 PARTITIONS = 8
@@ -115,9 +119,28 @@ def digest(cluster: KafkaCluster, topic: str) -> tuple[int, Sequence[str]]:
     Raises:
         TimeoutError: The topic was not read to its end.
     """
+    partitions = range(count_partitions(cluster, topic))
+    workers = min(os.cpu_count() or 1, len(partitions))
+    shares = [partitions[i::workers] for i in range(workers)]
+    with get_context("spawn").Pool(workers, _begin_worker) as pool:
+        read = pool.starmap(_read, [(cluster.client_config(), topic, share) for share in shares])
+    hashes = {p: one for share in read for p, one in share.items()}
+    return sum(count for count, _ in hashes.values()), [hashes[p][1] for p in partitions]
+
+
+def _begin_worker() -> None:
+    """It ends with its parent, and at Ctrl-C says nothing."""
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _read(
+    config: Mapping[str, Any], topic: str, partitions: Sequence[int]
+) -> dict[int, tuple[int, str]]:
+    """In a process of its own: count and hash of some partitions."""
     consumer = Consumer(
         {
-            **cluster.client_config(),
+            **config,
             "group.id": "eos-mirror-benchmark",  # never joined, never committed
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
@@ -127,12 +150,11 @@ def digest(cluster: KafkaCluster, topic: str) -> tuple[int, Sequence[str]]:
             "fetch.queue.backoff.ms": 5,
         }
     )
-    partitions = count_partitions(cluster, topic)
-    consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in range(partitions)])
-    hashes = [_PartitionHash() for _ in range(partitions)]
+    consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in partitions])
+    hashes = {p: _PartitionHash() for p in partitions}
     ended = set[int]()
     deadline = monotonic() + READ_WITHIN.total_seconds()
-    while len(ended) < partitions:
+    while len(ended) < len(partitions):
         if monotonic() > deadline:
             raise TimeoutError(f"{topic} was not read in {READ_WITHIN}")
         messages = consumer.consume(500, 0.02)
@@ -141,7 +163,7 @@ def digest(cluster: KafkaCluster, topic: str) -> tuple[int, Sequence[str]]:
         for partition, stretch in groupby(messages, Message.partition):
             hashes[partition or 0].add(list(stretch))
     consumer.close()
-    return sum(one.count for one in hashes), [one.hexdigest() for one in hashes]
+    return {p: (one.count, one.hexdigest()) for p, one in hashes.items()}
 
 
 def _without_events(messages: Sequence[Message], ended: set[int]) -> list[Message]:
