@@ -18,6 +18,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -88,60 +89,49 @@ def _draw(args: argparse.Namespace) -> int:
 
 
 def _copies(contest: Contest, args: argparse.Namespace) -> Results:
-    results = {}
+    results: Results = {}
     for number, name in enumerate(args.cells):
         cell = cells.CELLS[name].shortened(args.share)
         with contest.topic(cell):
             # brokers compile, too, and memory is new to the first copy of a size: a round would pay
             for peer in _warming(args) if number == 0 else _peers(args)[:1]:
                 contest.copy(peer, cell, interval_ms=WARM_UP_INTERVAL_MS)
-            for interval_ms, tasks in product(args.intervals, args.tasks):
-
-                def copy(
-                    peer: Peer,
-                    cell: cells.Cell = cell,
-                    interval_ms: int = interval_ms,
-                    tasks: int = tasks,
-                ) -> dict[str, Any]:
-                    return contest.copy(peer, cell, interval_ms=interval_ms, tasks=tasks)
-
-                label = str(Copied(name, interval_ms, tasks))
-                results[label] = take_turns(label, _peers(args), args.rounds, copy)
+            ways = {
+                str(Copied(name, interval_ms, tasks)): partial(
+                    contest.copy, cell=cell, interval_ms=interval_ms, tasks=tasks
+                )
+                for interval_ms, tasks in product(args.intervals, args.tasks)
+            }
+            results |= take_turns(ways, _peers(args), args.rounds)
     return results
 
 
 def _latencies(contest: Contest, args: argparse.Namespace) -> Results:
-    results = {}
     for peer in _warming(args):
         measure_latency(contest, peer, args.rates[0], args.tasks[0])
-    for rate, tasks in product(args.rates, args.tasks):
-
-        def look(peer: Peer, rate: int = rate, tasks: int = tasks) -> dict[str, Any]:
-            return measure_latency(contest, peer, rate, tasks)
-
-        label = f"{rate} records a second, tasks: {tasks}"
-        results[label] = take_turns(label, _peers(args), args.rounds, look)
-    return results
+    ways = {
+        f"{rate} records a second, tasks: {tasks}": partial(
+            measure_latency, contest, rate=rate, tasks=tasks
+        )
+        for rate, tasks in product(args.rates, args.tasks)
+    }
+    return take_turns(ways, _peers(args), args.rounds)
 
 
 def _partitions(contest: Contest, args: argparse.Namespace) -> Results:
-    results = {}
-    for count in args.partitions:
-
-        def look(peer: Peer, count: int = count) -> dict[str, Any]:
-            return measure_partitions(contest, peer, count, args.rate)
-
-        label = str(Many(count, args.rate))
-        results[label] = take_turns(label, _peers(args), args.rounds, look)
-    return results
+    ways = {
+        str(Many(count, args.rate)): partial(
+            measure_partitions, contest, partitions=count, rate=args.rate
+        )
+        for count in args.partitions
+    }
+    return take_turns(ways, _peers(args), args.rounds)
 
 
 def _kills(contest: Contest, args: argparse.Namespace) -> Results:
-    def kill(peer: Peer) -> dict[str, Any]:
-        return measure_kill(contest, peer, args.rate)
-
     label = f"killed under {args.rate} records a second"
-    return {label: take_turns(label, _peers(args), args.rounds, kill)}
+    ways = {label: partial(measure_kill, contest, rate=args.rate)}
+    return take_turns(ways, _peers(args), args.rounds)
 
 
 def _warming(args: argparse.Namespace) -> list[Peer]:

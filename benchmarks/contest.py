@@ -13,9 +13,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -219,21 +220,28 @@ def running_peer(peer: Peer, job: Job) -> "Iterator[subprocess.Popen[bytes]]":
 
 
 def take_turns(
-    what: str, peers: Sequence[Peer], rounds: int, measure: Callable[[Peer], dict[str, Any]]
-) -> dict[str, list[dict[str, Any]]]:
+    ways: Mapping[str, Callable[[Peer], dict[str, Any]]], peers: Sequence[Peer], rounds: int
+) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """
-    Every round of every peer, by peer; says on stderr how far it is.
+    The figures of each round, by way and peer; says on stderr how far it is.
 
-    Each round begins with another one: what a peer leaves behind is not always the same one's.
+    A round has every peer in every way, and begins with another one: what one leaves behind is not
+    always the same one's.
+
+    Args:
+        ways: How a peer is measured, by what it is called.
     """
-    found: dict[str, list[dict[str, Any]]] = {peer.name: [] for peer in peers}
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {
+        way: {peer.name: [] for peer in peers} for way in ways
+    }
+    turns = list(product(ways, peers))
     for number in range(1, rounds + 1):
-        first_peer = (number - 1) % len(peers)
-        for peer in [*peers[first_peer:], *peers[:first_peer]]:
-            figures = measure(peer)
-            found[peer.name].append(figures)
+        first_turn = (number - 1) % len(turns)
+        for way, peer in [*turns[first_turn:], *turns[:first_turn]]:
+            figures = ways[way](peer)
+            found[way][peer.name].append(figures)
             first = next(iter(figures))
             sys.stderr.write(
-                f"{what}: {peer.name} {number}/{rounds}: {first} {figures[first]:,.2f}\n"
+                f"{way}: {peer.name} {number}/{rounds}: {first} {figures[first]:,.2f}\n"
             )
     return found

@@ -49,6 +49,7 @@ DELAY = (
     Column("p99.9 ms", ("p999_ms",), form=".1f"),
     Column("mirror %", ("mirror_core",), 100, ".1f"),
     Column("target %", ("target_core",), 100, ".1f"),
+    Column("seen rec/s", ("seen_rate",), form=".0f"),
 )
 MANY = (
     Column("all s", ("all_s",)),

@@ -48,17 +48,25 @@ def test_a_ratio_is_taken_round_by_round() -> None:
     assert row.startswith("| mm2 | 2.00 (1.00-3.00) | 2.00 (1.00-3.00) | 0.50 (0.50-1.00)")
 
 
-def test_peers_take_turns_and_one_sees_how_far_they_are(
+def test_peers_and_ways_take_turns_and_one_sees_how_far_they_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A full run takes most of an hour. Nobody always comes behind the same one."""
-    rates = iter((4e5, 2e5, 3e5, 1e5))
-    found = take_turns(
-        "100B", [PEERS["eos"], PEERS["mm2"]], 2, lambda _: one_round(next(rates), 2.0)
-    )
-    assert [one["rate"] for one in found["eos"]] == [4e5, 1e5]
+    rates = iter(range(8))
+    ways = dict.fromkeys(("1 task", "2 tasks"), lambda _: one_round(next(rates), 2.0))
+    found = take_turns(ways, [PEERS["eos"], PEERS["mm2"]], 2)
+    assert {
+        (way, peer): [one["rate"] for one in rounds]
+        for way, by_peer in found.items()
+        for peer, rounds in by_peer.items()
+    } == {
+        ("1 task", "eos"): [0, 7],
+        ("1 task", "mm2"): [1, 4],
+        ("2 tasks", "eos"): [2, 5],
+        ("2 tasks", "mm2"): [3, 6],
+    }
     told = capsys.readouterr().err.splitlines()
-    assert told[1:3] == ["100B: mm2 1/2: rate 200,000.00", "100B: mm2 2/2: rate 300,000.00"]
+    assert told[3:5] == ["2 tasks: mm2 1/2: rate 3.00", "1 task: mm2 2/2: rate 4.00"]
 
 
 def test_what_a_peer_has_none_of_has_no_ratio() -> None:
