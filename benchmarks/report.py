@@ -74,7 +74,8 @@ COPY_LEGEND = (
 )
 DELAY_LEGEND = (
     "ms: from the timestamp of a record to a read_committed reader of the copy. %: of one core, "
-    "of the mirror with all its processes and of the target broker."
+    "of the mirror with all its processes and of the target broker. seen: by that reader; with "
+    "less than the load, the peer did not keep up."
 )
 MANY_LEGEND = (
     "all: from exec until a record of every partition is copied, and the CPU seconds of the mirror "
