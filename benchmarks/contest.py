@@ -191,17 +191,18 @@ class Watch:
         others = busy - sum(spent.values()) - time.process_time()
         return Sample(
             at=time.monotonic(),
-            records=self._records(),
+            ends=self._ends(),
             cpu_s={**spent, "others": others, "steal": steal},
             peak_rss_mb=sum(self._peaks.values()),
         )
 
-    def _records(self) -> int:
+    def _ends(self) -> list[int]:
         self._is_there = self._is_there or self._remote in self._metadata.topics([self._remote])
         if not self._is_there:
-            return 0
+            return [0] * self._partitions
         wanted = [TopicPartition(self._remote, p) for p in range(self._partitions)]
-        return sum(self._metadata.ends(wanted).values())
+        ends = self._metadata.ends(wanted)
+        return [ends[partition] for partition in wanted]
 
 
 @contextmanager

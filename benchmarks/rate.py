@@ -170,7 +170,7 @@ class Copy:
                 raise RuntimeError(f"{self._flow} did not copy everything: {mirror.events[-5:]}")
             samples.append(
                 Sample(
-                    records=self._committed(metadata),
+                    ends=[self._committed(metadata)],  # one task commits all of it together
                     at=time.monotonic(),
                     cpu_s=processes.cpu_s(),
                     peak_rss_mb=peak_rss_mb(processes.pids["task"]),

@@ -4,9 +4,12 @@ From samples of a running mirror to its rate and its cost in the steady state.
 The first 20 % of the records are left out: processes start, caches and compilers warm up.
 
 Times are taken where a commit has just been seen: transactions come in steps, and the way to the
-next step belongs to its records.
+next step belongs to its records. Other tasks are on their way then. What they have done of it is
+counted, as far as it had come: a task works evenly from one commit to the next. Without, a second
+task that commits every two seconds would lose one of them at the end.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,15 +28,20 @@ class Sample:
 
     Attributes:
         at: Monotonic seconds.
-        records: Committed so far, by the shadow offsets.
+        ends: Records committed so far, of each partition, or of those that are committed together.
         cpu_s: CPU seconds so far, by role.
         peak_rss_mb: Highest so far, of the task.
     """
 
     at: float
-    records: int
+    ends: Sequence[int]
     cpu_s: Mapping[str, float]
     peak_rss_mb: float = 0.0
+
+    @property
+    def records(self) -> int:
+        """Committed so far."""
+        return sum(self.ends)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +50,12 @@ class Steady:
     A mirror between two samples.
 
     Attributes:
-        records: Committed in it.
+        records: Copied in it.
         seconds: How long it was.
         cpu_s: CPU seconds per million records, by role.
     """
 
-    records: int
+    records: float
     seconds: float
     cpu_s: Mapping[str, float]
 
@@ -65,7 +73,7 @@ def steady_state(samples: Sequence[Sample], *, total: int) -> Steady:
         ValueError: The window is too short to mean anything: use more records.
     """
     window = _window(samples, total)
-    return _between(window[0], window[-1])
+    return _between(samples, window[0], window[-1])
 
 
 def warm_tail(samples: Sequence[Sample], *, total: int) -> Steady:
@@ -79,7 +87,7 @@ def warm_tail(samples: Sequence[Sample], *, total: int) -> Steady:
     last = window[-1]
     half = next((s for s in window if s.records >= TAIL_SHARE * total), last)
     second = next(s for s in reversed(window) if last.at - s.at >= MIN_STEADY_S)
-    return _between(min(half, second, key=lambda one: one.at), last)
+    return _between(samples, min(half, second, key=lambda one: one.at), last)
 
 
 def _window(samples: Sequence[Sample], total: int) -> list[Sample]:
@@ -90,8 +98,8 @@ def _window(samples: Sequence[Sample], total: int) -> list[Sample]:
     return window
 
 
-def _between(first: Sample, last: Sample) -> Steady:
-    records = last.records - first.records
+def _between(samples: Sequence[Sample], first: Sample, last: Sample) -> Steady:
+    records = _copied(samples, last.at) - _copied(samples, first.at)
     return Steady(
         records=records,
         seconds=last.at - first.at,
@@ -99,6 +107,25 @@ def _between(first: Sample, last: Sample) -> Steady:
             role: (spent - first.cpu_s[role]) * 1e6 / records for role, spent in last.cpu_s.items()
         },
     )
+
+
+def _copied(samples: Sequence[Sample], at: float) -> float:
+    """Records until then; of what is not committed yet, as much as had been done by then."""
+    times = [sample.at for sample in samples]
+    columns = zip(*(sample.ends for sample in samples), strict=True)
+    return sum(_done(times, ends, at) for ends in columns)
+
+
+def _done(times: Sequence[float], ends: Sequence[int], at: float) -> float:
+    """Of one partition."""
+    commits = [0, *(i for i in range(1, len(ends)) if ends[i] > ends[i - 1])]
+    following = bisect_left(commits, at, key=times.__getitem__)
+    if following == len(commits):
+        return ends[-1]
+    after = commits[following]
+    before = commits[max(following - 1, 0)]
+    share = (at - times[before]) / (times[after] - times[before]) if after else 0
+    return ends[before] + share * (ends[after] - ends[before])
 
 
 def spread(values: Sequence[float], form: str = ".0f") -> str:

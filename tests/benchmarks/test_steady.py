@@ -7,7 +7,7 @@ from benchmarks.steady import Sample, spread, steady_state, warm_tail
 
 def sample(at: float, records: int, cpu_s: float) -> Sample:
     """One role."""
-    return Sample(at=at, records=records, cpu_s={"task": cpu_s})
+    return Sample(at=at, ends=[records], cpu_s={"task": cpu_s})
 
 
 def test_the_start_and_the_end_are_left_out() -> None:
@@ -37,6 +37,27 @@ def test_the_way_to_a_step_is_not_without_its_records() -> None:
     assert steady_state(in_steps, total=4_000_000).rate == 500_000
     assert steady_state(in_steps, total=4_000_000).cpu_s["task"] == pytest.approx(2)
     assert warm_tail(in_steps, total=4_000_000).rate == 500_000
+
+
+def test_what_another_task_has_done_is_not_without_its_records() -> None:
+    """Half a million a second each: committed at once, and then every two seconds, in turns."""
+
+    def committed(at_s: float, first_s: float) -> int:
+        last_s = at_s if at_s < 4 else max(4, first_s + (at_s - first_s) // 2 * 2)
+        return round(last_s * 500_000)
+
+    looks = [
+        Sample(
+            at=at / 4,
+            ends=[committed(at / 4, 5), committed(at / 4, 6)],
+            cpu_s={"task": at / 4},
+        )
+        for at in range(65)
+    ]
+
+    for found in (steady_state(looks, total=15_500_000), warm_tail(looks, total=15_500_000)):
+        assert found.rate == pytest.approx(1_000_000)
+        assert found.cpu_s["task"] == pytest.approx(1)
 
 
 def test_the_tail_is_the_second_half() -> None:
