@@ -41,6 +41,8 @@ INTERRUPTED = 130
 INTERVALS_MS, TASKS = (100,), (2,)
 WARM_UP_INTERVAL_MS = 1
 """What a broker in service has compiled long ago takes a fresh one thousands of transactions."""
+WARM_UP_SHARE = 0.3
+"""Of the records of the first cell: with so many commits they take far longer than in a round."""
 
 Results = dict[str, dict[str, list[dict[str, Any]]]]
 """Figures of each round, by peer, by cell or load."""
@@ -89,13 +91,15 @@ def _draw(args: argparse.Namespace) -> int:
 
 
 def _copies(contest: Contest, args: argparse.Namespace) -> Results:
+    first, *others = _peers(args)
+    if others and args.rounds > 1:
+        _warm_up(contest, others, cells.CELLS[args.cells[0]].shortened(args.share * WARM_UP_SHARE))
     results: Results = {}
-    for number, name in enumerate(args.cells):
+    for name in args.cells:
         cell = cells.CELLS[name].shortened(args.share)
         with contest.topic(cell):
-            # brokers compile, too, and memory is new to the first copy of a size: a round would pay
-            for peer in _warming(args) if number == 0 else _peers(args)[:1]:
-                contest.copy(peer, cell, interval_ms=WARM_UP_INTERVAL_MS)
+            # memory is new to the first copy of a size: a round would pay
+            contest.warm_up(first, cell, interval_ms=WARM_UP_INTERVAL_MS)
             ways = {
                 str(Copied(name, interval_ms, tasks)): partial(
                     contest.copy, cell=cell, interval_ms=interval_ms, tasks=tasks
@@ -106,8 +110,16 @@ def _copies(contest: Contest, args: argparse.Namespace) -> Results:
     return results
 
 
+def _warm_up(contest: Contest, others: Sequence[Peer], cell: cells.Cell) -> None:
+    """Brokers compile for whoever comes first: a round would pay."""
+    with contest.topic(cell):
+        for peer in others:
+            contest.warm_up(peer, cell, interval_ms=WARM_UP_INTERVAL_MS)
+
+
 def _latencies(contest: Contest, args: argparse.Namespace) -> Results:
-    for peer in _warming(args):
+    warming = _peers(args) if args.rounds > 1 else _peers(args)[:1]
+    for peer in warming:  # brokers compile for whoever comes first
         measure_latency(contest, peer, args.rates[0], args.tasks[0])
     ways = {
         f"{rate} records a second, tasks: {tasks}": partial(
@@ -132,11 +144,6 @@ def _kills(contest: Contest, args: argparse.Namespace) -> Results:
     label = f"killed under {args.rate} records a second"
     ways = {label: partial(measure_kill, contest, rate=args.rate)}
     return take_turns(ways, _peers(args), args.rounds)
-
-
-def _warming(args: argparse.Namespace) -> list[Peer]:
-    """Whose first pass is not counted: brokers compile for whoever comes first."""
-    return _peers(args) if args.rounds > 1 else _peers(args)[:1]
 
 
 def _peers(args: argparse.Namespace) -> list[Peer]:

@@ -102,7 +102,25 @@ class Contest:
         Raises:
             NotExactError: It is not the source.
             RuntimeError: It did not come to an end.
+            ValueError: It was too short to mean anything.
         """
+        started_at, samples = self._copied(peer, cell, more)
+        return _figures(samples, self.originals[cell.name][0], cell.partitions, started_at)
+
+    def warm_up(self, peer: Peer, cell: Cell, **more: int) -> None:
+        """
+        The same without figures, so it may be short.
+
+        Raises:
+            NotExactError: It is not the source.
+            RuntimeError: It did not come to an end.
+        """
+        self._copied(peer, cell, more)
+
+    def _copied(
+        self, peer: Peer, cell: Cell, more: Mapping[str, int]
+    ) -> tuple[float, list[Sample]]:
+        """When the peer began, and how the copy grew."""
         job = self.job(cell.name, codec=cell.codec, **more)
         if peer.needs_topic:
             self.target.create_topic(job.remote, cell.partitions)
@@ -116,7 +134,7 @@ class Contest:
         if found != self.originals[cell.name]:
             raise NotExactError(f"{peer.name}: {job.remote} differs from {cell.name}")
         self.target.admin().delete_topics([job.remote])[job.remote].result(30)
-        return _figures(samples, total, cell.partitions, started_at)
+        return started_at, samples
 
 
 def _figures(

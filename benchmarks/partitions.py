@@ -7,6 +7,7 @@ A record waits in every partition before the mirror starts; it has started when 
 import time
 from contextlib import ExitStack
 from typing import Any
+from uuid import uuid4
 
 from confluent_kafka import Producer
 
@@ -30,7 +31,8 @@ def measure_partitions(contest: Contest, peer: Peer, partitions: int, rate: int)
     Raises:
         RuntimeError: It did not start.
     """
-    job = contest.job(f"partitions-{partitions}-{rate}-{peer.name}")
+    # a new name each time: brokers may still be deleting the last one
+    job = contest.job(f"partitions-{partitions}-{uuid4().hex[:8]}")
     contest.source.create_topic(job.topic, partitions)
     if peer.needs_topic:
         contest.target.create_topic(job.remote, partitions)
