@@ -5,8 +5,8 @@ The first 20 % of the records are left out: processes start, caches and compiler
 
 Times are taken where a commit has just been seen: transactions come in steps, and the way to the
 next step belongs to its records. Other tasks are on their way then. What they have done of it is
-counted, as far as it had come: a task works evenly from one commit to the next. Without, a second
-task that commits every two seconds would lose one of them at the end.
+counted, as if a task worked evenly from one commit to the next. Without, a second task that commits
+every two seconds could lack that much at the end.
 """
 
 from bisect import bisect_left
