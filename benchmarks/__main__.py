@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import cells, peers
-from benchmarks.contest import Contest, NotExactError, take_turns
+from benchmarks.contest import Contest, NotExactError, take_turns, tried
 from benchmarks.killed import measure_kill
 from benchmarks.labels import Copied, Many
 from benchmarks.latency import measure_latency
@@ -113,14 +113,16 @@ def _copies(contest: Contest, args: argparse.Namespace) -> Results:
 def _warm_up(contest: Contest, others: Sequence[Peer], cell: cells.Cell) -> None:
     """Brokers compile for whoever comes first: a round would pay."""
     with contest.topic(cell):
+        warm_up = partial(contest.warm_up, cell=cell, interval_ms=WARM_UP_INTERVAL_MS)
         for peer in others:
-            contest.warm_up(peer, cell, interval_ms=WARM_UP_INTERVAL_MS)
+            tried(peer, warm_up, "warm-up")
 
 
 def _latencies(contest: Contest, args: argparse.Namespace) -> Results:
     warming = _peers(args) if args.rounds > 1 else _peers(args)[:1]
+    warm_up = partial(measure_latency, contest, rate=args.rates[0], tasks=args.tasks[0])
     for peer in warming:  # brokers compile for whoever comes first
-        measure_latency(contest, peer, args.rates[0], args.tasks[0])
+        tried(peer, warm_up, "warm-up")
     ways = {
         f"{rate} records a second, tasks: {tasks}": partial(
             measure_latency, contest, rate=rate, tasks=tasks

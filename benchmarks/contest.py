@@ -18,10 +18,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from uuid import uuid4
 
 from benchmarks.cells import Cell
-from benchmarks.peers import Job, Peer
+from benchmarks.peers import Job, Peer, PeerFailedError
 from benchmarks.processes import cpu_s, descendants, machine_cpu_s, peak_rss_mb
 from benchmarks.rate import broker_pid
 from benchmarks.records import digest, fill
@@ -35,6 +36,8 @@ STILL_S = 2.0
 """A copy that has not grown for so long is whole, or will never be."""
 COPIED_WITHIN_S = 300.0
 STOPPED_WITHIN_S = 20.0
+
+Found = TypeVar("Found")
 
 
 class NotExactError(Exception):
@@ -101,7 +104,7 @@ class Contest:
 
         Raises:
             NotExactError: It is not the source.
-            RuntimeError: It did not come to an end.
+            PeerFailedError: It did not come to an end.
             ValueError: It was too short to mean anything.
         """
         started_at, samples = self._copied(peer, cell, more)
@@ -113,7 +116,7 @@ class Contest:
 
         Raises:
             NotExactError: It is not the source.
-            RuntimeError: It did not come to an end.
+            PeerFailedError: It did not come to an end.
         """
         self._copied(peer, cell, more)
 
@@ -157,6 +160,11 @@ def _figures(
     }
 
 
+def new_name(name: str) -> str:
+    """Of a topic, which nobody had: brokers may still be deleting the last one."""
+    return f"{name}-{uuid4().hex[:8]}"
+
+
 class Watch:
     """Looks at a copy that grows, and at who makes it grow."""
 
@@ -185,13 +193,13 @@ class Watch:
         A sample for each look.
 
         Raises:
-            RuntimeError: The peer ended, or took too long.
+            PeerFailedError: The peer ended, or took too long.
         """
         began = grown_at = time.monotonic()
         before = 0
         while before < total or time.monotonic() - grown_at < STILL_S:
             if self._process.poll() is not None or time.monotonic() - began > COPIED_WITHIN_S:
-                raise RuntimeError(f"{self._remote}: {before} of {total}, and no more")
+                raise PeerFailedError(f"{self._remote}: {before} of {total}, and no more")
             sample = self.look()
             if sample.records > before:
                 before, grown_at = sample.records, sample.at
@@ -249,6 +257,9 @@ def take_turns(
 
     Args:
         ways: How a peer is measured, by what it is called.
+
+    Raises:
+        PeerFailedError: A peer that must not, or twice in one round.
     """
     found: dict[str, dict[str, list[dict[str, Any]]]] = {
         way: {peer.name: [] for peer in peers} for way in ways
@@ -257,10 +268,27 @@ def take_turns(
     for number in range(1, rounds + 1):
         first_turn = (number - 1) % len(turns)
         for way, peer in [*turns[first_turn:], *turns[:first_turn]]:
-            figures = ways[way](peer)
+            figures, failures = tried(peer, ways[way], way)
+            figures["failures"] = failures
             found[way][peer.name].append(figures)
             first = next(iter(figures))
             sys.stderr.write(
                 f"{way}: {peer.name} {number}/{rounds}: {first} {figures[first]:,.2f}\n"
             )
     return found
+
+
+def tried(peer: Peer, attempt: Callable[[Peer], Found], what: str) -> tuple[Found, int]:
+    """
+    What was found, and how often the peer failed before.
+
+    Raises:
+        PeerFailedError: A peer that must not, or twice.
+    """
+    try:
+        return attempt(peer), 0
+    except PeerFailedError as exc:
+        if not peer.may_fail:
+            raise
+        sys.stderr.write(f"{what}: {peer.name} failed, and runs once more: {exc}\n")
+        return attempt(peer), 1

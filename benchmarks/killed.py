@@ -12,9 +12,9 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from benchmarks.contest import Contest, NotExactError, running_peer
+from benchmarks.contest import Contest, NotExactError, new_name, running_peer
 from benchmarks.load import Load
-from benchmarks.peers import Peer
+from benchmarks.peers import Peer, PeerFailedError
 from benchmarks.processes import descendants
 from benchmarks.reader import Reader
 from benchmarks.records import digest
@@ -34,9 +34,9 @@ def measure_kill(contest: Contest, peer: Peer, rate: int) -> dict[str, Any]:
 
     Raises:
         NotExactError: Something was lost, or is there twice.
-        RuntimeError: It did not go on.
+        PeerFailedError: It did not go on.
     """
-    job = contest.job(f"killed-{rate}-{peer.name}")
+    job = contest.job(new_name("killed"))
     contest.source.create_topic(job.topic, PARTITIONS)
     if peer.needs_topic:
         contest.target.create_topic(job.remote, PARTITIONS)
@@ -81,7 +81,7 @@ def _until_near(reader: Reader, process: "subprocess.Popen[bytes]") -> None:
     deadline = time.monotonic() + AGAIN_WITHIN_S
     while not any(age_ms < NEAR_MS for age_ms in reader.latencies(0.1)):
         if process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError("the mirror does not catch up with the load")
+            raise PeerFailedError("the mirror does not catch up with the load")
 
 
 def _until_silent(reader: Reader) -> None:

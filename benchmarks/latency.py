@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.contest import Contest, running_peer
+from benchmarks.contest import Contest, new_name, running_peer
 from benchmarks.load import Load
-from benchmarks.peers import Peer
+from benchmarks.peers import Peer, PeerFailedError
 from benchmarks.processes import cpu_s, descendants
 from benchmarks.rate import broker_pid
 from benchmarks.reader import Reader
@@ -37,10 +37,9 @@ def measure_latency(contest: Contest, peer: Peer, rate: int, tasks: int) -> dict
     One peer under one load.
 
     Raises:
-        RuntimeError: Nothing arrived.
+        PeerFailedError: Nothing arrived.
     """
-    topic = f"latency-{peer.name}-{rate}-{tasks}"
-    job = contest.job(topic, linger_ms=LINGER_MS, tasks=tasks)
+    job = contest.job(new_name("latency"), linger_ms=LINGER_MS, tasks=tasks)
     contest.source.create_topic(job.topic, PARTITIONS)
     if peer.needs_topic:
         contest.target.create_topic(job.remote, PARTITIONS)
@@ -63,7 +62,7 @@ def measure_latency(contest: Contest, peer: Peer, rate: int, tasks: int) -> dict
         after = _spent(process.pid, contest.target)
         reader.close()
     if not found:
-        raise RuntimeError(f"{job.remote}: nothing arrived in {SECONDS:.0f} s of measuring")
+        raise PeerFailedError(f"{job.remote}: nothing arrived in {SECONDS:.0f} s of measuring")
     contest.source.admin().delete_topics([job.topic])[job.topic].result(30)
     return {
         "p50_ms": _percentile(found, 0.5),

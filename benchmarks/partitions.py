@@ -7,13 +7,12 @@ A record waits in every partition before the mirror starts; it has started when 
 import time
 from contextlib import ExitStack
 from typing import Any
-from uuid import uuid4
 
 from confluent_kafka import Producer
 
-from benchmarks.contest import Contest, Watch, running_peer
+from benchmarks.contest import Contest, Watch, new_name, running_peer
 from benchmarks.load import Load
-from benchmarks.peers import Job, Peer
+from benchmarks.peers import Job, Peer, PeerFailedError
 
 VALUE_BYTES = 1_000
 SETTLE_S, SECONDS = 10.0, 30.0
@@ -29,10 +28,9 @@ def measure_partitions(contest: Contest, peer: Peer, partitions: int, rate: int)
         rate: Records a second over all partitions; 0 is at rest.
 
     Raises:
-        RuntimeError: It did not start.
+        PeerFailedError: It did not start.
     """
-    # a new name each time: brokers may still be deleting the last one
-    job = contest.job(f"partitions-{partitions}-{uuid4().hex[:8]}")
+    job = contest.job(new_name(f"partitions-{partitions}"))
     contest.source.create_topic(job.topic, partitions)
     if peer.needs_topic:
         contest.target.create_topic(job.remote, partitions)
@@ -42,7 +40,7 @@ def measure_partitions(contest: Contest, peer: Peer, partitions: int, rate: int)
         watch = Watch(contest, process, job.remote, partitions=partitions)
         while (first := watch.look()).records < partitions:
             if process.poll() is not None or first.at - started_at > STARTED_WITHIN_S:
-                raise RuntimeError(f"{peer.name}: {first.records} of {partitions}, and no more")
+                raise PeerFailedError(f"{peer.name}: {first.records} of {partitions}, and no more")
             time.sleep(LOOK_EVERY_S)
         if rate:
             load = Load(

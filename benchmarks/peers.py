@@ -16,6 +16,10 @@ MIRROR_MAKER = "org.apache.kafka.connect.mirror.MirrorMaker"
 HEAP = "-Xmx1g"
 
 
+class PeerFailedError(RuntimeError):
+    """A peer ended, or does nothing any more."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """
@@ -66,11 +70,13 @@ class Peer:
     Attributes:
         command: What to run for a job.
         needs_topic: The remote topic has to be there before it starts.
+        may_fail: It is not ours to mend: a round in which it fails is run once more.
     """
 
     name: str
     command: Callable[[Job], list[str]]
     needs_topic: bool = False
+    may_fail: bool = False
 
     def start(self, job: Job) -> "subprocess.Popen[bytes]":
         """Run it, no longer than we live; what it says goes to a file beside its configuration."""
@@ -119,9 +125,9 @@ PEERS: Mapping[str, Peer] = {
         Peer(name="alo", command=_ours("alo.properties", "local")),
         Peer(name="eos-spark", command=_ours("eos.properties", "spark")),
         Peer(name="alo-spark", command=_ours("alo.properties", "spark")),
-        Peer(name="mm2", command=_mirror_maker("mm2-defaults.properties")),
-        Peer(name="mm2-alo", command=_mirror_maker("mm2-alo.properties")),
-        Peer(name="mm2-eos", command=_mirror_maker("mm2-eos.properties")),
+        Peer(name="mm2", command=_mirror_maker("mm2-defaults.properties"), may_fail=True),
+        Peer(name="mm2-alo", command=_mirror_maker("mm2-alo.properties"), may_fail=True),
+        Peer(name="mm2-eos", command=_mirror_maker("mm2-eos.properties"), may_fail=True),
         Peer(name="java-loop", command=_java_loop, needs_topic=True),
         Peer(name="loop-eos", command=_loop("eos"), needs_topic=True),
         Peer(name="loop-alo", command=_loop("alo"), needs_topic=True),

@@ -6,6 +6,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
+from benchmarks.peers import PeerFailedError
 from eos_mirror.testing import KafkaCluster
 
 FIRST_WITHIN_S = 90.0
@@ -49,7 +50,7 @@ class Reader:
 
     def _go_on(self, process: Any, deadline: float) -> None:
         if process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"{self._remote}: nothing arrived{self._complaint}")
+            raise PeerFailedError(f"{self._remote}: nothing arrived{self._complaint}")
 
     def latencies(self, seconds: float) -> Iterator[float]:
         """In milliseconds, as records come; none if none do."""

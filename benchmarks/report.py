@@ -127,6 +127,14 @@ def ratios(of_cell: Mapping[str, Rounds]) -> Iterator[str]:
         )
 
 
+def failures(of_cell: Mapping[str, Rounds]) -> Iterator[str]:
+    """Who failed in a round, and ran once more."""
+    for peer, rounds in of_cell.items():
+        if failed := sum(one.get("failures", 0) for one in rounds):
+            yield ""
+            yield f"{peer} failed in {failed} of {len(rounds)} rounds, and ran once more."
+
+
 def over(ours: float, theirs: float) -> float:
     """A ratio; not a number where there is nothing to compare with."""
     return ours / theirs if theirs else nan
@@ -172,6 +180,7 @@ def document(command: str, results: Results, rounds: int) -> Iterator[str]:
         if len(of_cell) > 1:
             yield ""
             yield from ratios(of_cell)
+        yield from failures(of_cell)
 
 
 def _rounds(count: int) -> str:

@@ -1,5 +1,6 @@
 """The contest: its configurations are whole, and its arithmetic is that of rounds."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from benchmarks.cells import CELLS
 from benchmarks.cells import QUICK as QUICK_CELLS
 from benchmarks.contest import take_turns
-from benchmarks.peers import CONFIGS, PEERS, Job
+from benchmarks.peers import CONFIGS, PEERS, Job, Peer, PeerFailedError
 from benchmarks.peers import QUICK as QUICK_PEERS
 from benchmarks.report import COPY, LEGENDS, columns_of, comparison, document, ratios, table
 from eos_mirror.settings.load import load_settings
@@ -67,6 +68,38 @@ def test_peers_and_ways_take_turns_and_one_sees_how_far_they_are(
     }
     told = capsys.readouterr().err.splitlines()
     assert told[3:5] == ["2 tasks: mm2 1/2: rate 3.00", "1 task: mm2 2/2: rate 4.00"]
+
+
+def test_a_round_in_which_mirror_maker_fails_is_run_once_more(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Not an hour of others' figures is lost for it. The page says so."""
+    way = failing_first(1)
+    found = take_turns({"100B": way}, [PEERS["mm2-eos"]], 1)
+    assert [one["rate"] for one in found["100B"]["mm2-eos"]] == [1_000]
+    assert "100B: mm2-eos failed, and runs once more: 5 of 9" in capsys.readouterr().err
+    page = list(document("python -m benchmarks run", found, 1))
+    assert page[-1] == "mm2-eos failed in 1 of 1 rounds, and ran once more."
+
+
+@pytest.mark.parametrize(("name", "failures"), [("eos", 1), ("loop-eos", 1), ("mm2-eos", 2)])
+def test_who_must_not_fail_or_fails_again_ends_the_run(name: str, failures: int) -> None:
+    """What is ours is to be mended."""
+    way = failing_first(failures)
+    with pytest.raises(PeerFailedError, match="5 of 9"):
+        take_turns({"100B": way}, [PEERS[name]], 1)
+
+
+def failing_first(times: int) -> Callable[[Peer], dict[str, Any]]:
+    """A measurement that fails so often before it has figures."""
+    failures = iter(range(times))
+
+    def measure(_: Peer) -> dict[str, Any]:
+        if next(failures, None) is not None:
+            raise PeerFailedError("5 of 9, and no more")
+        return one_round(1_000, 2.0)
+
+    return measure
 
 
 def test_what_a_peer_has_none_of_has_no_ratio() -> None:
