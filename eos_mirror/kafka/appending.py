@@ -1,13 +1,15 @@
 """Writing a few records that must be there before anything else happens."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from eos_mirror.errors import TargetUnavailable
+from eos_mirror.errors import RestartTask, TargetUnavailable
 from eos_mirror.kafka.errors import as_mirror_error, translated
+from eos_mirror.kafka.lasting import LastingProducer
 
 WITHIN = timedelta(seconds=20)
 
@@ -46,3 +48,31 @@ def append_records(
     if left or len(known) < len(records):
         raise TargetUnavailable(f"{topic}: {left} records not acknowledged in {WITHIN}")
     return known
+
+
+class Appender:
+    """
+    Appends to a topic now and then: connects when there is something to write.
+
+    After a failure it connects again; the client may never find a broker any more.
+    """
+
+    def __init__(self, producer_config: Mapping[str, Any], topic: str) -> None:
+        """
+        Args:
+            producer_config: acks=all, not transactional.
+            topic: On the target; its first partition is written.
+        """
+        self._producer_config = dict(producer_config)
+        self._topic = topic
+        self._producer: LastingProducer | None = None
+
+    def append(self, records: Sequence[tuple[str | bytes, str | bytes | None]]) -> None:
+        """See `append_records`."""
+        if self._producer is None:
+            self._producer = LastingProducer(self._producer_config)
+        try:
+            append_records(self._producer.client, self._topic, records)
+        except RestartTask:
+            self._producer.replace()
+            raise

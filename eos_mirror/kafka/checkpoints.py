@@ -6,10 +6,8 @@ from typing import Any
 
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import TargetUnavailable
-from eos_mirror.kafka.appending import append_records
+from eos_mirror.kafka.appending import Appender
 from eos_mirror.kafka.internal_topics import read_internal
-from eos_mirror.kafka.lasting import LastingProducer
 from eos_mirror.kafka.topics import Topics, TopicSpec
 
 READ_WITHIN = timedelta(seconds=60)
@@ -39,10 +37,10 @@ class KafkaCheckpoints:
             admin, producer: Complete client configurations; acks=all, not transactional.
             replication_factor: Of the topic, if there is none yet.
         """
-        self._admin, self._producer_config = dict(admin), dict(producer)
+        self._admin = dict(admin)
+        self._log = Appender(producer, topic)
         self._topic = topic
         self._replication_factor = replication_factor
-        self._producer: LastingProducer | None = None
         self.unreadable = 0
 
     def load(self) -> Checkpoints:
@@ -78,10 +76,4 @@ class KafkaCheckpoints:
         """
         records = [(one.key, one.value) for one in checkpoints]
         if records:
-            if self._producer is None:
-                self._producer = LastingProducer(self._producer_config)
-            try:
-                append_records(self._producer.client, self._topic, records)
-            except TargetUnavailable:
-                self._producer.replace()
-                raise
+            self._log.append(records)

@@ -8,10 +8,9 @@ from typing import Any
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.ledger import Kind, LedgerEntry, decode_entry
-from eos_mirror.errors import ForeignWriter, TargetUnavailable
-from eos_mirror.kafka.appending import append_records
+from eos_mirror.errors import ForeignWriter
+from eos_mirror.kafka.appending import Appender
 from eos_mirror.kafka.compacted import read_log
-from eos_mirror.kafka.lasting import LastingProducer
 
 
 class KafkaLedger:
@@ -23,10 +22,8 @@ class KafkaLedger:
             producer_config: Idempotent, acks=all, not transactional.
             topic: One partition; exists.
         """
-        self._producer_config = dict(producer_config)
-        self._topic = topic
+        self._log = Appender(producer_config, topic)
         self._by = f"{socket.gethostname()}:{os.getpid()}"
-        self._producer: LastingProducer | None = None
 
     def append(self, kind: Kind, details: Mapping[str, Any]) -> None:
         """
@@ -38,14 +35,8 @@ class KafkaLedger:
         Raises:
             RestartTask: By class.
         """
-        if self._producer is None:
-            self._producer = LastingProducer(self._producer_config)
         entry = LedgerEntry(kind=kind, at=datetime.now(UTC), by=self._by, details=details)
-        try:
-            append_records(self._producer.client, self._topic, [(kind.value, entry.encode())])
-        except TargetUnavailable:
-            self._producer.replace()
-            raise
+        self._log.append([(kind.value, entry.encode())])
 
 
 def read_ledger(config: Mapping[str, Any], flow: Flow) -> list[LedgerEntry]:

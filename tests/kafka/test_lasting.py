@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import RestartTask, SourceUnavailable
 from eos_mirror.kafka import lasting
+from eos_mirror.kafka.appending import Appender
 from eos_mirror.kafka.lasting import LastingProducer
 from eos_mirror.kafka.leadership import Leadership
 from eos_mirror.kafka.source import KafkaSource
@@ -192,3 +193,24 @@ def test_a_producer_that_is_replaced_writes_nothing_behind_the_next_one(
 
     notes = read_topic(cluster.client_config(), "notes", partitions=1)[0]
     assert [note.value for note in notes] == [b"newer"]
+
+
+def test_who_appends_has_another_client_after_an_outage(
+    cluster: KafkaCluster, proxy: FaultProxy
+) -> None:
+    """What a file says of timeouts may end a record before its deadline ends the wait."""
+    cluster.create_topic("log", 1)
+    log = Appender({**config_of(cluster), "message.timeout.ms": "500"}, "log")
+    log.append([("key", "before")])
+    first = log._producer  # noqa: SLF001 (which client it has, nobody else knows)
+    assert first is not None
+    client = first.client
+    proxy.part()
+    with pytest.raises(RestartTask, match="_MSG_TIMED_OUT"):
+        log.append([("key", "meanwhile")])
+    assert first.client is not client
+    proxy.heal()
+    log.append([("key", "after")])
+
+    written = read_topic(cluster.client_config(), "log", partitions=1)[0]
+    assert [one.value for one in written] == [b"before", b"after"]
