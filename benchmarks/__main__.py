@@ -93,13 +93,17 @@ def _draw(args: argparse.Namespace) -> int:
 def _copies(contest: Contest, args: argparse.Namespace) -> Results:
     first, *others = _peers(args)
     if others and args.rounds > 1:
-        _warm_up(contest, others, cells.CELLS[args.cells[0]].shortened(args.share * WARM_UP_SHARE))
+        # brokers compile for whoever comes first: a round would pay
+        cell = cells.CELLS[args.cells[0]].shortened(args.share * WARM_UP_SHARE)
+        with contest.topic(cell):
+            for peer in others:
+                _warm_up(contest, peer, cell)
     results: Results = {}
     for name in args.cells:
         cell = cells.CELLS[name].shortened(args.share)
         with contest.topic(cell):
             # memory is new to the first copy of a size: a round would pay
-            contest.warm_up(first, cell, interval_ms=WARM_UP_INTERVAL_MS)
+            _warm_up(contest, first, cell)
             ways = {
                 str(Copied(name, interval_ms, tasks)): partial(
                     contest.copy, cell=cell, interval_ms=interval_ms, tasks=tasks
@@ -110,12 +114,9 @@ def _copies(contest: Contest, args: argparse.Namespace) -> Results:
     return results
 
 
-def _warm_up(contest: Contest, others: Sequence[Peer], cell: cells.Cell) -> None:
-    """Brokers compile for whoever comes first: a round would pay."""
-    with contest.topic(cell):
-        warm_up = partial(contest.warm_up, cell=cell, interval_ms=WARM_UP_INTERVAL_MS)
-        for peer in others:
-            tried(peer, warm_up, "warm-up")
+def _warm_up(contest: Contest, peer: Peer, cell: cells.Cell) -> None:
+    warm_up = partial(contest.warm_up, cell=cell, interval_ms=WARM_UP_INTERVAL_MS)
+    tried(peer, warm_up, "warm-up")
 
 
 def _latencies(contest: Contest, args: argparse.Namespace) -> Results:
