@@ -277,7 +277,10 @@ def _theirs(partition: TopicPartition, at: Position, *, metadata: str = "") -> C
 
 def _polled(messages: list[Message]) -> Polled:
     """
-    Sort a chunk into runs, ends and faults.
+    Sort a chunk into runs, ends and faults, a run for each partition.
+
+    Records that come in one by one alternate between partitions, and a run costs as much as many
+    records.
 
     Raises:
         RestartTask: The consumer is dead.
@@ -287,11 +290,14 @@ def _polled(messages: list[Message]) -> Polled:
     if any(map(Message.error, messages)):
         messages = _without_events(messages, polled)
     where = zip(map(_topic_of, messages), map(_partition_of, messages), strict=True)
+    read: dict[tuple[str, int], list[Message]] = {}
     at = 0
-    for (topic, partition), stretch in groupby(where):
+    for one, stretch in groupby(where):
         end = at + len(list(stretch))
-        _add_run(TopicPartition(topic, partition), messages[at:end], polled)
+        read.setdefault(one, []).extend(messages[at:end])
         at = end
+    for one, theirs in read.items():
+        _add_run(TopicPartition(*one), theirs, polled)
     return polled
 
 
@@ -313,9 +319,7 @@ def _without_events(messages: list[Message], polled: Polled) -> list[Message]:
 
 
 def _add_run(partition: TopicPartition, messages: list[Message], polled: Polled) -> None:
-    """Add one run, cut before the first record that cannot be carried unchanged."""
-    if isinstance(polled.faults.get(partition), RecordRefused):
-        return
+    """Add a run, cut before the first record that cannot be carried unchanged."""
     offsets = list(map(_offset_of, messages))
     timestamps = list(map(_timestamp_of, map(Message.timestamp, messages)))
     headers: list[Headers | None] = []
