@@ -38,6 +38,7 @@ COPIED_WITHIN_S = 300.0
 STOPPED_WITHIN_S = 20.0
 
 Found = TypeVar("Found")
+Turn = TypeVar("Turn")
 
 
 class NotExactError(Exception):
@@ -252,8 +253,8 @@ def take_turns(
     """
     The figures of each round, by way and peer; says on stderr how far it is.
 
-    A round has every peer in every way, and begins with another one: what one leaves behind is not
-    always the same one's.
+    A round has every peer in every way, and each comes behind another one than in other rounds:
+    what one leaves behind does not always fall on the same one.
 
     Args:
         ways: How a peer is measured, by what it is called.
@@ -266,8 +267,7 @@ def take_turns(
     }
     turns = list(product(ways, peers))
     for number in range(1, rounds + 1):
-        first_turn = (number - 1) % len(turns)
-        for way, peer in [*turns[first_turn:], *turns[:first_turn]]:
+        for way, peer in in_the_order_of(number, turns):
             figures, failures = tried(peer, ways[way], way)
             figures["failures"] = failures
             found[way][peer.name].append(figures)
@@ -276,6 +276,17 @@ def take_turns(
                 f"{way}: {peer.name} {number}/{rounds}: {first} {figures[first]:,.2f}\n"
             )
     return found
+
+
+def in_the_order_of(number: int, turns: Sequence[Turn]) -> list[Turn]:
+    """
+    0, 1, -1, 2, -2 and so on, and in each round all of it one further (E. J. Williams, 1949).
+
+    Of an even count everyone comes behind everyone else once in as many rounds; of an odd one,
+    behind half of them twice.
+    """
+    zigzag = [(place + 1) // 2 * (1 if place % 2 else -1) for place in range(len(turns))]
+    return [turns[(step + number - 1) % len(turns)] for step in zigzag]
 
 
 def tried(peer: Peer, attempt: Callable[[Peer], Found], what: str) -> tuple[Found, int]:

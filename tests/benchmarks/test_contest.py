@@ -1,6 +1,7 @@
 """The contest: its configurations are whole, and its arithmetic is that of rounds."""
 
 from collections.abc import Callable
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from benchmarks.cells import CELLS
 from benchmarks.cells import QUICK as QUICK_CELLS
-from benchmarks.contest import take_turns
+from benchmarks.contest import in_the_order_of, take_turns
 from benchmarks.peers import CONFIGS, PEERS, Job, Peer, PeerFailedError
 from benchmarks.peers import QUICK as QUICK_PEERS
 from benchmarks.report import COPY, LEGENDS, columns_of, comparison, document, ratios, table
@@ -61,13 +62,21 @@ def test_peers_and_ways_take_turns_and_one_sees_how_far_they_are(
         for way, by_peer in found.items()
         for peer, rounds in by_peer.items()
     } == {
-        ("1 task", "eos"): [0, 7],
+        ("1 task", "eos"): [0, 6],
         ("1 task", "mm2"): [1, 4],
-        ("2 tasks", "eos"): [2, 5],
-        ("2 tasks", "mm2"): [3, 6],
+        ("2 tasks", "eos"): [3, 5],
+        ("2 tasks", "mm2"): [2, 7],
     }
     told = capsys.readouterr().err.splitlines()
-    assert told[3:5] == ["2 tasks: mm2 1/2: rate 3.00", "1 task: mm2 2/2: rate 4.00"]
+    assert told[3:5] == ["2 tasks: eos 1/2: rate 3.00", "1 task: mm2 2/2: rate 4.00"]
+
+
+def test_each_comes_behind_each_other_once_in_as_many_rounds() -> None:
+    """What one leaves behind on the machine would always fall on the same one."""
+    peers = "abcdef"
+    rounds = [in_the_order_of(number, peers) for number in range(1, len(peers) + 1)]
+    pairs = [pair for order in rounds for pair in pairwise(order)]
+    assert sorted(pairs) == sorted(permutations(peers, 2))
 
 
 def test_a_round_in_which_mirror_maker_fails_is_run_once_more(
