@@ -18,6 +18,8 @@ VALUE_BYTES = 1_000
 SETTLE_S, SECONDS = 10.0, 30.0
 STARTED_WITHIN_S = 180.0
 LOOK_EVERY_S = 0.2
+LOG_ERRORS = 3
+"""The client's level: warnings are left out."""
 
 
 def measure_partitions(contest: Contest, peer: Peer, partitions: int, rate: int) -> dict[str, Any]:
@@ -68,7 +70,8 @@ def measure_partitions(contest: Contest, peer: Peer, partitions: int, rate: int)
 
 
 def _one_each(contest: Contest, job: Job, partitions: int) -> None:
-    producer = Producer(contest.source.client_config())
+    # a new leader may not answer yet, and the client warns of each partition, thousands of lines
+    producer = Producer({**contest.source.client_config(), "log_level": LOG_ERRORS})
     for partition in range(partitions):
         producer.produce(job.topic, b"first", b"first", partition)
     if left := producer.flush(60):
