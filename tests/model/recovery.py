@@ -7,10 +7,13 @@ from tests.model.state import (
     NO_CLAIM,
     NO_ID,
     NO_PROCESS,
+    Budget,
     Model,
     State,
     Step,
     blank_task,
+    put,
+    spend,
     with_task,
 )
 
@@ -80,10 +83,44 @@ def new_incarnation(model: Model, state: State, task_id: int) -> State:
         pid=None,
         epoch=-1,
         batch=(),
+        unsent=(),
         suspicious=False,
         light=bool(task.own),
     )
     return with_task(state, task_id, task)
+
+
+def after_refused_record(model: Model, state: State, task_id: int) -> Step | None:
+    """The broker has refused the record that is sent next, and stored nothing of it."""
+    spent = spend(state, Budget.REFUSALS)
+    if not spent:
+        return None
+    task, variant = spent.tasks[task_id], model.variant
+    if variant.refused == "light":
+        return "record refused: light step", new_incarnation(model, spent, task_id)
+    if variant.refused == "skip":
+        left = task.unsent[1:]
+        task = task._replace(unsent=left, stage="produce" if left else "add-offsets")
+        return "record refused: skipped", with_task(spent, task_id, task)
+    if variant.refused == "same-id":
+        return _initialised_again(model, spent, task_id)
+    return "record refused: exit", exit_process(model, spent, task_id)
+
+
+def _initialised_again(model: Model, state: State, task_id: int) -> Step | None:
+    """BUG: abort under the own id, whoever has fenced it since, and resume from memory."""
+    task = state.tasks[task_id]
+    aborting, answer = init_producer_id(model, state, task.txid)
+    if not isinstance(answer, Producer):
+        if aborting == state:
+            return None
+        # until the abort is done, the record is refused once more
+        left = aborting.budget[Budget.REFUSALS] + 1
+        budget = put(aborting.budget, Budget.REFUSALS, left)
+        return "record refused: abort", aborting._replace(budget=budget)
+    state = aborting
+    task = task._replace(stage="run", pid=answer.pid, epoch=answer.epoch, batch=(), unsent=())
+    return "record refused: own id initialised again", with_task(state, task_id, task)
 
 
 def after_refusal(model: Model, state: State, task_id: int, refusal: Refusal) -> Step | None:

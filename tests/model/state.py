@@ -47,6 +47,7 @@ class Budget(IntEnum):
     EXPIRE = 5
     KICK = 6
     ABORTS = 7
+    REFUSALS = 8
 
 
 class Txn(NamedTuple):
@@ -227,6 +228,7 @@ def first_state(variant: Variant) -> State:
             variant.expire,
             variant.kick,
             variant.aborts,
+            variant.refusals,
         ),
         network=(),
         next_pid=0,

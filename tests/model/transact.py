@@ -12,6 +12,7 @@ from tests.model.brokers import (
 )
 from tests.model.recovery import (
     after_refusal,
+    after_refused_record,
     exit_process,
     new_incarnation,
     recover_from_suspicion,
@@ -35,6 +36,13 @@ def _producer(task: Task) -> Producer:
 
 def _refused(model: Model, state: State, task_id: int, refusal: Refusal) -> Iterator[Step]:
     step = after_refusal(model, state, task_id, refusal)
+    if step:
+        yield step
+
+
+def _refused_record(model: Model, state: State, task_id: int) -> Iterator[Step]:
+    """The broker refuses the next record for itself; whether the writer is fenced, or not."""
+    step = after_refused_record(model, state, task_id)
     if step:
         yield step
 
@@ -64,6 +72,8 @@ def _begin(model: Model, state: State, task_id: int, batch: tuple[int, ...]) -> 
     if refusal == "retry":
         return
     begun = task._replace(stage="produce", batch=batch, unsent=batch)
+    if model.variant.fuse and not refusal:
+        yield from _refused_record(model, with_task(state, task_id, begun), task_id)
     if model.variant.fuse:
         for partition in batch:
             if not refusal:
@@ -79,6 +89,7 @@ def _begin(model: Model, state: State, task_id: int, batch: tuple[int, ...]) -> 
 def produce_one(model: Model, state: State, task_id: int) -> Iterator[Step]:
     """Produce the next record of the batch."""
     task, before = state.tasks[task_id], state
+    yield from _refused_record(model, state, task_id)
     partition, *left = task.unsent
     record = task.next_offsets[partition]
     state, refusal = produce(model, state, _producer(task), partition, record)

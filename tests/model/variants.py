@@ -61,6 +61,11 @@ class Variant:
         expire: Transactional ids that the coordinator forgets.
         kick: Members that the target group loses.
         aborts: Open transactions aborted by InitProducerId (cuts the fencing livelock).
+        refusals: Records that a broker refuses for good, while their transaction is open. Each is
+            taken when it is sent again.
+        refused: What a task does then. `exit`: it ends the process. `light`: it takes the light
+            step. `skip`: BUG: it commits the rest of the transaction. `same-id`: BUG: it
+            initialises its id again and resumes from memory.
         generations: Shadow offsets are committed as a member of a group on the target; `source`:
             which the assignment ignores; `lanes`: which is the assignment; `late-lanes`: BUG:
             with the generation that the client knows at commit time.
@@ -93,6 +98,8 @@ class Variant:
     expire: int = 0
     kick: int = 0
     aborts: int = 3
+    refusals: int = 0
+    refused: Literal["exit", "light", "skip", "same-id"] = "exit"
     generations: Literal["source", "lanes", "late-lanes"] | None = None
     reclaim: bool = True
     early_release: bool = False
@@ -200,6 +207,11 @@ LIGHT_STEP = replace(CRASH_ONLY, light=LIGHT, late=1, fuse=True)
 
 UNSAFE_LIGHT_STEP = replace(LIGHT_STEP, expect="violation")
 
+REFUSED = replace(CRASH_ONLY, light=LIGHT, refusals=1, refused="light")
+"""The same light step after a refused record, from the middle of an open transaction."""
+
+UNSAFE_REFUSED = replace(REFUSED, expect="violation")
+
 ENGINE = {
     "crash-only": replace(CRASH_ONLY, graceful=1, crash=1),
     "crash-only-late": replace(CRASH_ONLY, late=1, fuse=True),
@@ -212,6 +224,12 @@ ENGINE = {
     "light-step-2moves": replace(LIGHT_STEP, slow=True, forced=2, graceful=1, aborts=6),
     "light-step-2parts": replace(LIGHT_STEP, slow=True, partitions=2),
     "light-step-pre890": replace(LIGHT_STEP, expect="hang", verify=False, fuse=False),
+    "refused-exit": replace(CRASH_ONLY, refusals=1),
+    "refused": REFUSED,
+    "refused-twice": replace(REFUSED, refusals=2, graceful=1, aborts=6),
+    "refused-late": replace(REFUSED, late=1, aborts=6, fuse=True),
+    "refused-crash": replace(REFUSED, crash=1, aborts=6, fuse=True),
+    "refused-2parts": replace(REFUSED, partitions=2, records=1, aborts=6),
 }
 
 SPARE = {
@@ -259,6 +277,18 @@ LIGHT_STEP_MUTANTS = {
     ),
 }
 
+REFUSED_MUTANTS = {
+    "mut-refused-skip": replace(UNSAFE_REFUSED, refused="skip"),
+    "mut-refused-same-id": replace(UNSAFE_REFUSED, refused="same-id"),
+    "mut-refused-no-reclaim": replace(UNSAFE_REFUSED, light=("init", "tail", "fetch")),
+    "mut-refused-fetch-before-fence": replace(
+        UNSAFE_REFUSED, light=("init", "tail", "claim", "read", "fetch", "fence")
+    ),
+    "mut-refused-keep-position": replace(
+        UNSAFE_REFUSED, light=("init", "tail", "claim", "read", "fence")
+    ),
+}
+
 VARIANTS: dict[str, Variant] = (
-    DESIGNS | CLAIM_LOG_MUTANTS | HAZARDS | ENGINE | SPARE | LIGHT_STEP_MUTANTS
+    DESIGNS | CLAIM_LOG_MUTANTS | HAZARDS | ENGINE | SPARE | LIGHT_STEP_MUTANTS | REFUSED_MUTANTS
 )
