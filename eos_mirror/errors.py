@@ -6,10 +6,10 @@ MirrorError
 +- UnsafeError              refused: going on could lose, double or reorder records (exit 4)
 +- RetriableError           same call again; stays inside kafka/
 +- NewIncarnation           new transactional id, claim again, read the shadow offsets, go on
++- RefusedByTarget          the target refused a batch; send it again in smaller ones
 +- RestartTask              end the process; the supervisor starts another
 |  +- ProducerFenced        someone claimed after us, or the coordinator timed us out
 |  +- CommitOutcomeUnknown
-|  +- RefusedByTarget       the target refused a record; the successor leaves its partition out
 |  +- SourceUnavailable, TargetUnavailable
 +- PartitionStopped         this partition only, with its cause; the others go on
 |  +- SourceDataLost        truncated, expired or re-created
@@ -24,8 +24,8 @@ MirrorError
 The message of an error says what failed, where (flow, partition, next_offset) and what to do.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 
 class MirrorError(Exception):
@@ -69,6 +69,24 @@ class NewIncarnation(MirrorError):
     """
 
 
+class RefusedByTarget(MirrorError):
+    """
+    The target refused batches of some partitions, and stored nothing of them.
+
+    Exactly once: the transaction is spoilt. Take a new incarnation, as after `NewIncarnation`; what
+    was sent is read again. At least once: everything else has arrived. In both modes send the
+    records of these partitions again in smaller batches, to find the one that is refused.
+
+    Args:
+        reason: One sentence.
+        refused: What was refused, by remote partition (`core.suspects.Refusal`).
+    """
+
+    def __init__(self, reason: str, *, refused: Mapping[Any, Any]) -> None:
+        super().__init__(reason)
+        self.refused = refused
+
+
 class RestartTask(MirrorError):
     """End this process. Its successor reads the truth from the shadow offsets."""
 
@@ -79,25 +97,6 @@ class ProducerFenced(RestartTask):
 
 class CommitOutcomeUnknown(RestartTask):
     """The transaction may or may not have been committed: only the shadow offsets know."""
-
-
-class RefusedByTarget(RestartTask):
-    """
-    The target refused a record for good: too large, or invalid by its rules.
-
-    The transaction is lost with the process. The partition is reported as stopped first, so that
-    the successor leaves it out and the others go on.
-
-    Args:
-        reason: One sentence.
-        topic: Remote topic.
-        partition: Its number.
-    """
-
-    def __init__(self, reason: str, *, topic: str, partition: int) -> None:
-        super().__init__(reason)
-        self.topic = topic
-        self.partition = partition
 
 
 class SourceUnavailable(RestartTask):

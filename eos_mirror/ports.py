@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from eos_mirror.core.claims import Claim, ClaimRecord
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
+from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.errors import PartitionStopped
 
 
@@ -183,14 +184,30 @@ class TransactionalProducer(Protocol):
     def begin(self) -> None:
         """Begin a transaction."""
 
-    def send(self, run: RecordRun, remote: TopicPartition) -> None:
-        """Hand over a run unchanged; it is sent in the background."""
+    def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
+        """
+        Hand over a run unchanged; it is sent in the background.
+
+        Args:
+            batch: Runs of one partition with different numbers never share a batch, and those with
+                a higher one are sent only after all before were acknowledged. None: batches are
+                as large as the client likes. A partition has numbers in all of a transaction, or
+                in none of it.
+
+        Raises:
+            RefusedByTarget: The client itself refuses a record.
+        """
 
     def send_map(self, entries: Mapping[str, bytes | None]) -> None:
         """Records of the offset map topic, in the open transaction; None is a tombstone."""
 
     def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Delivered]:
-        """Wait until everything is acknowledged; say where it went."""
+        """
+        Wait until everything is acknowledged; say where it went.
+
+        Raises:
+            RefusedByTarget: A batch was refused, so the transaction cannot be committed.
+        """
 
     def commit(
         self, offsets: Mapping[TopicPartition, ShadowCommit], *, within: timedelta
@@ -206,36 +223,19 @@ class TransactionalProducer(Protocol):
         """Drop the client. An open transaction is left to the next claimer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
-    """
-    Records of one target partition that the target did not take.
-
-    Attributes:
-        count: How many.
-        reason: Of the first one.
-        is_refusal: It will never be taken; otherwise sending it again may help.
-    """
-
-    count: int
-    reason: str
-    is_refusal: bool
-
-
 class PlainProducer(Protocol):
     """An idempotent producer without transactions."""
 
-    def send(self, run: RecordRun, remote: TopicPartition) -> None:
-        """Hand over a run unchanged; it is sent in the background."""
+    def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
+        """See `TransactionalProducer.send`; a flush ends what a transaction ends there."""
 
-    def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Failed]:
+    def flush(self, *, within: timedelta) -> None:
         """
-        Wait until every record is decided.
-
-        Returns:
-            What was not taken since the last flush.
+        Wait until every record has arrived.
 
         Raises:
+            RefusedByTarget: Batches were refused since the last flush. Everything else has
+                arrived, but of a partition with numbered batches nothing behind the refused one.
             RestartTask: Not decided in time, or the client is dead.
         """
 
@@ -323,6 +323,14 @@ class Target(TargetReader, Protocol):
 
     def partitions(self, topics: Sequence[str]) -> Mapping[str, int]:
         """Partition counts, as every broker knows them. A missing topic is absent."""
+
+    def limits(self, topics: Collection[str]) -> Mapping[str, TopicLimits]:
+        """
+        What each topic takes now. Absent: a topic that is missing, or may not be described.
+
+        Raises:
+            TargetUnavailable: No answer.
+        """
 
 
 class ClaimsLog(Protocol):

@@ -92,9 +92,15 @@ EVENTS: Final = (
     Event(
         "records.dropped",
         Level.WARNING,
-        "At least once: the target refused records, and the file says to leave them out.",
+        "At least once: the target refuses these records, and the configuration says to drop them.",
     ),
-    Event("partition.stopped", Level.ERROR, "One partition cannot go on; cause and reason."),
+    Event(
+        "batch.refused",
+        Level.WARNING,
+        "The target refused a batch; its records are sent again in smaller ones.",
+    ),
+    Event("partition.stopped", Level.ERROR, "One partition cannot be mirrored; cause and reason."),
+    Event("partition.resumed", Level.INFO, "A partition that stopped is mirrored again."),
     Event(
         "partition.gap",
         Level.DETAIL,

@@ -71,11 +71,7 @@ def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
             ids=clusters.target.topic_ids,
         ),
         pairs=_pairs(facts),
-        config=engine_config(
-            task_config(
-                settings, slot=0, claims_topic_id=ids[flow.claims_topic], smallest_limit=None
-            )
-        ),
+        config=engine_config(task_config(settings, slot=0, claims_topic_id=ids[flow.claims_topic])),
     )
     exactly_once = wanted is DeliveryMode.EXACTLY_ONCE
     count = switch.to_exactly_once() if exactly_once else switch.to_at_least_once()

@@ -115,6 +115,7 @@ class FlowRunner:
             settings, self._clusters.source_metadata, lambda: self.topics.partitions
         )
         self._stopped: dict[str, str] = {}
+        self._suspects: dict[str, Mapping[str, Any]] = {}
         self.ended_for = ""
         self._claims_topic_id = ""
         self._is_mode_noted = False
@@ -312,7 +313,6 @@ class FlowRunner:
                 self.settings,
                 slot=slot,
                 claims_topic_id=self._claims_topic_id,
-                smallest_limit=self.topics.smallest_limit,
                 measured=self._is_measured,
             ),
             **self._hidden,
@@ -342,6 +342,14 @@ class FlowRunner:
             # the successor of the task must not run into the same wall again
             self._stopped[partition] = reason
             self._give_orders()
+        elif name == "partition.resumed":
+            self._stopped.pop(str(fields["partition"]), None)
+            self._give_orders()
+        elif name == "batch.refused":
+            # a successor of the task continues the search where it is
+            suspect = dict(fields)
+            self._suspects[str(suspect.pop("partition"))] = suspect
+            self._give_orders()
         self._tell(name, fields)
 
     def _tell(self, name: str, fields: Mapping[str, Any]) -> None:
@@ -358,6 +366,7 @@ class FlowRunner:
                 {
                     "topics": self.topics.routes,
                     "stopped": self._stopped,
+                    "suspects": self._suspects,
                     "rejoin": self._rejoin,
                 }
             )

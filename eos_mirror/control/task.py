@@ -10,6 +10,7 @@ from typing import Any
 
 from eos_mirror.core.boundary import Boundary
 from eos_mirror.core.flow import Flow
+from eos_mirror.core.topic_limits import SenderLimits
 from eos_mirror.kafka.best_effort import BestEffortTopic
 from eos_mirror.kafka.claims import KafkaClaimsLog
 from eos_mirror.kafka.ledger import KafkaLedger
@@ -38,7 +39,8 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
     Args:
         config: As `control/task_config.py` wrote it: `flow`, `boundary`, `start_position`,
             `claims_topic_id`, `keepalive_s`, `exactly_once`, `abort_on_send_failure`, `measured`,
-            `fencing`, `pause_at`, and `clients` with complete client configurations by role.
+            `sender`, `fencing`, `pause_at`, and `clients` with complete client configurations by
+            role.
     """
     task_config = engine_config(config)
     clients = config["clients"]
@@ -119,6 +121,7 @@ def engine_config(config: Mapping[str, Any]) -> TaskConfig:
         abort_on_send_failure=config["abort_on_send_failure"],
         provenance=config["provenance"],
         measured=config["measured"],
+        sender=SenderLimits(**config["sender"]),
     )
 
 

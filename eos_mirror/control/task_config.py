@@ -10,9 +10,6 @@ from eos_mirror.settings.model import FlowSettings
 from eos_mirror.settings.plugins import policy_of
 from eos_mirror.settings.values import BoundaryMode
 
-BATCH_MARGIN_BYTES = 512
-"""The client counts the header of a batch only roughly."""
-
 CLAIMS_PRODUCER = {"linger.ms": "0", "compression.type": "none"}
 CLAIMS_CONSUMER = {
     "enable.auto.commit": "false",
@@ -57,7 +54,6 @@ def task_config(
     *,
     slot: int,
     claims_topic_id: str,
-    smallest_limit: int | None,
     measured: bool = False,
 ) -> dict[str, Any]:
     """
@@ -65,13 +61,12 @@ def task_config(
 
     Args:
         claims_topic_id: Identity of the claims topic as of this start.
-        smallest_limit: Least `max.message.bytes` of the remote topics, if there are any.
         measured: The task tells what each partition does.
     """
     consumer = dict(clients.source_consumer(flow, slot=slot))
     consumer["client.id"] = consumer["client.id"].replace(flow.flow.name, deployment(flow))
     target = clients.target_admin(flow)
-    producer = _fitting(clients.target_producer(flow), smallest_limit)
+    producer = clients.target_producer(flow)
     return {
         "flow": [flow.flow.source, flow.flow.target],
         "boundary": {
@@ -87,6 +82,7 @@ def task_config(
         "abort_on_send_failure": flow.abort_on_send_failure,
         "provenance": flow.filters.provenance,
         "measured": measured,
+        "sender": _sender(producer),
         "syncs": _syncs(flow),
         "keepalive_s": flow.offsets_keepalive.total_seconds(),
         "clients": {
@@ -115,8 +111,11 @@ def _without_transaction(producer: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in producer.items() if not key.startswith("transaction")}
 
 
-def _fitting(producer: Mapping[str, str], limit: int | None) -> dict[str, str]:
-    """Batches that the target takes: a limit is one of batches, not of records."""
-    if limit is None or int(producer["batch.size"]) <= limit - BATCH_MARGIN_BYTES:
-        return dict(producer)
-    return {**producer, "batch.size": str(max(1, limit - BATCH_MARGIN_BYTES))}
+def _sender(producer: Mapping[str, str]) -> dict[str, Any]:
+    """What decides whether a record, and how many in a batch, fit into a topic."""
+    return {
+        "max_request_bytes": int(producer["message.max.bytes"]),
+        "compression": producer.get("compression.type", "none"),
+        "batch_bytes": int(producer["batch.size"]),
+        "batch_records": int(producer["batch.num.messages"]),
+    }

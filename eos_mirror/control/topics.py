@@ -34,8 +34,6 @@ class TopicSync:
     Attributes:
         routes: Remote topic by source topic, as of the last look.
         partitions: Remote partition by source partition, likewise.
-        smallest_limit: Least `max.message.bytes` of the remote topics, likewise: no batch may be
-            larger.
         deleted: Source topics that were deleted while they were mirrored.
         way: What is mirrored, and under which names.
         others: Those of the flows that run beside it, whose looks and this one's never overlap:
@@ -55,7 +53,6 @@ class TopicSync:
         self.routes: dict[str, str] = {}
         self.partitions: dict[TopicPartition, TopicPartition] = {}
         self.deleted: set[str] = set()
-        self.smallest_limit: int | None = None
         self.others: Sequence[TopicSync] = ()
 
     def take(self, settings: FlowSettings) -> None:
@@ -155,9 +152,6 @@ class TopicSync:
             self.deleted.add(topic)
             self._tell("topic.deleted", topic=topic, remote=self.routes[topic])
         self._take(plan)
-        configs = self._target.configs(sorted(self.routes.values()))
-        limits = [int(c["max.message.bytes"]) for c in configs.values()]
-        self.smallest_limit = min(limits, default=None)
 
     def _gone(self, unlisted: Collection[str]) -> list[str]:
         """Those that do not exist; others have no leader now, or may not be described."""

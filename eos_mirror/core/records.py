@@ -66,16 +66,20 @@ class RecordRun:
         if self.offsets[0] >= next_offset:
             return self
         skip = bisect_left(self.offsets, next_offset)
-        if skip == len(self.offsets):
-            return None
-        values = self.values[skip:]
+        return self.part(skip, len(self.offsets)) if skip < len(self.offsets) else None
+
+    def part(self, start: int, stop: int) -> "RecordRun":
+        """The records at these indices, `stop` not included; at least one."""
+        if start == 0 and stop == len(self.offsets):
+            return self
+        values = self.values[start:stop]
         return RecordRun(
             partition=self.partition,
-            offsets=self.offsets[skip:],
-            timestamps=self.timestamps[skip:],
-            keys=self.keys[skip:],
+            offsets=self.offsets[start:stop],
+            timestamps=self.timestamps[start:stop],
+            keys=self.keys[start:stop],
             values=values,
-            headers=self.headers[skip:],
+            headers=self.headers[start:stop],
             leader_epoch=self.leader_epoch,
             size_bytes=sum(len(value) for value in values if value is not None),
         )

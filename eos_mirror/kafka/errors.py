@@ -12,6 +12,8 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.suspects import Refusal
 from eos_mirror.errors import (
     MirrorError,
     NotAuthorized,
@@ -80,12 +82,13 @@ REFUSED = frozenset(
         KafkaError.INVALID_TIMESTAMP,
         KafkaError.INVALID_RECORD,
         KafkaError.POLICY_VIOLATION,
+        KafkaError._INVALID_DIFFERENT_RECORD,  # noqa: SLF001
     }
 )
-"""The target will never take this record; trying again is of no use."""
+"""A batch that the target, or the client itself, does not take: nothing of it was stored."""
 
-_REFUSED_WHERE = re.compile(r"ProduceRequest for (\S+) \[(\d+)\]")
-"""How the client names the partition when a later call reports the refusal."""
+_REFUSED_WHERE = re.compile(r"ProduceRequest for (\S+) \[(\d+)\] with (\d+) message")
+"""How the client names the partition, and the size of the batch, when a later call reports it."""
 
 
 def as_mirror_error(error: KafkaError, what: str, *, source: bool) -> MirrorError:
@@ -103,7 +106,9 @@ def as_mirror_error(error: KafkaError, what: str, *, source: bool) -> MirrorErro
     if code in FENCED:
         return ProducerFenced(text)
     if code in REFUSED and (where := _REFUSED_WHERE.search(error.str())):
-        return RefusedByTarget(text, topic=where[1], partition=int(where[2]))
+        remote = TopicPartition(where[1], int(where[2]))
+        refusal = Refusal(code=error.name(), reason=error.str(), records=int(where[3]))
+        return RefusedByTarget(text, refused={remote: refusal})
     if code in UNREACHABLE:
         return SourceUnavailable(text) if source else TargetUnavailable(text)
     return RestartTask(text)
@@ -135,6 +140,7 @@ def translated(
 
     Raises:
         NotAuthorized: A right is missing or was withdrawn.
+        RefusedByTarget: The transaction is spoilt: a batch of it was refused.
         RestartTask: Anything else, by class.
     """
     try:

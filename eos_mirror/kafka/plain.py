@@ -8,10 +8,11 @@ from typing import Any
 from confluent_kafka import KafkaError, Message, Producer
 
 from eos_mirror.core.records import RecordRun, TopicPartition
-from eos_mirror.errors import TargetUnavailable
+from eos_mirror.core.suspects import Refusal
+from eos_mirror.errors import RefusedByTarget, RestartTask, TargetUnavailable
+from eos_mirror.kafka.batches import Batches
 from eos_mirror.kafka.errors import DENIED, REFUSED, as_mirror_error, translated
 from eos_mirror.kafka.sending import Backlog, send_stretch
-from eos_mirror.ports import Failed
 
 
 class KafkaPlainProducer:
@@ -24,12 +25,16 @@ class KafkaPlainProducer:
         """
         self._producer = Producer({**config, "delivery.report.only.error": True})
         self._backlog = Backlog(self._producer, config)
-        self._failed: dict[TopicPartition, Failed] = {}
-        self._denied: KafkaError | None = None
+        self._batches = Batches(self._producer)
+        self._failed: dict[TopicPartition, KafkaError] = {}
 
-    def send(self, run: RecordRun, remote: TopicPartition) -> None:
+    def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
         """See `ports.PlainProducer`."""
         with translated(f"produce to {remote}"):
+            if batch is not None:
+                self._batches.add(run, remote, number=batch, on_record=self._on_failure)
+                self._backlog.add_beside(len(run.offsets))
+                return
             send_stretch(
                 self._producer,
                 remote,
@@ -42,28 +47,43 @@ class KafkaPlainProducer:
             self._backlog.add(run, remote)
 
     def _on_failure(self, error: KafkaError | None, message: Message) -> None:
+        """The first error of each partition counts, but one that is no refusal outweighs those."""
         topic, partition = message.topic(), message.partition()
         if error is None or topic is None or partition is None:
             return
-        if error.code() in DENIED:
-            self._denied = error
         remote = TopicPartition(topic, partition)
         first = self._failed.get(remote)
-        self._failed[remote] = Failed(
-            count=1 if first is None else first.count + 1,
-            reason=f"{error.name()} ({error.str()})" if first is None else first.reason,
-            is_refusal=error.code() in REFUSED and (first is None or first.is_refusal),
-        )
+        if first is None or (first.code() in REFUSED and error.code() not in REFUSED):
+            self._failed[remote] = error
 
-    def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Failed]:
+    def flush(self, *, within: timedelta) -> None:
         """See `ports.PlainProducer`."""
         deadline = time.monotonic() + within.total_seconds()
         with translated("flush"):
             self._backlog.settle(until=deadline)
+        self._decide(deadline, within)
+        while self._batches.hand_over_next():
+            self._decide(deadline, within)
+        failed, self._failed = self._failed, {}
+        refused = {
+            remote: Refusal(code=error.name(), reason=error.str())
+            for remote, error in failed.items()
+        }
+        refused.update(self._batches.refused)
+        self._batches.clear()
+        if refused:
+            remote, first = next(iter(refused.items()))
+            text = f"produce to {remote}: {first.code} ({first.reason})"
+            raise RefusedByTarget(text, refused=refused)
+
+    def _decide(self, deadline: float, within: timedelta) -> None:
+        """Wait until what was handed over has arrived or was refused."""
+        with translated("flush"):
             left = self._producer.flush(max(0.0, deadline - time.monotonic()))
-        if self._denied is not None:
-            raise as_mirror_error(self._denied, "produce", source=False)
+        for remote, error in self._failed.items():
+            if error.code() in DENIED:
+                raise as_mirror_error(error, "produce", source=False)
+            if error.code() not in REFUSED:
+                raise RestartTask(f"produce to {remote}: {error.name()} ({error.str()})")
         if left:
             raise TargetUnavailable(f"flush: {left} records not acknowledged in {within}")
-        failed, self._failed = self._failed, {}
-        return failed

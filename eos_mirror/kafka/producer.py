@@ -16,13 +16,14 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.suspects import Refusal
 from eos_mirror.errors import (
     CommitOutcomeUnknown,
-    MirrorError,
     RefusedByTarget,
     RestartTask,
     TargetUnavailable,
 )
+from eos_mirror.kafka.batches import Batches
 from eos_mirror.kafka.errors import REFUSED, as_mirror_error, translated
 from eos_mirror.kafka.sending import LOOK_EVERY_S, Backlog, send_one, send_stretch
 from eos_mirror.ports import Committed, Delivered, ShadowCommit
@@ -33,10 +34,11 @@ INIT_TIMEOUT_S = 30.0
 class _Book:
     """Where the first and the last record of one partition landed. Its methods never raise."""
 
-    __slots__ = ("count", "error", "first", "last")
+    __slots__ = ("count", "error", "first", "is_begun", "last")
 
     def __init__(self) -> None:
         self.count = 0
+        self.is_begun = False
         self.first: int | None = None
         self.last: int | None = None
         self.error: KafkaError | None = None
@@ -49,6 +51,13 @@ class _Book:
 
     def on_only(self, error: KafkaError | None, message: Message) -> None:
         self.first = self.last = self._offset(error, message)
+
+    def on_any(self, error: KafkaError | None, message: Message) -> None:
+        """Of every record, in order."""
+        offset = self._offset(error, message)
+        if not self.is_begun:
+            self.first, self.is_begun = offset, True
+        self.last = offset
 
     def _offset(self, error: KafkaError | None, message: Message) -> int | None:
         if error is not None:
@@ -188,9 +197,10 @@ class KafkaProducer:
         self._group = group
         self._map_topic = map_topic
         self._books: dict[TopicPartition, _Book] = {}
+        self._batches = Batches(self._producer)
         self._backlog = Backlog(self._producer, config)
         self._rest = _Rest()
-        self._held: list[tuple[RecordRun, TopicPartition]] | None = []
+        self._held: list[tuple[RecordRun, TopicPartition, int | None]] | None = []
         with translated(f"initialise {transactional_id}"):
             # metadata first: init is 2 ms after it and 50-500 ms without
             self._producer.list_topics(timeout=INIT_TIMEOUT_S)
@@ -199,21 +209,22 @@ class KafkaProducer:
     def begin(self) -> None:
         """See `ports.TransactionalProducer`."""
         self._books.clear()
+        self._batches.clear()
         self._held = []
         with translated("begin"):
             self._producer.begin_transaction()
         if self._rest.was_short:
             self._end_rest()  # what arrives meanwhile still goes into this transaction
 
-    def send(self, run: RecordRun, remote: TopicPartition) -> None:
+    def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
         """See `ports.TransactionalProducer`. Held back while the last commit's rest lasts."""
         if self._held is not None:
-            self._held.append((run, remote))
+            self._held.append((run, remote, batch))
             if self._rest.left_s > 0:
                 return
             self._end_rest()
         else:
-            self._hand_over(run, remote)
+            self._hand_over(run, remote, batch)
 
     def _end_rest(self) -> None:
         """Once in a transaction: hand over what was held back, after what is left of the rest."""
@@ -224,16 +235,21 @@ class KafkaProducer:
         if left_s > 0:
             time.sleep(left_s)
         self._rest.end()
-        for run, remote in held:
-            self._hand_over(run, remote)
+        for run, remote, batch in held:
+            self._hand_over(run, remote, batch)
 
-    def _hand_over(self, run: RecordRun, remote: TopicPartition) -> None:
-        """Only the ends of a run get a delivery callback."""
+    def _hand_over(self, run: RecordRun, remote: TopicPartition, batch: int | None) -> None:
+        """Only the ends of a run get a delivery callback, unless it has a batch of its own."""
         book = self._books.get(remote)
         if book is None:
             book = self._books[remote] = _Book()
         last = len(run.offsets) - 1
         with self._blaming(f"produce to {remote}"):
+            if batch is not None:
+                self._batches.add(run, remote, number=batch, on_record=book.on_any)
+                book.count += last + 1
+                self._backlog.add_beside(last + 1)
+                return
             if book.count == 0:
                 on_first = book.on_first if last else book.on_only
                 send_one(self._producer, remote, run=run, i=0, callback=on_first)
@@ -258,26 +274,47 @@ class KafkaProducer:
         """See `ports.TransactionalProducer`."""
         self._end_rest()
         started = time.monotonic()
-        left, deadline = 1, started + within.total_seconds()
+        deadline = started + within.total_seconds()
         with self._blaming("flush"):
             self._backlog.settle(until=deadline)
-        while left and time.monotonic() < deadline:
-            with self._blaming("flush"):
-                left = self._producer.flush(min(LOOK_EVERY_S, within.total_seconds()))
-            if left:
-                self._raise_cause("flush")
-        if left:
-            raise TargetUnavailable(f"flush: {left} records not acknowledged in {within}")
+        self._acknowledge(deadline, within)
         self._rest.learn(flushing_since=started)
-        for remote, book in self._books.items():
-            if book.error is not None:
-                if book.error.code() == KafkaError._PURGE_QUEUE:  # noqa: SLF001 (public name)
-                    self._raise_cause(f"produce to {remote}")
-                raise _lost(remote, book.error)
+        while self._batches.hand_over_next():
+            self._acknowledge(deadline, within)
         return {
             remote: Delivered(first=book.first, last=book.last, count=book.count)
             for remote, book in self._books.items()
         }
+
+    def _acknowledge(self, deadline: float, within: timedelta) -> None:
+        """Wait until what was handed over is acknowledged, or raise what was refused of it."""
+        left = 1
+        while left and time.monotonic() < deadline:
+            with self._blaming("flush"):
+                left = self._producer.flush(min(LOOK_EVERY_S, within.total_seconds()))
+            self._raise_refused()
+            if left:
+                self._raise_cause("flush")
+        if left:
+            raise TargetUnavailable(f"flush: {left} records not acknowledged in {within}")
+
+    def _raise_refused(self) -> None:
+        """What was not acknowledged spoils the transaction: say what it was, refusals first."""
+        failed = {r: book.error for r, book in self._books.items() if book.error is not None}
+        refused = {
+            remote: Refusal(code=error.name(), reason=error.str())
+            for remote, error in failed.items()
+            if error.code() in REFUSED
+        }
+        refused.update(self._batches.refused)
+        if refused:
+            remote, first = next(iter(refused.items()))
+            text = f"produce to {remote}: {first.code} ({first.reason})"
+            raise RefusedByTarget(text, refused=refused)
+        for remote, error in failed.items():
+            if error.code() == KafkaError._PURGE_QUEUE:  # noqa: SLF001 (public name)
+                self._raise_cause(f"produce to {remote}")
+            raise as_mirror_error(error, f"produce to {remote}", source=False)
 
     def commit(
         self, offsets: Mapping[TopicPartition, ShadowCommit], *, within: timedelta
@@ -322,24 +359,17 @@ class KafkaProducer:
 
     def close(self) -> None:
         """
-        See `ports.TransactionalProducer`. Nothing may be in flight.
+        See `ports.TransactionalProducer`. What a spoilt transaction still holds is dropped.
 
         The client's destructor can wait for brokers, for seconds: another thread runs it.
         """
+        self._producer.purge(blocking=False)
         threading.Thread(target=_let_go, args=(self._producer,), daemon=True).start()
         del self._producer
 
 
 def _let_go(_producer: Producer) -> None:
     """The thread that runs this has the last reference."""
-
-
-def _lost(remote: TopicPartition, error: KafkaError) -> MirrorError:
-    """A record was not acknowledged, so the transaction is lost."""
-    if error.code() in REFUSED:
-        text = f"produce to {remote}: {error.name()} ({error.str()})"
-        return RefusedByTarget(text, topic=remote.topic, partition=remote.partition)
-    return as_mirror_error(error, f"produce to {remote}", source=False)
 
 
 def _commit_of(remote: TopicPartition, commit: ShadowCommit) -> ClientPartition:

@@ -11,6 +11,7 @@ from typing import Any, cast
 from confluent_kafka import KafkaException, Producer
 
 from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.suspects import Refusal
 from eos_mirror.errors import RefusedByTarget
 from eos_mirror.kafka.errors import REFUSED
 
@@ -143,7 +144,7 @@ def send_one(
         except BufferError:
             producer.flush(QUEUE_FULL_WAIT_S)
         except KafkaException as exc:
-            _raise_refusal(exc, remote)
+            _raise_refusal(exc, remote, run.offsets[i])
             raise
         else:
             return
@@ -185,15 +186,18 @@ def send_stretch(
             start = end - length_hint(values) - 1
             producer.flush(QUEUE_FULL_WAIT_S)
         except KafkaException as exc:
-            _raise_refusal(exc, remote)
+            _raise_refusal(exc, remote, run.offsets[end - length_hint(values) - 1])
             raise
         else:
             return
 
 
-def _raise_refusal(exc: KafkaException, remote: TopicPartition) -> None:
-    """The client itself refuses a record that is larger than the file lets it be."""
+def _raise_refusal(exc: KafkaException, remote: TopicPartition, offset: int) -> None:
+    """The client itself refuses a record that is larger than `max.request.size`."""
     error = exc.args[0]
     if error.code() in REFUSED:
         text = f"produce to {remote}: {error.name()} ({error.str()})"
-        raise RefusedByTarget(text, topic=remote.topic, partition=remote.partition) from exc
+        refusal = Refusal(
+            code=error.name(), reason=error.str(), first=offset, end=offset + 1, records=1
+        )
+        raise RefusedByTarget(text, refused={remote: refusal}) from exc

@@ -16,9 +16,11 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.errors import NotAuthorized, RestartTask
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.groups import TO_A_COORDINATOR_S
+from eos_mirror.kafka.limits import read_limits
 from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
 from eos_mirror.kafka.offset_maps import map_unless_open
 from eos_mirror.kafka.producer import KafkaProducer
@@ -101,6 +103,10 @@ class KafkaTarget:
     def partitions(self, topics: Sequence[str]) -> Mapping[str, int]:
         """See `ports.Target`."""
         return {name: topic.partitions for name, topic in self._metadata.topics(topics).items()}
+
+    def limits(self, topics: Collection[str]) -> Mapping[str, TopicLimits]:
+        """See `ports.Target`."""
+        return read_limits(self._metadata, topics)
 
     def topic_ids(self, topics: Sequence[str]) -> Mapping[str, str]:
         """Identity of each topic that exists."""

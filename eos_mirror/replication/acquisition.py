@@ -68,6 +68,7 @@ class Acquisition:
         self._context = context
         self._now = now
         self._granted: set[TopicPartition] = set()
+        self._again: set[TopicPartition] = set()
         self._claimed: dict[TopicPartition, Claimed] = {}
         self._next_step = 0.0
 
@@ -88,9 +89,16 @@ class Acquisition:
         """A step may bring something."""
         return bool(self.pending) and self._now() >= self._next_step
 
-    def grant(self, partitions: Iterable[TopicPartition]) -> None:
-        """The group gave us these."""
-        self._granted.update(partitions)
+    def grant(self, partitions: Iterable[TopicPartition], *, again: bool = False) -> None:
+        """
+        The group gave us these.
+
+        Args:
+            again: They stopped, and are tried again: whatever the orders say.
+        """
+        given = set(partitions)
+        self._granted |= given
+        self._again = self._again | given if again else self._again - given
         self._next_step = 0.0
 
     def reclaim(self, claimed: Iterable[Claimed]) -> None:
@@ -128,7 +136,7 @@ class Acquisition:
     def _claim(self, routes: Mapping[str, str], progress: Progress) -> None:
         refused = self._context.orders().get("stopped", {})
         for partition in sorted(self._granted):
-            if str(partition) in refused:
+            if str(partition) in refused and partition not in self._again:
                 self._granted.discard(partition)
                 progress.stopped[partition] = RecordRefused(refused[str(partition)])
         ready = self._ready(routes, progress)

@@ -14,12 +14,14 @@ from eos_mirror.core.ledger import Kind
 from eos_mirror.core.map_records import StartRecord
 from eos_mirror.core.metadata import GroupMetadata, encode_group
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
+from eos_mirror.core.topic_limits import RefusedRecords
 from eos_mirror.errors import NotAuthorized, RefusedByTarget, RestartTask
-from eos_mirror.ports import Failed, GroupOffset, PlainProducer, SourceGroup, TaskContext
+from eos_mirror.ports import GroupOffset, PlainProducer, SourceGroup, TaskContext
 from eos_mirror.replication.acquisition import Acquisition
 from eos_mirror.replication.config import COMMIT_BUDGET, FLUSH_BUDGET, WATCH_MARGIN, TaskConfig
 from eos_mirror.replication.group_positions import GroupPositions
 from eos_mirror.replication.partition import OwnedPartition
+from eos_mirror.replication.portions import Portions
 from eos_mirror.replication.provenance import Provenance
 from eos_mirror.replication.world import World
 
@@ -33,6 +35,7 @@ class AtLeastOnce:
     """Implements `Mode`. There is nobody to fence: a late writer repeats its last batch."""
 
     advises = False
+    renews = False
     fences = 0
 
     def __init__(
@@ -61,6 +64,7 @@ class AtLeastOnce:
         self._pairs_from = now()
         self._onward = Provenance(config.flow).onward if config.provenance else _whole
         self.dropped = 0
+        self.drops = not config.abort_on_send_failure
         self.acquisition = Acquisition(
             config,
             world,
@@ -72,28 +76,45 @@ class AtLeastOnce:
 
     def open(self) -> "Batch":
         """See `Mode`."""
-        return Batch(
+        self._batch = Batch(
             self._world.open_plain_producer(),
             self._group,
             self._context,
-            hooks=_Hooks(self._onward, self._refused, self._pairs, self._committed),
+            hooks=_Hooks(self._onward, self._note, self._pairs, self._committed),
             now=self._now,
             reached=self._reached,
         )
+        return self._batch
 
-    def _refused(self, owned: OwnedPartition, failed: Failed) -> None:
-        remote = owned.remote
-        if self._config.abort_on_send_failure:
-            raise RefusedByTarget(
-                f"produce to {remote}: {failed.reason}",
-                topic=remote.topic,
-                partition=remote.partition,
+    def drop(self, owned: OwnedPartition, run: RecordRun, refused: RefusedRecords) -> None:
+        """See `Mode`; the ledger has it before the position is committed."""
+        self._batch.drop(owned, Dropped.of(run, refused))
+
+    def _note(self, owned: OwnedPartition, dropped: "Dropped") -> None:
+        """Before the offsets are committed: nothing is left out without a record of it."""
+        with self._context.watch("ledger", FLUSH_BUDGET + WATCH_MARGIN):
+            self._world.note(
+                Kind.DROP,
+                {
+                    "task": self._context.slot,
+                    "partition": str(owned.source),
+                    "topic_id": owned.topic_id,
+                    "from": dropped.first,
+                    "to": dropped.end,
+                    "records": dropped.records,
+                    "reason": dropped.reason,
+                },
             )
-        self._note(owned, failed)
-        self.dropped += failed.count
+        self.dropped += dropped.records
         self._context.event(
             "records.dropped",
-            {"partition": str(remote), "records": failed.count, "reason": failed.reason},
+            {
+                "partition": str(owned.source),
+                "from": dropped.first,
+                "to": dropped.end,
+                "records": dropped.records,
+                "reason": dropped.reason,
+            },
         )
 
     def _pairs(self, touched: Iterable[OwnedPartition]) -> Sequence[OffsetSync]:
@@ -127,24 +148,8 @@ class AtLeastOnce:
                 self._context.event("offset-syncs.failed", {"reason": reason})
             return None
 
-    def _note(self, owned: OwnedPartition, failed: Failed) -> None:
-        """Before the offsets are committed: nothing is left out without a record of it."""
-        with self._context.watch("ledger", FLUSH_BUDGET + WATCH_MARGIN):
-            self._world.note(
-                Kind.DROP,
-                {
-                    "task": self._context.slot,
-                    "partition": str(owned.source),
-                    "topic_id": owned.topic_id,
-                    "from": max(owned.committed, 0),
-                    "to": owned.position.next_offset,
-                    "records": failed.count,
-                    "reason": failed.reason,
-                },
-            )
-
     def renew(self) -> "Batch":
-        """See `Mode`; a batch is never suspicious."""
+        """See `Mode`; a batch is never suspicious, and what was refused spoils no other."""
         return self.open()
 
     def release(self, remotes: Iterable[TopicPartition]) -> None:
@@ -163,18 +168,42 @@ class _NoClaims:
         """Nothing."""
 
 
+class Dropped(NamedTuple):
+    """
+    Neighbouring records that are left out.
+
+    Attributes:
+        first, end: Their upstream offsets, `end` not included.
+    """
+
+    first: int
+    end: int
+    records: int
+    reason: str
+
+    @classmethod
+    def of(cls, run: RecordRun, refused: RefusedRecords) -> "Dropped":
+        """The refused records of a run."""
+        return cls(
+            first=run.offsets[refused.start],
+            end=run.offsets[refused.stop - 1] + 1,
+            records=refused.stop - refused.start,
+            reason=f"{refused.code}: {refused.reason}",
+        )
+
+
 class _Hooks(NamedTuple):
     """
     Attributes:
         onward: What of a run is copied.
-        refused: Raises, or notes that these records are left out.
+        dropped: Notes that these records are left out.
         acknowledged: Takes the partitions of a batch when all of it has arrived and nothing else
             was sent; what it returns counts if the offsets are committed then.
         committed: Takes that.
     """
 
     onward: Callable[[RecordRun], RecordRun | None]
-    refused: Callable[[OwnedPartition, Failed], None]
+    dropped: Callable[[OwnedPartition, Dropped], None]
     acknowledged: Callable[[Iterable[OwnedPartition]], Sequence[OffsetSync]]
     committed: Callable[[Sequence[OffsetSync]], None]
 
@@ -184,7 +213,7 @@ class Batch:
     Implements `Writer`.
 
     Invariant A: an offset is committed only after every record below it was acknowledged, or
-    dropped and told.
+    dropped and noted in the ledger.
     """
 
     def __init__(
@@ -208,30 +237,48 @@ class Batch:
         self._hooks = hooks
         self._now = now
         self._reached = reached
+        self._portions = Portions(producer)
         self._touched: dict[TopicPartition, OwnedPartition] = {}
+        self._dropped: list[tuple[OwnedPartition, Dropped]] = []
         self._is_over = False
         self.is_open = False
         self.opened_at = 0.0
         self.size_bytes = 0
         self.records = self._sent = 0
 
-    def add(self, owned: OwnedPartition, run: RecordRun) -> RecordRun | None:
-        """See `Writer`."""
+    def _open(self) -> None:
         if self._is_over:
             raise RestartTask("records were added after a failed commit")
         if not self.is_open:
             self.is_open = True
             self.opened_at = self._now()
             self._reached("begun")
-        onward = self._hooks.onward(run)
-        if onward is not None:
-            self._producer.send(onward, owned.remote)  # what it refuses is not passed over
-            self.size_bytes += onward.size_bytes
-            self._sent += len(onward.offsets)
+
+    def add(self, owned: OwnedPartition, run: RecordRun) -> RecordRun | None:
+        """See `Writer`."""
+        self._open()
         self._touched[owned.remote] = owned
+        onward = self._hooks.onward(run)
+        sent = None
+        if onward is not None:
+            sent = self._portions.send(owned, onward)
+            if sent is None:
+                return None
+            self.size_bytes += sent.size_bytes
+            self._sent += len(sent.offsets)
+            if sent.next_offset < onward.next_offset:  # the transaction has no room for the others
+                run = sent
         owned.position = Position(run.next_offset, run.leader_epoch)
         self.records += len(run.offsets)
-        return onward
+        return sent
+
+    def drop(self, owned: OwnedPartition, dropped: Dropped) -> None:
+        """Leave records out that are at the position, or after it with nothing between."""
+        self._open()
+        self._touched[owned.remote] = owned
+        self._dropped.append((owned, dropped))
+        owned.position = Position(dropped.end)
+        self.records += dropped.records
 
     def start(self, starts: Mapping[TopicPartition, StartRecord]) -> None:
         """See `Writer`: the commit that follows says it."""
@@ -240,14 +287,18 @@ class Batch:
         """See `Writer`."""
         self._touched.update({owned.remote: owned for owned in also})
         self._is_over = True  # until it is known to be good
-        with self._context.watch("flush", FLUSH_BUDGET + WATCH_MARGIN):
-            failed = self._producer.flush(within=FLUSH_BUDGET)
+        refused: RefusedByTarget | None = None
+        try:
+            with self._context.watch("flush", FLUSH_BUDGET + WATCH_MARGIN):
+                self._producer.flush(within=FLUSH_BUDGET)
+        except RefusedByTarget as exc:
+            self._take_back(exc)
+            refused = exc
         if self._sent:
             self._reached("flushed")
-        for remote, failure in failed.items():
-            if not failure.is_refusal:
-                raise RestartTask(f"produce to {remote}: {failure.reason}")
-            self._hooks.refused(self._touched[remote], failure)
+        for owned, dropped in self._dropped:
+            if dropped.end <= owned.position.next_offset:
+                self._hooks.dropped(owned, dropped)
         pairs = self._hooks.acknowledged(self._touched.values())
         with self._context.watch("commit", COMMIT_BUDGET + WATCH_MARGIN):
             self._group.commit(
@@ -263,7 +314,24 @@ class Batch:
                 within=COMMIT_BUDGET,
             )
         self._hooks.committed(pairs)
-        return self._settle()
+        sent = self._settle()
+        if refused is not None:
+            raise refused
+        return sent
+
+    def _take_back(self, exc: RefusedByTarget) -> None:
+        """
+        Move positions back to before what was refused.
+
+        Of numbered batches the first of a refused one is known, and nothing after it was sent.
+        Otherwise anything since the last commit may be in the refused batch.
+        """
+        for remote, refusal in exc.refused.items():
+            owned = self._touched.get(remote)
+            if owned is not None:
+                owned.position = Position(
+                    max(owned.committed, 0) if refusal.first is None else refusal.first
+                )
 
     def _settle(self) -> int:
         now, sent = self._now(), self._sent
@@ -271,6 +339,8 @@ class Batch:
             owned.committed = owned.position.next_offset
             owned.committed_at = now
         self._touched.clear()
+        self._portions.clear()
+        self._dropped.clear()
         self.is_open = self._is_over = False
         self.size_bytes = self.records = self._sent = 0
         self._reached("committed")

@@ -1,11 +1,12 @@
 """What a mirror task is told once, at its start."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
 
 from eos_mirror.core.boundary import Boundary
 from eos_mirror.core.flow import Flow
+from eos_mirror.core.topic_limits import SenderLimits
 
 
 class Fencing(Enum):
@@ -31,6 +32,7 @@ class TaskConfig:
         provenance: At least once: note the clusters that a record passed, and leave out what
             would come back; remote topics have other writers.
         measured: Tell the driver what each partition did.
+        sender: What the producer does with records, whatever the topic.
     """
 
     flow: Flow
@@ -43,6 +45,7 @@ class TaskConfig:
     abort_on_send_failure: bool = True
     provenance: bool = False
     measured: bool = False
+    sender: SenderLimits = field(default_factory=SenderLimits)
 
 
 FLUSH_BUDGET = timedelta(seconds=20)

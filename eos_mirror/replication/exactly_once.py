@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable
 
-from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.topic_limits import RefusedRecords
 from eos_mirror.ports import TaskContext, TransactionalProducer
 from eos_mirror.replication.acquisition import Acquisition
 from eos_mirror.replication.config import TaskConfig
 from eos_mirror.replication.ownership import Ownership
+from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.replication.positions import Positions
 from eos_mirror.replication.transaction import Transaction
 from eos_mirror.replication.world import World
@@ -16,6 +18,8 @@ class ExactlyOnce:
     """Implements `Mode`."""
 
     advises = True
+    renews = True
+    drops = False
     dropped = 0
 
     def __init__(
@@ -65,6 +69,10 @@ class ExactlyOnce:
         if old is not None:
             old.close()
         return transaction
+
+    def drop(self, owned: OwnedPartition, run: RecordRun, refused: RefusedRecords) -> None:
+        """See `Mode`: never."""
+        raise RuntimeError(f"exactly once leaves nothing out: {owned.source} {run} {refused}")
 
     def release(self, remotes: Iterable[TopicPartition]) -> None:
         """See `Mode`: tombstone the claims."""

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from eos_mirror.core.map_records import StartRecord
 from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.topic_limits import RefusedRecords
 from eos_mirror.replication.acquisition import Acquisition
 from eos_mirror.replication.partition import OwnedPartition
 
@@ -29,10 +30,16 @@ class Writer(Protocol):
 
     def add(self, owned: OwnedPartition, run: RecordRun) -> RecordRun | None:
         """
-        Send a run of an owned partition and move its position behind it.
+        Send a run of an owned partition, and move its position after it.
+
+        A topic with a small limit takes a part of it: the position says how far. The others
+        follow in the next transaction.
 
         Returns:
-            What of it was sent.
+            What of it was sent; None: nothing.
+
+        Raises:
+            RefusedByTarget: The client itself refuses a record.
         """
 
     def start(self, starts: Mapping[TopicPartition, StartRecord]) -> None:
@@ -49,7 +56,10 @@ class Writer(Protocol):
             Records sent and committed.
 
         Raises:
-            NewIncarnation: Committed; go on with `Mode.renew`.
+            NewIncarnation: Committed; continue with `Mode.renew`.
+            RefusedByTarget: Exactly once, nothing is committed; continue with `Mode.renew`. At
+                least once, everything is committed but the refused partitions, whose positions
+                are back where they were, or before the refused batch.
             RestartTask, FatalError: End the process.
         """
 
@@ -61,10 +71,14 @@ class Mode(Protocol):
     Attributes:
         acquisition: From granted to owned.
         advises: Positions are kept elsewhere; those of the source group are for people.
+        renews: A refused batch spoils everything that is not committed.
+        drops: A record that the target refuses is left out, and its partition continues.
     """
 
     acquisition: Acquisition
     advises: bool
+    renews: bool
+    drops: bool
 
     @property
     def fences(self) -> int:
@@ -79,6 +93,9 @@ class Mode(Protocol):
 
     def renew(self) -> Writer:
         """A new writer with the partitions that the task holds."""
+
+    def drop(self, owned: OwnedPartition, run: RecordRun, refused: RefusedRecords) -> None:
+        """Leave these records of the run out, and move the position after them."""
 
     def release(self, remotes: Iterable[TopicPartition]) -> None:
         """Others may write these now; what we wrote there is decided."""

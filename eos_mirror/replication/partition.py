@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from eos_mirror.core.metadata import ShadowMetadata, encode
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.suspects import BatchLimit
 from eos_mirror.ports import ShadowCommit
 
 
@@ -22,7 +23,10 @@ class OwnedPartition:
         committed_at: Monotonic seconds of the last commit, for the keep-alive.
         expected_downstream: Where this incarnation's next record lands if nothing but one commit
             marker lies between; None before its first transaction.
-        partitions: Of the source topic when it was first mirrored; at least once only.
+        partitions: Of the source topic when it was first mirrored.
+        batch_limit: None if the remote topic takes whatever the producer puts into a batch.
+            Changes between two transactions only.
+        sent_to: End of what was handed to the producer since the last commit.
     """
 
     source: TopicPartition
@@ -35,6 +39,8 @@ class OwnedPartition:
     committed_at: float
     expected_downstream: int | None = None
     partitions: int = 0
+    batch_limit: BatchLimit | None = None
+    sent_to: int = 0
 
     @property
     def is_behind(self) -> bool:

@@ -171,6 +171,7 @@ class Positions:
             sequence=0,
             committed=-1,
             committed_at=0.0,
+            partitions=one.partitions,
         )
         record = StartRecord(
             topic_id=one.topic_id, next_offset=next_offset, partitions=one.partitions

@@ -2,7 +2,7 @@
 One transaction around what a task mirrored since the last one.
 
 The only module that begins or commits. Nothing here aborts: a transaction that failed ends with
-its process, and the coordinator or the next claimer aborts it.
+its incarnation, and the coordinator or the next claimer aborts it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -19,6 +19,7 @@ from eos_mirror.replication.config import (
     WATCH_MARGIN,
 )
 from eos_mirror.replication.partition import OwnedPartition
+from eos_mirror.replication.portions import Portions
 
 
 class Transaction:
@@ -28,7 +29,7 @@ class Transaction:
     Invariants:
         A: What is committed together is the data, the shadow offsets and the map.
         B: After any exception no transaction begins again here: the process ends, or, after
-           `NewIncarnation`, another object takes over.
+           `NewIncarnation` and `RefusedByTarget`, another object takes over.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Transaction:
         self._claims_topic_id = claims_topic_id
         self._now = now
         self._reached = reached
+        self._portions = Portions(producer)
         self._touched: dict[TopicPartition, OwnedPartition] = {}
         self._stretches: dict[TopicPartition, list[tuple[int, int]]] = {}
         self._last_delivered: dict[TopicPartition, int] = {}
@@ -66,10 +68,13 @@ class Transaction:
         """Records or offsets wait for a commit."""
         return self._is_open
 
-    def add(self, owned: OwnedPartition, run: RecordRun) -> RecordRun:
-        """Send a run of an owned partition; its first offset is at or after the position."""
+    def add(self, owned: OwnedPartition, run: RecordRun) -> RecordRun | None:
+        """See `Writer`; the first offset of the run is at or after the position."""
         self._open()
-        self._producer.send(run, owned.remote)
+        sent = self._portions.send(owned, run)
+        if sent is None:
+            return None
+        run = sent
         self._touched[owned.remote] = owned
         self._stretches.setdefault(owned.remote, []).extend(stretches(run.offsets))
         owned.position = Position(run.next_offset, run.leader_epoch)
@@ -92,6 +97,7 @@ class Transaction:
             if self._is_over:
                 raise RestartTask("a transaction was begun after a failed or suspicious one")
             self._producer.begin()
+            self._portions.clear()
             self._is_open = True
             self.opened_at = self._now()
             self._reached("begun")
@@ -108,6 +114,7 @@ class Transaction:
 
         Raises:
             NewIncarnation: Committed, but a late duplicate of the commit may exist.
+            RefusedByTarget: Nothing is committed; the transaction is spoilt.
             RestartTask: The outcome is bad or unknown.
             ForeignWriter: Someone else writes our target partitions.
         """

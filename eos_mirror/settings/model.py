@@ -210,7 +210,7 @@ class FlowSettings:
             "abort.on.send.failure",
             "true",
             "At least once: stop a partition at a record that the target refuses; "
-            "`false` drops the record and says so.",
+            "`false` drops this record, and notes it in the ledger.",
         ),
     ]
     transaction_boundary: Annotated[

@@ -6,9 +6,10 @@ from typing import Protocol
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
-from eos_mirror.errors import RestartTask
+from eos_mirror.errors import RefusedByTarget, RestartTask
 from eos_mirror.ports import (
     ClaimsLog,
+    PlainProducer,
     Polled,
     RebalanceListener,
     ShadowCommit,
@@ -32,8 +33,14 @@ class TargetBench(Protocol):
     def claims(self) -> ClaimsLog:
         """Likewise."""
 
+    def plain_producer(self) -> PlainProducer:
+        """Likewise, without transactions."""
+
     def new_topic(self, partitions: int) -> str:
         """An empty topic."""
+
+    def configure(self, topic: str, config: Mapping[str, str]) -> None:
+        """Set these entries; every broker obeys them when this returns."""
 
     def delete_topic(self, topic: str) -> None:
         """It, and what hangs on it."""
@@ -152,13 +159,18 @@ class Reader:
         return self.values.get(partition, [])
 
 
-def run_of(partition: TopicPartition, first: int, values: Sequence[bytes]) -> RecordRun:
-    """Neighbouring records."""
+def run_of(
+    partition: TopicPartition,
+    first: int,
+    values: Sequence[bytes],
+    keys: Sequence[bytes | None] = (),
+) -> RecordRun:
+    """Neighbouring records, without keys if none are given."""
     return RecordRun(
         partition=partition,
         offsets=list(range(first, first + len(values))),
         timestamps=[1_700_000_000_000] * len(values),
-        keys=[None] * len(values),
+        keys=list(keys) or [None] * len(values),
         values=list(values),
         headers=[None] * len(values),
         leader_epoch=0,
@@ -172,9 +184,9 @@ def shadow(next_offset: int, *, epoch: int | None = 0) -> ShadowCommit:
 
 
 def is_refused(call: Callable[[], object]) -> bool:
-    """The call ends the task."""
+    """The call ends the incarnation, at least."""
     try:
         call()
-    except RestartTask:
+    except (RestartTask, RefusedByTarget):
         return True
     return False

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import RefusedByTarget, RestartTask
+from eos_mirror.errors import RestartTask
 from eos_mirror.replication.config import Fencing
 from eos_mirror.replication.task import MirrorTask
 from tests.engine.coordinator import DECIDED, Status
@@ -48,6 +48,7 @@ class Drama:
         self.endings: list[str] = []
         self._done_to: defaultdict[TopicPartition, set[str]] = defaultdict(set)
         self._reaped: set[int] = set()
+        self._heard: defaultdict[int, int] = defaultdict(int)
         self._source_transactions = 0
 
     def close(self) -> None:
@@ -70,6 +71,7 @@ class Drama:
                     self._done_to[partition].add("record refused")
             process.actor.step(fate)
             fate = Fate.GO
+            self.hear(process)
             self.oracle.check()
         self.reap(process)
 
@@ -94,13 +96,24 @@ class Drama:
         self.endings.append(f"{type(error).__name__}: {error}")
         if not isinstance(error, RestartTask):
             raise Violation(f"slot {process.slot} ended with {error!r}") from error
-        if isinstance(error, RefusedByTarget):
-            stopped = {
-                str(fields["partition"]): str(fields["reason"])
-                for fields in process.events("partition.stopped")
-                if fields["cause"] == "RecordRefused"
-            }
-            self.stage.order(stopped={**self.stage.orders.get("stopped", {}), **stopped})
+
+    def hear(self, process: Process) -> None:
+        """Tell every task what the driver would, after the events of one."""
+        heard = self._heard[id(process)]
+        events = process.context.events[heard:]
+        self._heard[id(process)] += len(events)
+        stopped = dict(self.stage.orders.get("stopped", {}))
+        suspects = dict(self.stage.orders.get("suspects", {}))
+        for name, fields in events:
+            partition = str(fields.get("partition"))
+            if name == "partition.stopped":
+                stopped[partition] = str(fields["reason"])
+            elif name == "partition.resumed":
+                stopped.pop(partition, None)
+            elif name == "batch.refused":
+                suspects[partition] = {k: v for k, v in fields.items() if k != "partition"}
+        if events:
+            self.stage.order(stopped=stopped, suspects=suspects)
 
     # ------------------------------------------------------------------ source
 

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.topic_limits import limits_of
 from eos_mirror.ports import (
     ClaimsLog,
+    PlainProducer,
     RebalanceListener,
     ShadowCommit,
     Source,
@@ -14,10 +16,12 @@ from eos_mirror.ports import (
     TransactionalProducer,
 )
 from tests.engine.bench import BUDGET
+from tests.engine.fake_plain import FakePlainProducer
 from tests.engine.fake_producer import FakeProducer
 from tests.engine.fake_source import FakeSource, FakeSourceMetadata
 from tests.engine.fake_target import FakeClaims, FakeTarget
 from tests.engine.gate import Clock, open_gate
+from tests.engine.requests import Requests
 from tests.engine.source_cluster import SourceCluster
 from tests.engine.source_group import GroupCoordinator
 from tests.engine.target_cluster import TargetCluster
@@ -43,6 +47,15 @@ class FakeTargetBench:
     def claims(self) -> ClaimsLog:
         """See `TargetBench`."""
         return FakeClaims(self.cluster, open_gate, self.clock)
+
+    def plain_producer(self) -> PlainProducer:
+        """See `TargetBench`."""
+        return FakePlainProducer(self.cluster, Requests(open_gate, self.clock))
+
+    def configure(self, topic: str, config: Mapping[str, str]) -> None:
+        """See `TargetBench`."""
+        usual = {"max.message.bytes": "1048588", "message.timestamp.after.max.ms": "3600000"}
+        self.cluster.limits[topic] = limits_of({**usual, **config})
 
     def new_topic(self, partitions: int) -> str:
         """See `TargetBench`."""

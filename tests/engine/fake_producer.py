@@ -1,6 +1,5 @@
 """A fake `ports.TransactionalProducer`: librdkafka's behaviour, one request at a time."""
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,6 +9,8 @@ from eos_mirror.errors import CommitOutcomeUnknown, RefusedByTarget, RestartTask
 from eos_mirror.ports import Committed, Delivered, ShadowCommit
 from tests.engine.coordinator import Code, Refused
 from tests.engine.gate import Fate
+from tests.engine.outbox import Outbox
+from tests.engine.refusing import RefusedBatch, refusal_of
 from tests.engine.requests import Requests
 from tests.engine.target_cluster import GROUP, TargetCluster
 from tests.engine.target_log import Record
@@ -40,7 +41,7 @@ class FakeProducer:
     def __init__(self, cluster: TargetCluster, requests: Requests, transactional_id: str) -> None:
         self._cluster = cluster
         self._requests = requests
-        self._waiting: deque[tuple[TopicPartition, list[Record]]] = deque()
+        self._waiting = Outbox()
         self._map_waiting: list[Record] = []
         self._books: dict[TopicPartition, Book] = {}
         self._added: set[TopicPartition] = set()
@@ -56,13 +57,11 @@ class FakeProducer:
         self._books = {}
         self._added = set()
 
-    def send(self, run: RecordRun, remote: TopicPartition) -> None:
+    def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
         """See the port."""
         self._check_alive()
-        columns = zip(run.keys, run.values, run.headers, run.timestamps, strict=True)
-        records = [Record(k, v, None if h is None else tuple(h), t) for k, v, h, t in columns]
-        self._waiting.append((remote, records))
-        self._books.setdefault(remote, Book()).count += len(records)
+        self._waiting.add(run, remote, batch)
+        self._books.setdefault(remote, Book()).count += len(run.offsets)
 
     def send_map(self, entries: Mapping[str, bytes | None]) -> None:
         """See the port."""
@@ -100,7 +99,7 @@ class FakeProducer:
     def send_in_background(self) -> None:
         """The client's own thread sends what waits longest. Errors show at the next call."""
         if self._waiting and not self._is_dead:
-            remote, records = self._waiting[0]
+            remote, records = self._waiting[0].remote, self._waiting[0].records
             try:
                 self._cluster.coordinator.add(self._who, [remote])
                 self._added.add(remote)
@@ -108,6 +107,8 @@ class FakeProducer:
             except Refused as exc:
                 self._is_dead = exc.code is not Code.CONCURRENT
                 return
+            except RefusedBatch:
+                return  # the flush meets it
             self._waiting.popleft()
             self._note(remote, first, len(records))
 
@@ -141,20 +142,22 @@ class FakeProducer:
             self._added.add(participant)
 
     def _send_next(self, within: timedelta) -> None:
-        remote, records = head = self._waiting[0]
+        head = self._waiting[0]
+        remote, records = head.remote, head.records
         self._add(remote, within)
         fate = self._requests.gate("produce")
         self._check_alive()
         if not self._waiting or self._waiting[0] is not head:
             return  # the background thread was quicker
         self._waiting.popleft()
-        if fate is Fate.REFUSED:
-            self._is_dead = True
-            raise RefusedByTarget("MSG_SIZE_TOO_LARGE", topic=remote.topic, partition=remote[1])
         try:
             first = self._requests.with_fate(
                 fate, "produce", lambda: self._cluster.produce(self._who, remote, records)
             )
+        except RefusedBatch as exc:
+            self._is_dead = True
+            refusal = refusal_of(exc, None if head.number is None else head.offsets)
+            raise RefusedByTarget(f"produce to {remote}", refused={remote: refusal}) from exc
         except Refused as exc:
             self._is_dead = True
             raise RestartTask(f"produce to {remote}: {exc.code.name}") from exc

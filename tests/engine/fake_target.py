@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from eos_mirror.core.claims import Claim, ClaimRecord, parse_claim
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.errors import RestartTask, TargetUnavailable
 from eos_mirror.ports import UNSTABLE, PartitionEnd, ShadowOffset, Unstable
 from tests.engine.fake_producer import FakeProducer
@@ -59,6 +60,11 @@ class FakeTarget:
         """See the port."""
         counts = self._requests.ask("partitions", self._cluster.partition_counts)
         return {topic: counts[topic] for topic in topics if topic in counts}
+
+    def limits(self, topics: Collection[str]) -> Mapping[str, TopicLimits]:
+        """See the port."""
+        known = self._requests.ask("limits", self._cluster.partition_counts)
+        return {topic: self._cluster.limits_of(topic) for topic in topics if topic in known}
 
     def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, PartitionEnd]:
         """See the port. Two questions, the stable ends first."""

@@ -39,7 +39,9 @@ def released_before_the_last_commit() -> AbstractContextManager[object]:
     let_go = MirrorTask._let_go
 
     def mutated(self: MirrorTask, partitions: Sequence[TopicPartition]) -> None:
-        self._mode.release([self._owned[p].remote for p in partitions if p in self._owned])
+        self._mode.release(
+            [self._hold.owned[p].remote for p in partitions if p in self._hold.owned]
+        )
         let_go(self, partitions)
 
     return mock.patch.object(MirrorTask, "_let_go", mutated)
@@ -177,10 +179,10 @@ def end_taken_past_a_fault() -> AbstractContextManager[object]:
     def mutated(self: MirrorTask, polled: Polled) -> None:
         take(self, Polled(runs=polled.runs))
         for partition, end in polled.ends.items():
-            owned = self._owned.get(partition)
+            owned = self._hold.owned.get(partition)
             if owned is not None and end > owned.position.next_offset:
                 owned.position = Position(end, owned.position.leader_epoch)
-                self._behind[partition] = owned
+                self._hold.at_end[partition] = owned
         take(self, Polled(faults=polled.faults))
 
     return mock.patch.object(MirrorTask, "_take", mutated)

@@ -11,14 +11,17 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.topic_limits import limits_of
 from eos_mirror.kafka.claims import KafkaClaimsLog
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.plain import KafkaPlainProducer
 from eos_mirror.kafka.producer import KafkaProducer
 from eos_mirror.kafka.source import KafkaSource
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.ports import (
     ClaimsLog,
+    PlainProducer,
     RebalanceListener,
     ShadowCommit,
     Source,
@@ -35,8 +38,13 @@ TIMESTAMP_MS = 1_700_000_000_000
 COMPACTED = {"cleanup.policy": "compact"}
 TRANSACTION_TIMEOUT_MS = "3000"
 WRITER = {"enable.idempotence": "true", "acks": "all", "linger.ms": "0", "log_level": "3"}
+AN_HOUR = {"message.timestamp.after.max.ms": "3600000"}
+"""Kafka's default."""
+
+LINGERING = {"linger.ms": "1000"}  # a flush does not wait for it, and a batch holds what it can
 TRANSACTIONAL = {
     **WRITER,
+    **LINGERING,
     "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
     "message.timeout.ms": TRANSACTION_TIMEOUT_MS,
     "socket.timeout.ms": TRANSACTION_TIMEOUT_MS,
@@ -124,6 +132,21 @@ class RealTargetBench:
             topic_id=target.topic_ids([topic])[topic],
             ids=target.topic_ids,
         )
+
+    def plain_producer(self) -> PlainProducer:
+        """See `TargetBench`."""
+        return KafkaPlainProducer({**self._config, **WRITER, **LINGERING})
+
+    def configure(self, topic: str, config: Mapping[str, str]) -> None:
+        """See `TargetBench`."""
+        wanted = limits_of({"max.message.bytes": "1048588", **AN_HOUR, **config})
+        done = self._cluster.tool(
+            "ConfigCommand", "--alter", "--entity-type", "topics", "--entity-name", topic,
+            "--add-config", ",".join(f"{name}={value}" for name, value in config.items()),
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        target = self.target()
+        self.until(lambda: target.limits([topic])[topic] == wanted, f"{config} of {topic}")
 
     def new_topic(self, partitions: int) -> str:
         """See `TargetBench`."""

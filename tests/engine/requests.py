@@ -6,6 +6,7 @@ from typing import TypeVar
 from eos_mirror.errors import MirrorError, ProducerFenced, RestartTask, TargetUnavailable
 from tests.engine.coordinator import Code, Refused
 from tests.engine.gate import Clock, Fate, Gate
+from tests.engine.refusing import RefusedBatch
 
 T = TypeVar("T")
 
@@ -41,6 +42,8 @@ class Requests:
         """One request whose gate was passed already."""
         if fate is Fate.NOT_SENT:
             raise self._lost(f"{what}: the request was lost")
+        if fate is Fate.REFUSED:
+            raise RefusedBatch("MSG_SIZE_TOO_LARGE")
         answer = request()
         if fate is Fate.NOT_ANSWERED:
             raise self._lost(f"{what}: the answer was lost")

@@ -14,14 +14,19 @@ from eos_mirror.core import offset_map
 from eos_mirror.core.boundary import Boundary
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.topic_limits import SenderLimits
+from eos_mirror.ports import GroupOffset, RebalanceListener
 from eos_mirror.replication import ownership
 from eos_mirror.replication.config import Fencing, TaskConfig
 from eos_mirror.replication.task import MirrorTask
 from eos_mirror.replication.world import World
 from tests.engine.baton import Actor
+from tests.engine.fake_plain import FakePlainProducer, FakeSourceGroup
 from tests.engine.fake_source import FakeSource, FakeSourceMetadata
 from tests.engine.fake_target import FakeClaims, FakeTarget
 from tests.engine.gate import Clock, Gate
+from tests.engine.outbox import BATCH_RECORDS
+from tests.engine.requests import Requests
 from tests.engine.source_cluster import SourceCluster, SourceLog
 from tests.engine.source_group import GroupCoordinator
 from tests.engine.target_cluster import TargetCluster
@@ -33,6 +38,9 @@ CLAIMS_TOPIC_ID = "claims".ljust(22, "0")
 KEEPALIVE = timedelta(seconds=60)
 SPILL_AFTER_COMMITS = 3
 """Instead of 64, so that short runs have segments, too."""
+
+SENDER = SenderLimits(batch_records=BATCH_RECORDS)
+"""Of the fake producer."""
 
 BOUNDARY = Boundary(
     interval_s=0.1, timeout_s=60.0, max_bytes=10_000, max_records=8, every_poll=False
@@ -97,6 +105,8 @@ class Stage:
         fencing: How ownership is made exclusive.
         start_position: Of partitions that were never mirrored.
         boundary: What ends a transaction.
+        exactly_once: Or at least once, with the next one.
+        abort_on_send_failure: As in the configuration.
         engine: Makes the task; tests of broken engines pass their own.
     """
 
@@ -106,6 +116,8 @@ class Stage:
         fencing: Fencing = Fencing.CLAIMS,
         start_position: str = "earliest",
         boundary: Boundary = BOUNDARY,
+        exactly_once: bool = True,
+        abort_on_send_failure: bool = True,
         engine: Callable[..., MirrorTask] = MirrorTask,
     ) -> None:
         self.clock = Clock()
@@ -130,7 +142,12 @@ class Stage:
             claims_topic_id=CLAIMS_TOPIC_ID,
             keepalive=KEEPALIVE,
             fencing=fencing,
+            sender=SENDER,
+            exactly_once=exactly_once,
+            abort_on_send_failure=abort_on_send_failure,
         )
+        self.source_offsets: dict[TopicPartition, GroupOffset] = {}
+        self.ledger: list[Mapping[str, Any]] = []
         self._patches = ExitStack()
         ids = SimpleNamespace(uuid4=self._uuid4)
         self._patches.enter_context(mock.patch.object(ownership, "uuid", ids))
@@ -165,13 +182,22 @@ class Stage:
         target = FakeTarget(self.target, gate, self.clock, require_stable=stable)
         made.append(target)
         metadata = FakeSourceMetadata(self.source, gate, self.clock)
-        world = World(
-            open_source=lambda listener: FakeSource(
+
+        def open_source(listener: RebalanceListener) -> FakeSource:
+            source = FakeSource(
                 self.source, self.group, listener, slot=context.slot, gate=gate, clock=self.clock
-            ),
+            )
+            if not self._config.exactly_once:
+                source.group = FakeSourceGroup(self.source_offsets)
+            return source
+
+        world = World(
+            open_source=open_source,
             metadata=metadata,
             target=target,
             claims=FakeClaims(self.target, gate, self.clock),
+            open_plain_producer=lambda: FakePlainProducer(self.target, Requests(gate, self.clock)),
+            note=lambda _, details: self.ledger.append(details),
         )
         self._engine(self._config, world, context, now=self.clock).run()
 

@@ -6,8 +6,10 @@ from typing import Final, NamedTuple
 from eos_mirror.core.claims import Claim
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.ports import ShadowCommit, ShadowOffset
 from tests.engine.coordinator import Code, Coordinator, Identity, Participant, Refused
+from tests.engine.refusing import judge
 from tests.engine.shadow_group import ShadowGroup
 from tests.engine.target_log import Record, TargetLog
 
@@ -41,6 +43,9 @@ class TargetCluster:
         self.claims: list[ClaimsRecord] = []
         self.claims_end = 0
         self.network: list[Late] = []
+        self.limits: dict[str, TopicLimits] = {}
+        self.forbidden: set[bytes] = set()
+        """Values that no topic takes, for a reason that nobody can foresee."""
         self.map_partition = TopicPartition(flow.offset_map_topic, 0)
         self.create_topic(flow.offset_map_topic, 1)
 
@@ -70,7 +75,14 @@ class TargetCluster:
     def produce(self, who: Identity, remote: TopicPartition, records: Sequence[Record]) -> int:
         """Append to a partition of the open transaction; offset of the first record."""
         self.coordinator.verify(who, remote)
+        refused = judge(records, self.limits_of(remote.topic), self.forbidden)
+        if refused is not None:
+            raise refused
         return self.logs[remote].append(who.pid, who.epoch, records)
+
+    def limits_of(self, topic: str) -> TopicLimits:
+        """What Kafka takes if nobody says otherwise, or what was set."""
+        return self.limits.get(topic, TopicLimits(max_message_bytes=1_048_588))
 
     def commit_offsets(self, who: Identity, offsets: Mapping[TopicPartition, ShadowCommit]) -> None:
         """TxnOffsetCommit."""

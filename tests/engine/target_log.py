@@ -63,6 +63,10 @@ class TargetLog:
         self.entries += [Entry(pid, record) for record in records]
         return first
 
+    def append_plain(self, records: Sequence[Record]) -> None:
+        """Write records outside of any transaction."""
+        self.entries += [Entry(-1, record) for record in records]
+
     def mark(self, pid: int, *, epoch: int, commit: bool) -> None:
         """The outcome of a transaction arrives."""
         first = self._open.pop(pid, self.written)

@@ -97,7 +97,7 @@ def test_a_record_that_cannot_be_carried_stops_its_partition(
 
 
 def test_a_record_that_the_target_refuses_stops_its_partition_only(site: Site) -> None:
-    """The process ends with its transaction, and its successor leaves the partition out."""
+    """The reason has the size of the record, and whose limit it is over; no process ends."""
     site.produce(400)
     with mirror(site.config()) as running:
         running.wait_for("ready")
@@ -123,7 +123,9 @@ def test_a_record_that_the_target_refuses_stops_its_partition_only(site: Site) -
         assert running.stop() == 1, running.errors
 
     assert stopped["partition"] == f"{site.topic}-0"
+    assert not running.found("task.restarting")
     assert "MSG_SIZE_TOO_LARGE" in stopped["reason"]
+    assert f"50068 bytes, and {site.remote} takes 20000" in stopped["reason"]
     compared = site.compare()
     assert compared.partitions[0].missing == 101
     assert all(compared.partitions[p].exact for p in (1, 2, 3)), str(compared)

@@ -1,0 +1,204 @@
+"""
+Finding the record that the target refuses, when it refuses a batch.
+
+A refused batch says little: which partition, sometimes which records. What was sent is sent again
+in smaller batches, one after the other, until the refused one holds a single record.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from eos_mirror.core.records import RecordRun
+from eos_mirror.core.topic_limits import BATCH_HEADER_BYTES, SenderLimits, TopicLimits, room_of
+
+NARROWED_BY: Final = 8
+"""A refused batch is sent again in so many parts: fewer steps than halves, and each step costs a
+new incarnation."""
+
+MOST_BATCHES: Final = 50
+"""Of one partition in one transaction, if they must go one after the other: others wait for
+them in the flush, a round trip for each."""
+
+TOO_LARGE: Final = "MSG_SIZE_TOO_LARGE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """
+    What the target said about a batch of one partition.
+
+    Attributes:
+        code: Kafka's name of the error.
+        reason: In the client's words.
+        first, end: Upstream offsets of the batch, `end` not included; None if it is not known.
+        records: How many were in it; 0 if it is not known.
+        named: Upstream offsets of the records that the broker named (KIP-467).
+    """
+
+    code: str
+    reason: str
+    first: int | None = None
+    end: int | None = None
+    records: int = 0
+    named: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """
+    Records of one source partition among which are some that the target refuses.
+
+    Attributes:
+        first, end: Their upstream offsets, `end` not included.
+        max_records: A batch of these holds no more.
+        refused: Upstream offsets of records that are known to be refused, in order.
+        code: Kafka's name of the error.
+        reason: In the client's words.
+    """
+
+    first: int
+    end: int
+    max_records: int
+    refused: tuple[int, ...] = ()
+    code: str
+    reason: str
+
+    def as_order(self) -> dict[str, Any]:
+        """For the orders of the tasks, as JSON has it."""
+        return {**asdict(self), "refused": list(self.refused)}
+
+
+def suspect_of(order: Mapping[str, Any]) -> Suspect:
+    """The reverse of `Suspect.as_order`."""
+    return Suspect(**{**order, "refused": tuple(order["refused"])})
+
+
+def narrowed(refusal: Refusal, sent: tuple[int, int], sender: SenderLimits) -> Suspect:
+    """
+    What is known after a refusal, and how to find out more.
+
+    Args:
+        sent: Upstream offsets of what was sent of the partition since its last commit, the second
+            not included.
+    """
+    first = sent[0] if refusal.first is None else refusal.first
+    end = sent[1] if refusal.end is None else refusal.end
+    refused = refusal.named
+    if not refused and refusal.records == 1 and refusal.first is not None:
+        refused = (refusal.first,)
+    most = min(refusal.records or sender.batch_records, sender.batch_records)
+    if refusal.code == TOO_LARGE and refusal.first is None:
+        max_records = most  # of a size that fits: that may be all that was wrong
+    else:
+        max_records = max(1, most // NARROWED_BY)
+    return Suspect(
+        first=first,
+        end=end,
+        max_records=max_records,
+        refused=refused,
+        code=refusal.code,
+        reason=refusal.reason,
+    )
+
+
+def tried_again(suspect: Suspect) -> Suspect:
+    """The same when what was refused may be taken by now: each of it in a batch of its own."""
+    if not suspect.refused:
+        return suspect
+    return Suspect(
+        first=suspect.refused[0],
+        end=suspect.refused[-1] + 1,
+        max_records=1,
+        code=suspect.code,
+        reason=suspect.reason,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchLimit:
+    """
+    How large a batch of one partition may be.
+
+    Attributes:
+        max_bytes: Before compression.
+        max_records: Whatever is suspected.
+    """
+
+    max_bytes: int
+    max_records: int
+    suspect: Suspect | None = None
+
+
+def batch_limit(
+    limits: TopicLimits | None, suspect: Suspect | None, sender: SenderLimits
+) -> BatchLimit | None:
+    """None if whatever the producer puts into a batch is taken."""
+    max_bytes = sender.batch_bytes if limits is None else limits.max_message_bytes
+    if suspect is None and max_bytes >= sender.batch_bytes:
+        return None
+    return BatchLimit(
+        max_bytes=min(max_bytes, sender.batch_bytes),
+        max_records=sender.batch_records,
+        suspect=suspect,
+    )
+
+
+class BatchCutter:
+    """
+    Cuts the runs of one partition into numbered batches, for one transaction.
+
+    Attributes:
+        count: Batches so far; the last one may have room left.
+    """
+
+    def __init__(self, limit: BatchLimit) -> None:
+        self._limit = limit
+        self.count = 0
+        self._bytes = self._records = 0
+        self._is_suspected = False
+
+    def cut(self, run: RecordRun) -> Iterator[tuple[int, RecordRun]]:
+        """
+        Parts of the run with the numbers of their batches, in order, while the transaction has
+        room for them.
+
+        Parts with the same number, also of several runs, may share a batch.
+        """
+        start = 0
+        for i in range(len(run.offsets)):
+            size_bytes = room_of(run.keys[i], run.values[i], run.headers[i])
+            if self._takes(run.offsets[i], size_bytes):
+                continue
+            if i > start:
+                yield self.count, run.part(start, i)
+            if self.count == MOST_BATCHES:
+                return
+            start = i
+            self._begin(run.offsets[i], size_bytes)
+        yield self.count, run.part(start, len(run.offsets))
+
+    def _takes(self, offset: int, size_bytes: int) -> bool:
+        """Whether a record still goes into the last batch; if so, it is counted."""
+        suspect = self._limit.suspect
+        most = self._limit.max_records
+        if suspect is not None and suspect.first <= offset < suspect.end:
+            most = min(most, suspect.max_records)
+            if not self._is_suspected:
+                return False
+        fits = (
+            self.count > 0
+            and self._records < most
+            and self._bytes + size_bytes <= self._limit.max_bytes
+        )
+        if fits:
+            self._records += 1
+            self._bytes += size_bytes
+        return fits
+
+    def _begin(self, offset: int, size_bytes: int) -> None:
+        suspect = self._limit.suspect
+        self.count += 1
+        self._records = 1
+        self._bytes = BATCH_HEADER_BYTES + size_bytes
+        self._is_suspected = suspect is not None and suspect.first <= offset < suspect.end

@@ -1,0 +1,234 @@
+"""
+Which records a topic of the target refuses, decided before they are sent.
+
+A broker refuses a whole batch for one record, so a record that is known to be refused must not
+share one. Nothing here is a guess: what compression might still save, or what depends on whose
+clock is right, is left to the broker.
+
+Source: Kafka's LogValidator and UnifiedLog (size, timestamp, key of a compacted topic).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from eos_mirror.core.records import Headers, RecordRun
+
+LIMIT: Final = "max.message.bytes"
+NO_BOUND: Final = 2**63 - 1
+NO_TIMESTAMP: Final = -1
+
+BATCH_HEADER_BYTES: Final = 61
+RECORD_BYTES: Final = 7
+HEADER_BYTES: Final = 2
+"""What a record, and each of its headers, takes beside its fields at least: one byte per length."""
+
+ROOMY_RECORD_BYTES: Final = 36
+ROOMY_HEADER_BYTES: Final = 10
+"""The same at most."""
+
+RATIOS: Final = {"none": 1, "snappy": 22, "lz4": 255, "gzip": 1_032, "zstd": 33_000}
+"""By how much a codec can shrink a record at best, by its format."""
+
+CLOCK_SKEW_MS: Final = 60_000
+"""A timestamp must be out of bounds by more than the clocks of two machines may differ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicLimits:
+    """
+    What one topic of the target takes.
+
+    Attributes:
+        max_message_bytes: Largest batch, after compression.
+        needs_keys: It is compacted, so records without a key are refused.
+        before_ms: How far before the broker's clock a timestamp may lie; None: any.
+        after_ms: How far after it; None: any.
+    """
+
+    max_message_bytes: int
+    needs_keys: bool = False
+    before_ms: int | None = None
+    after_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SenderLimits:
+    """
+    What the producer does with records, whatever the topic.
+
+    Attributes:
+        max_request_bytes: Key and value of one record (`max.request.size`).
+        compression: Name of its codec; `none` is one.
+        batch_bytes, batch_records: What fills a batch.
+    """
+
+    max_request_bytes: int = 268_435_456
+    compression: str = "none"
+    batch_bytes: int = 800_000
+    batch_records: int = 8_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedRecords:
+    """
+    Neighbouring records of one run that the target refuses for the same cause.
+
+    Attributes:
+        start, stop: Their indices in the run, `stop` not included.
+        code: Kafka's name of the error that a broker would answer.
+        reason: The cause of the first one, with the setting that helps.
+    """
+
+    start: int
+    stop: int
+    code: str
+    reason: str
+
+    def place(self, run: RecordRun) -> str:
+        """Where the first one lies, and why it is refused."""
+        return (
+            f"next_offset={run.offsets[self.start]}: the target refuses this record "
+            f"({self.code}): {self.reason}"
+        )
+
+
+def limits_of(config: Mapping[str, str]) -> TopicLimits:
+    """
+    Args:
+        config: Effective configuration of the topic.
+    """
+    either = int(config.get("message.timestamp.difference.max.ms", NO_BOUND))
+    is_stamped = config.get("message.timestamp.type") == "LogAppendTime"
+
+    def bound(name: str) -> int | None:
+        allowed_ms = min(int(config.get(name, NO_BOUND)), either)
+        return None if is_stamped or allowed_ms >= NO_BOUND else allowed_ms
+
+    return TopicLimits(
+        max_message_bytes=int(config[LIMIT]),
+        needs_keys="compact" in config.get("cleanup.policy", ""),
+        before_ms=bound("message.timestamp.before.max.ms"),
+        after_ms=bound("message.timestamp.after.max.ms"),
+    )
+
+
+def first_refused(
+    run: RecordRun, topic: str, limits: TopicLimits, sender: SenderLimits, *, now_ms: int
+) -> RefusedRecords | None:
+    """
+    The first records of a run that the target is certain to refuse; None if there are none.
+
+    A run without any costs the same whatever its length.
+
+    Args:
+        topic: The remote topic, for the reason.
+        now_ms: Milliseconds since the epoch.
+    """
+    if not _may_hold_any(run, limits, sender, now_ms):
+        return None
+    judged = enumerate(_judged(run, topic, limits, sender, now_ms))
+    for start, verdict in judged:
+        if verdict is None:
+            continue
+        code, reason = verdict
+        stop = next((i for i, other in judged if other is None or other[0] != code), None)
+        return RefusedRecords(
+            start=start, stop=len(run.offsets) if stop is None else stop, code=code, reason=reason
+        )
+    return None
+
+
+def _may_hold_any(run: RecordRun, limits: TopicLimits, sender: SenderLimits, now_ms: int) -> bool:
+    """Without a line of Python per record (tests/benchmarks/test_hot_path.py counts them)."""
+    large = min(limits.max_message_bytes, sender.max_request_bytes) // 2  # keys come on top
+    if run.size_bytes > large and max(map(len, filter(None, run.values)), default=0) > large:
+        return True
+    if limits.needs_keys and None in run.keys:
+        return True
+    if limits.after_ms is not None and max(run.timestamps) > now_ms + limits.after_ms:
+        return True
+    return limits.before_ms is not None and min(run.timestamps) < now_ms - limits.before_ms
+
+
+def _judged(
+    run: RecordRun, topic: str, limits: TopicLimits, sender: SenderLimits, now_ms: int
+) -> Iterator[tuple[str, str] | None]:
+    """Code and reason for each record that is refused."""
+    for key, value, headers, timestamp in zip(
+        run.keys, run.values, run.headers, run.timestamps, strict=True
+    ):
+        yield (
+            _too_large(key, value, headers, topic, limits, sender)
+            or _without_key(key, topic, limits)
+            or _out_of_bounds(timestamp, topic, limits, now_ms)
+        )
+
+
+def _too_large(
+    key: bytes | None,
+    value: bytes | None,
+    headers: Headers | None,
+    topic: str,
+    limits: TopicLimits,
+    sender: SenderLimits,
+) -> tuple[str, str] | None:
+    fields = len(key or b"") + len(value or b"")
+    if fields > sender.max_request_bytes:
+        return "MSG_SIZE_TOO_LARGE", (
+            f"key and value have {fields} bytes, and the producer sends "
+            f"{sender.max_request_bytes} at most. Raise producer.max.request.size"
+        )
+    least = BATCH_HEADER_BYTES + RECORD_BYTES + fields + _header_bytes(headers, HEADER_BYTES)
+    if least // RATIOS.get(sender.compression, RATIOS["zstd"]) > limits.max_message_bytes:
+        return "MSG_SIZE_TOO_LARGE", (
+            f"the record has {least} bytes, and {topic} takes {limits.max_message_bytes}. "
+            f"{_more_room(topic, sender)}"
+        )
+    return None
+
+
+def _more_room(topic: str, sender: SenderLimits) -> str:
+    hint = f"Raise max.message.bytes of {topic}"
+    if sender.compression == "none":
+        hint += ", or compress with producer.compression.type"
+    return hint
+
+
+def _without_key(key: bytes | None, topic: str, limits: TopicLimits) -> tuple[str, str] | None:
+    if key is not None or not limits.needs_keys:
+        return None
+    return "INVALID_RECORD", (
+        f"the record has no key, and {topic} is compacted. Set cleanup.policy=delete on {topic} "
+        f"until it is copied, and keep it so with config.properties.exclude"
+    )
+
+
+def _out_of_bounds(
+    timestamp: int, topic: str, limits: TopicLimits, now_ms: int
+) -> tuple[str, str] | None:
+    if timestamp == NO_TIMESTAMP:
+        return None
+    ahead_ms = timestamp - now_ms
+    for name, allowed_ms, distance_ms, where in (
+        ("message.timestamp.after.max.ms", limits.after_ms, ahead_ms, "after"),
+        ("message.timestamp.before.max.ms", limits.before_ms, -ahead_ms, "before"),
+    ):
+        if allowed_ms is not None and distance_ms > allowed_ms + CLOCK_SKEW_MS:
+            return "INVALID_TIMESTAMP", (
+                f"its timestamp {timestamp} lies {timedelta(milliseconds=distance_ms)} {where} "
+                f"now, and {topic} allows {timedelta(milliseconds=allowed_ms)}. "
+                f"Raise {name} of {topic}"
+            )
+    return None
+
+
+def room_of(key: bytes | None, value: bytes | None, headers: Headers | None) -> int:
+    """Bytes that a record takes in a batch at most, before compression."""
+    fields = len(key or b"") + len(value or b"")
+    return ROOMY_RECORD_BYTES + fields + _header_bytes(headers, ROOMY_HEADER_BYTES)
+
+
+def _header_bytes(headers: Headers | None, each: int) -> int:
+    return sum(each + len(name.encode()) + len(value or b"") for name, value in headers or ())

@@ -1,0 +1,133 @@
+"""
+Batches of one partition that must not be merged: handed to the client one after the other.
+
+The client fills a batch with whatever waits for a partition, up to a size that holds for all
+topics. Where a batch must hold less, nothing more is handed over before it was acknowledged.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.suspects import Refusal
+from eos_mirror.kafka.errors import REFUSED
+from eos_mirror.kafka.sending import send_one
+
+OnRecord = Callable[[KafkaError | None, Message], None]
+"""Takes each acknowledgement, refusals included."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """
+    The batch of a partition that was handed over last.
+
+    Attributes:
+        offsets: Upstream offsets of its records.
+        errors: By index of the record.
+    """
+
+    number: int
+    offsets: list[int] = field(default_factory=list)
+    errors: dict[int, KafkaError] = field(default_factory=dict)
+
+    def on_record(
+        self, i: int, onward: OnRecord, error: KafkaError | None, message: Message
+    ) -> None:
+        """A delivery callback; it never raises."""
+        if error is not None:
+            self.errors[i] = error
+        onward(error, message)
+
+    def refusal(self) -> Refusal | None:
+        """What was refused of it, if every error is a refusal."""
+        codes = {error.code() for error in self.errors.values()}
+        if not codes or not codes <= REFUSED:
+            return None
+        named: tuple[int, ...] = ()
+        others = KafkaError._INVALID_DIFFERENT_RECORD  # noqa: SLF001 (public name)
+        if others in codes:
+            # the client tells records apart only if the broker named more than one
+            named = tuple(
+                self.offsets[i] for i, e in sorted(self.errors.items()) if e.code() != others
+            )
+        cause = next((e for e in self.errors.values() if e.code() != others), None)
+        cause = cause or next(iter(self.errors.values()))
+        return Refusal(
+            code=cause.name(),
+            reason=cause.str(),
+            first=self.offsets[0],
+            end=self.offsets[-1] + 1,
+            records=len(self.offsets),
+            named=named,
+        )
+
+
+class Batches:
+    """Numbered batches of any partitions; one thread uses it."""
+
+    def __init__(self, producer: Producer) -> None:
+        self._producer = producer
+        self._last: dict[TopicPartition, _Batch] = {}
+        self._waiting: dict[TopicPartition, deque[tuple[int, RecordRun, OnRecord]]] = {}
+
+    def clear(self) -> None:
+        """Forget everything: a transaction begins, or everything was acknowledged."""
+        self._last.clear()
+        self._waiting.clear()
+
+    def add(
+        self, run: RecordRun, remote: TopicPartition, *, number: int, on_record: OnRecord
+    ) -> None:
+        """Hand over a run, now or when the batches with lower numbers were acknowledged."""
+        last = self._last.get(remote)
+        if last is None:
+            last = self._last[remote] = _Batch(number)
+        if last.number == number:
+            self._hand_over(run, remote, on_record)
+        else:
+            waiting = self._waiting.setdefault(remote, deque())
+            waiting.append((number, run, on_record))
+
+    def _hand_over(self, run: RecordRun, remote: TopicPartition, on_record: OnRecord) -> None:
+        batch = self._last[remote]
+        for i in range(len(run.offsets)):
+            callback = partial(batch.on_record, len(batch.offsets), on_record)
+            batch.offsets.append(run.offsets[i])
+            send_one(self._producer, remote, run=run, i=i, callback=callback)
+
+    def hand_over_next(self) -> bool:
+        """
+        The next batch of each partition; everything before it was acknowledged, or refused.
+
+        A partition of which something was refused gets no further batch.
+
+        Returns:
+            Whether any was handed over.
+        """
+        ready = [remote for remote in self._waiting if not self._last[remote].errors]
+        for remote in ready:
+            waiting = self._waiting[remote]
+            number = waiting[0][0]
+            self._last[remote] = _Batch(number)
+            while waiting and waiting[0][0] == number:
+                _, run, on_record = waiting.popleft()
+                self._hand_over(run, remote, on_record)
+            if not waiting:
+                del self._waiting[remote]
+        return bool(ready)
+
+    @property
+    def refused(self) -> Mapping[TopicPartition, Refusal]:
+        """By remote partition."""
+        return dict(self._refused())
+
+    def _refused(self) -> Iterator[tuple[TopicPartition, Refusal]]:
+        for remote, batch in self._last.items():
+            refusal = batch.refusal()
+            if refusal is not None:
+                yield remote, refusal

@@ -1,0 +1,54 @@
+"""What topics take, by their configuration: asked by tasks, for the topics they write."""
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import ConfigResource, ResourceType
+
+from eos_mirror.core.topic_limits import TopicLimits, limits_of
+from eos_mirror.kafka.errors import translated
+from eos_mirror.kafka.metadata import MISSING, ClusterMetadata
+from eos_mirror.kafka.retry import retrying
+
+AT_ONCE: Final = 500
+UNKNOWN: Final = MISSING | {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+}
+"""Without an answer nothing is foreseen; the broker still refuses what it does not take."""
+
+
+def read_limits(metadata: ClusterMetadata, topics: Collection[str]) -> Mapping[str, TopicLimits]:
+    """
+    Limits by topic; absent is a topic that is missing, or may not be described.
+
+    Raises:
+        TargetUnavailable: No answer within the patience of the client.
+    """
+    names = sorted(topics)
+    found: dict[str, TopicLimits] = {}
+    for start in range(0, len(names), AT_ONCE):
+        some = names[start : start + AT_ONCE]
+        found.update(retrying(partial(_read, metadata, some), within=metadata.patience))
+    return found
+
+
+def _read(metadata: ClusterMetadata, topics: Collection[str]) -> dict[str, TopicLimits]:
+    found: dict[str, TopicLimits] = {}
+    with translated("describe topic configurations"):
+        answers = metadata.admin.describe_configs(
+            [ConfigResource(ResourceType.TOPIC, name) for name in topics],
+            request_timeout=metadata.answer_s,
+        )
+        for resource, answer in answers.items():
+            try:
+                entries = answer.result(metadata.answer_s + 1)
+            except KafkaException as exc:
+                if exc.args[0].code() not in UNKNOWN:
+                    raise
+                continue
+            config = {name: entry.value for name, entry in entries.items() if entry.value}
+            found[resource.name] = limits_of(config)
+    return found

@@ -1,0 +1,94 @@
+"""From what a poll brought to the open transaction: what is ours, new, and taken by the target."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from eos_mirror.core.records import Position, RecordRun, TopicPartition
+from eos_mirror.errors import PartitionStopped, RecordRefused
+from eos_mirror.ports import Polled, SourceMetadata
+from eos_mirror.replication.config import TaskConfig
+from eos_mirror.replication.holdings import Holdings
+from eos_mirror.replication.mode import Mode, Writer
+from eos_mirror.replication.partition import OwnedPartition
+from eos_mirror.replication.refusals import Refusals
+from eos_mirror.replication.source_faults import explain, went_back
+
+Faults = dict[TopicPartition, PartitionStopped]
+Took = Callable[[TopicPartition, RecordRun], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    """
+    Attributes:
+        took: Called with each run that was handed to the writer, and its remote partition.
+    """
+
+    config: TaskConfig
+    holdings: Holdings
+    mode: Mode
+    refusals: Refusals
+    metadata: SourceMetadata
+    took: Took
+
+    def take(self, polled: Polled, writer: Writer) -> Faults:
+        """
+        Hand over what can be mirrored.
+
+        Returns:
+            Partitions that cannot be mirrored on from their positions, with the cause.
+
+        Raises:
+            RefusedByTarget: By the client, in the middle: what was polled must be read again.
+        """
+        faults: Faults = {}
+        for run in polled.runs:
+            owned = self.holdings.readable(run.partition, faults)
+            if owned is not None:
+                self._mirror(owned, run, writer, faults)
+        for partition, fault in polled.faults.items():
+            owned = self.holdings.readable(partition, faults)
+            if owned is not None:
+                faults[partition] = explain(self.config.flow, owned, fault, metadata=self.metadata)
+        for partition, end in polled.ends.items():
+            owned = self.holdings.readable(partition, faults)
+            # an end that was polled after a record that was not taken lies after it
+            if owned is not None and end > owned.position.next_offset:
+                # between lie control records, aborted or compacted ones: nothing to mirror, and
+                # a later leader may have written them: with the epoch of our last record, this
+                # would look like an end that the log has lost
+                owned.position = Position(end)
+                self.holdings.at_end[partition] = owned
+        return faults
+
+    def _mirror(
+        self, owned: OwnedPartition, run: RecordRun, writer: Writer, faults: Faults
+    ) -> None:
+        left = run.from_offset(owned.position.next_offset)
+        if left is None:
+            return
+        fault: PartitionStopped | None = went_back(self.config.flow, owned, left)
+        while left is not None and fault is None:
+            good, refused = self.refusals.split(owned, left)
+            if good is not None and not self._send(owned, good, writer):
+                return
+            if refused is None:
+                return
+            if self.mode.drops:
+                self.mode.drop(owned, left, refused)
+                left = left.from_offset(owned.position.next_offset)
+            else:
+                place = f"{self.config.flow} {owned.source} {refused.place(left)}"
+                fault = RecordRefused(place)
+        if fault is not None:
+            faults[owned.source] = fault
+
+    def _send(self, owned: OwnedPartition, run: RecordRun, writer: Writer) -> bool:
+        """Whether all of the run is in the open transaction; otherwise it is held back."""
+        sent = writer.add(owned, run)
+        if sent is not None:
+            self.took(owned.remote, sent)
+        if owned.position.next_offset < run.next_offset:
+            self.holdings.hold_back([owned])
+            return False
+        return True

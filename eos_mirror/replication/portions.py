@@ -1,0 +1,51 @@
+"""Handing runs to a producer: whole, or in batches that a topic with a small limit takes."""
+
+from typing import Protocol
+
+from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.suspects import BatchCutter
+from eos_mirror.replication.partition import OwnedPartition
+
+
+class Sender(Protocol):
+    """A producer of either mode."""
+
+    def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
+        """See `ports.TransactionalProducer`."""
+
+
+class Portions:
+    """What was handed over since the last commit, by partition."""
+
+    def __init__(self, producer: Sender) -> None:
+        self._producer = producer
+        self._cutters: dict[TopicPartition, BatchCutter] = {}
+
+    def clear(self) -> None:
+        """A new transaction begins."""
+        self._cutters.clear()
+
+    def send(self, owned: OwnedPartition, run: RecordRun) -> RecordRun | None:
+        """
+        Returns:
+            The part of the run for which this transaction had room; None: none of it.
+
+        Raises:
+            RefusedByTarget: The client itself refuses a record.
+        """
+        owned.sent_to = run.next_offset
+        if owned.batch_limit is None:
+            self._producer.send(run, owned.remote)
+            return run
+        cutter = self._cutters.get(owned.remote)
+        if cutter is None:
+            cutter = self._cutters[owned.remote] = BatchCutter(owned.batch_limit)
+        records = 0
+        for number, part in cutter.cut(run):
+            self._producer.send(part, owned.remote, batch=number)
+            records += len(part.offsets)
+        if not records:
+            return None
+        sent = run.part(0, records)
+        owned.sent_to = sent.next_offset
+        return sent

@@ -1,0 +1,164 @@
+"""
+What the target refuses of a task's partitions: foreseen, met, and searched for.
+
+foreseen: the limits of the remote topic say that it will refuse a record. met: it refused a batch.
+searched for: what was in that batch is sent again in smaller ones (core/suspects.py).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.suspects import (
+    Refusal,
+    Suspect,
+    batch_limit,
+    narrowed,
+    suspect_of,
+    tried_again,
+)
+from eos_mirror.core.topic_limits import RefusedRecords, TopicLimits, first_refused
+from eos_mirror.ports import Target, TaskContext
+from eos_mirror.replication.config import TaskConfig
+from eos_mirror.replication.partition import OwnedPartition
+
+FRESH_S = 5.0
+"""Nothing is refused by limits that are older than this: they may have been raised."""
+
+
+class Refusals:
+    """
+    Invariants:
+        A: A record is refused by itself: because of limits that hold now, or because the target
+           named it, or refused it alone. Never because of its neighbours.
+        B: What is searched for survives the process: it is in the orders of every task.
+    """
+
+    def __init__(
+        self,
+        config: TaskConfig,
+        target: Target,
+        context: TaskContext,
+        *,
+        now: Callable[[], float],
+        wall_ms: Callable[[], int],
+    ) -> None:
+        """
+        Args:
+            now: Monotonic seconds.
+            wall_ms: Milliseconds since the epoch.
+        """
+        self._sender = config.sender
+        self._target = target
+        self._context = context
+        self._now = now
+        self._wall_ms = wall_ms
+        self._limits: dict[str, TopicLimits] = {}
+        self._learned_at: dict[str, float] = {}
+        self._suspects: dict[TopicPartition, Suspect] = {}
+
+    def learn(self, owned: Iterable[OwnedPartition]) -> None:
+        """Ask for the limits of these partitions' topics, and adopt what predecessors found."""
+        held = list(owned)
+        self._ask({one.remote.topic for one in held})
+        orders = self._context.orders().get("suspects", {})
+        for one in held:
+            if one.source not in self._suspects and str(one.source) in orders:
+                self._suspects[one.source] = suspect_of(orders[str(one.source)])
+        self.passed({one.source: one for one in held})
+        self.between_transactions(held)
+
+    def _ask(self, topics: Iterable[str]) -> None:
+        wanted = sorted(set(topics))
+        found = self._target.limits(wanted)
+        for topic in wanted:
+            self._learned_at[topic] = self._now()
+            if topic in found:
+                self._limits[topic] = found[topic]
+
+    def passed(self, owned: Mapping[TopicPartition, OwnedPartition]) -> None:
+        """After a commit: what lies before a committed position is no longer suspected."""
+        if not self._suspects:
+            return
+        for source, suspect in list(self._suspects.items()):
+            one = owned.get(source)
+            if one is not None and one.committed >= suspect.end:
+                del self._suspects[source]
+                self.between_transactions([one])
+
+    def between_transactions(self, owned: Iterable[OwnedPartition]) -> None:
+        """Set how large the batches of these partitions may be from now on."""
+        for one in owned:
+            limits = self._limits.get(one.remote.topic)
+            suspect = self._suspects.get(one.source)
+            one.batch_limit = batch_limit(limits, suspect, self._sender)
+
+    def refresh(self, owned: Iterable[OwnedPartition]) -> None:
+        """Between two transactions: ask again for topics that need small batches."""
+        limited = [one for one in owned if one.batch_limit is not None]
+        if limited:
+            self._ask({one.remote.topic for one in limited})
+            self.between_transactions(limited)
+
+    def split(
+        self, owned: OwnedPartition, run: RecordRun
+    ) -> tuple[RecordRun | None, RefusedRecords | None]:
+        """The records before the first refused one, and the refused ones."""
+        refused = self._known(owned, run) or self._foreseen(owned, run)
+        if refused is None:
+            return run, None
+        return (run.part(0, refused.start) if refused.start else None), refused
+
+    def _foreseen(self, owned: OwnedPartition, run: RecordRun) -> RefusedRecords | None:
+        topic = owned.remote.topic
+        refused = self._by_limits(topic, run)
+        if refused is not None and self._now() - self._learned_at[topic] > FRESH_S:
+            self._ask([topic])
+            refused = self._by_limits(topic, run)
+        return refused
+
+    def _by_limits(self, topic: str, run: RecordRun) -> RefusedRecords | None:
+        limits = self._limits.get(topic)
+        if limits is None:
+            return None
+        return first_refused(run, topic, limits, self._sender, now_ms=self._wall_ms())
+
+    def _known(self, owned: OwnedPartition, run: RecordRun) -> RefusedRecords | None:
+        suspect = self._suspects.get(owned.source)
+        if suspect is None:
+            return None
+        for start, offset in enumerate(run.offsets):
+            if offset in suspect.refused:
+                return RefusedRecords(
+                    start=start, stop=start + 1, code=suspect.code, reason=suspect.reason
+                )
+        return None
+
+    def met(
+        self,
+        owned: Iterable[OwnedPartition],
+        refused: Mapping[TopicPartition, Refusal],
+    ) -> list[OwnedPartition]:
+        """
+        Note what the target refused, for this task and its successors.
+
+        Returns:
+            The partitions that are concerned.
+        """
+        met = []
+        for one in owned:
+            refusal = refused.get(one.remote)
+            if refusal is None:
+                continue
+            suspect = narrowed(refusal, (max(one.committed, 0), one.sent_to), self._sender)
+            self._suspects[one.source] = suspect
+            met.append(one)
+            self._context.event(
+                "batch.refused", {"partition": str(one.source), **suspect.as_order()}
+            )
+        return met
+
+    def try_again(self, partition: TopicPartition) -> None:
+        """The cause of a refusal may be gone."""
+        suspect = self._suspects.get(partition)
+        if suspect is not None:
+            self._suspects[partition] = tried_again(suspect)

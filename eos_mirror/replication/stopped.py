@@ -1,0 +1,99 @@
+"""Partitions of a task that cannot be mirrored now, and when each is tried again."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import PartitionStopped
+from eos_mirror.ports import TaskContext
+from eos_mirror.replication.partition import OwnedPartition
+
+FIRST_PAUSE_S: Final = 5.0
+LONGEST_PAUSE_S: Final = 300.0
+
+
+@dataclass(slots=True)
+class _Stop:
+    """
+    Attributes:
+        next_offset: Where reading stopped; None if it never began.
+        again_at: Monotonic seconds; None while it is being tried.
+    """
+
+    reason: str
+    next_offset: int | None
+    pause_s: float
+    again_at: float | None
+
+
+class Stopped:
+    """
+    Every stop is tried again, with growing pauses: its cause may be gone.
+
+    To try is to claim, fence and read the position again, so it resets nothing. What is lost
+    stays lost until an operator says how to continue.
+    """
+
+    def __init__(self, context: TaskContext, *, now: Callable[[], float]) -> None:
+        """
+        Args:
+            now: Monotonic seconds.
+        """
+        self._context = context
+        self._now = now
+        self._stops: dict[TopicPartition, _Stop] = {}
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """By partition, for the status of the task."""
+        return {str(p): stop.reason for p, stop in self._stops.items() if stop.again_at is not None}
+
+    def note(
+        self, partition: TopicPartition, fault: PartitionStopped, *, next_offset: int | None
+    ) -> None:
+        """A partition stopped; the same reason again is not news."""
+        before = self._stops.get(partition)
+        pause_s = FIRST_PAUSE_S if before is None else min(2 * before.pause_s, LONGEST_PAUSE_S)
+        again_at = self._now() + pause_s
+        reason = str(fault)
+        self._stops[partition] = _Stop(reason, next_offset, pause_s, again_at)
+        if before is None or before.reason != reason:
+            self._context.event(
+                "partition.stopped",
+                {"partition": str(partition), "cause": type(fault).__name__, "reason": reason},
+            )
+
+    def due(self) -> list[TopicPartition]:
+        """Partitions to try now."""
+        now = self._now()
+        found = []
+        for partition, stop in self._stops.items():
+            if stop.again_at is not None and now >= stop.again_at:
+                stop.again_at = None
+                found.append(partition)
+        return found
+
+    def adopted(self, partition: TopicPartition) -> None:
+        """It is read again; a stop before the first record is over."""
+        stop = self._stops.get(partition)
+        if stop is not None and stop.next_offset is None:
+            self._over(partition)
+
+    def committed(self, owned: Mapping[TopicPartition, OwnedPartition]) -> None:
+        """After a commit: a stop that lies before the committed position is over."""
+        if not self._stops:
+            return
+        for partition, stop in list(self._stops.items()):
+            one = owned.get(partition)
+            if one is not None and one.committed > (stop.next_offset or -1):
+                self._over(partition)
+
+    def _over(self, partition: TopicPartition) -> None:
+        del self._stops[partition]
+        self._context.event("partition.resumed", {"partition": str(partition)})
+
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+        """Another task has them."""
+        for partition in partitions:
+            self._stops.pop(partition, None)

@@ -1,0 +1,157 @@
+"""The search for a refused record ends at it, and batches hold what a topic takes."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.suspects import (
+    MOST_BATCHES,
+    NARROWED_BY,
+    BatchCutter,
+    BatchLimit,
+    Refusal,
+    Suspect,
+    batch_limit,
+    narrowed,
+    suspect_of,
+    tried_again,
+)
+from eos_mirror.core.topic_limits import (
+    BATCH_HEADER_BYTES,
+    SenderLimits,
+    TopicLimits,
+    room_of,
+)
+
+SENDER = SenderLimits(batch_records=64)
+ROOMY = TopicLimits(max_message_bytes=1_048_588)
+
+
+def a_run(first: int, sizes: list[int]) -> RecordRun:
+    """Records with values of these sizes."""
+    return RecordRun(
+        partition=TopicPartition("orders", 0),
+        offsets=list(range(first, first + len(sizes))),
+        timestamps=[1] * len(sizes),
+        keys=[None] * len(sizes),
+        values=[b"x" * size for size in sizes],
+        headers=[None] * len(sizes),
+        leader_epoch=None,
+        size_bytes=sum(sizes),
+    )
+
+
+def batches(limit: BatchLimit, *runs: RecordRun) -> dict[int, list[int]]:
+    """Offsets by number of the batch."""
+    cutter = BatchCutter(limit)
+    found: dict[int, list[int]] = {}
+    for run in runs:
+        for number, part in cutter.cut(run):
+            found.setdefault(number, []).extend(part.offsets)
+    return found
+
+
+@given(st.integers(1, 300), st.data())
+def test_a_search_ends_at_the_refused_record(count: int, data: st.DataObject) -> None:
+    """However many were sent: each step is a refusal, and there are few of them."""
+    bad = data.draw(st.integers(0, count - 1))
+    suspect = narrowed(Refusal(code="POLICY_VIOLATION", reason=""), (0, count), SENDER)
+    steps = 1
+    while not suspect.refused:
+        limit = batch_limit(ROOMY, suspect, SENDER)
+        assert limit is not None
+        found = batches(limit, a_run(suspect.first, [1] * (suspect.end - suspect.first)))
+        holding = next(offsets for offsets in found.values() if bad in offsets)
+        refusal = Refusal(
+            code="POLICY_VIOLATION",
+            reason="",
+            first=holding[0],
+            end=holding[-1] + 1,
+            records=len(holding),
+        )
+        suspect = narrowed(refusal, (0, count), SENDER)
+        steps += 1
+        assert steps <= 5, suspect
+
+    assert suspect.refused == (bad,)
+
+
+def test_records_that_the_broker_named_need_no_search() -> None:
+    """KIP-467: they are known at once, whatever lies between them."""
+    refusal = Refusal(
+        code="INVALID_RECORD", reason="", first=10, end=20, records=10, named=(12, 15)
+    )
+
+    assert narrowed(refusal, (0, 20), SENDER).refused == (12, 15)
+
+
+def test_a_batch_that_was_too_large_is_cut_by_size_first() -> None:
+    """The limit may have been lowered since it was read; then no record is to blame."""
+    suspect = narrowed(Refusal(code="MSG_SIZE_TOO_LARGE", reason=""), (0, 500), SENDER)
+
+    assert (suspect.max_records, suspect.refused) == (SENDER.batch_records, ())
+
+
+def test_what_is_tried_again_has_batches_of_its_own() -> None:
+    """And nobody is blamed before the target has answered once more."""
+    suspect = Suspect(first=0, end=9, max_records=4, refused=(3, 5), code="X", reason="y")
+
+    again = tried_again(suspect)
+
+    assert (again.first, again.end, again.max_records, again.refused) == (3, 6, 1, ())
+
+
+def test_a_suspect_survives_the_orders() -> None:
+    """As JSON has it: lists, no tuples."""
+    suspect = Suspect(first=0, end=9, max_records=4, refused=(3, 5), code="X", reason="y")
+
+    assert suspect_of(suspect.as_order()) == suspect
+    assert suspect.as_order()["refused"] == [3, 5]
+
+
+def test_a_topic_that_takes_any_batch_needs_no_cutting() -> None:
+    """The hot path stays as it is."""
+    assert batch_limit(ROOMY, None, SENDER) is None
+    assert batch_limit(None, None, SENDER) is None
+    assert batch_limit(TopicLimits(max_message_bytes=700_000), None, SENDER) is not None
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 400), min_size=1, max_size=30), min_size=1, max_size=5),
+    st.integers(200, 1_000),
+)
+def test_batches_fit_and_hold_everything_in_order(sizes: list[list[int]], limit: int) -> None:
+    """Up to what a transaction has room for; a record that fits into none is alone."""
+    runs, first = [], 0
+    for run_sizes in sizes:
+        runs.append(a_run(first, run_sizes))
+        first += len(run_sizes)
+    flat = [size for run_sizes in sizes for size in run_sizes]
+
+    found = batches(BatchLimit(max_bytes=limit, max_records=64), *runs)
+
+    offsets = [offset for numbered in sorted(found) for offset in found[numbered]]
+    assert offsets == list(range(len(offsets)))
+    assert len(offsets) == len(flat) or len(found) == MOST_BATCHES
+    for held in found.values():
+        room = BATCH_HEADER_BYTES + sum(room_of(None, b"x" * flat[o], None) for o in held)
+        assert room <= limit or len(held) == 1
+
+
+def test_a_suspected_stretch_shares_no_batch_with_what_lies_before_it() -> None:
+    """Or a refusal would say less than it could."""
+    suspect = Suspect(first=10, end=20, max_records=4, code="X", reason="")
+    limit = BatchLimit(max_bytes=10_000, max_records=64, suspect=suspect)
+
+    found = batches(limit, a_run(0, [1] * 15), a_run(15, [1] * 15))
+
+    assert found[1] == list(range(10))
+    assert found[2] == [10, 11, 12, 13]
+    assert found[4] == [18, 19, *range(20, 30)] or found[4] == [18, 19]
+
+
+def test_a_step_narrows_by_much() -> None:
+    """Each costs a new incarnation."""
+    refusal = Refusal(code="X", reason="", first=0, end=64, records=64)
+
+    assert narrowed(refusal, (0, 64), SENDER).max_records == 64 // NARROWED_BY

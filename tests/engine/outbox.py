@@ -1,0 +1,36 @@
+"""What waits in a client, in the batches in which it will be sent."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from eos_mirror.core.records import RecordRun, TopicPartition
+from tests.engine.target_log import Record
+
+BATCH_RECORDS = 4
+"""What fills a batch of a fake producer."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """Records that are sent in one request, with their upstream offsets."""
+
+    remote: TopicPartition
+    number: int | None
+    offsets: list[int] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+
+
+class Outbox(deque[Batch]):
+    """What waits for a partition shares batches, if its numbers let it."""
+
+    def add(self, run: RecordRun, remote: TopicPartition, number: int | None) -> None:
+        """Hand over a run."""
+        columns = zip(run.keys, run.values, run.headers, run.timestamps, strict=True)
+        records = [Record(k, v, None if h is None else tuple(h), t) for k, v, h, t in columns]
+        last = next((one for one in reversed(self) if one.remote == remote), None)
+        for offset, record in zip(run.offsets, records, strict=True):
+            if last is None or last.number != number or len(last.records) == BATCH_RECORDS:
+                last = Batch(remote, number)
+                self.append(last)
+            last.offsets.append(offset)
+            last.records.append(record)

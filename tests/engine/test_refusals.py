@@ -1,0 +1,230 @@
+"""
+Random mixes of records that the target takes and records that it refuses, over several topics.
+
+The target refuses whole batches, as a broker does (`refusing.py`), for what can be foreseen (no
+key, size) and for what cannot. Afterwards it takes everything, and everything must arrive.
+"""
+
+import random
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pytest
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.topic_limits import TopicLimits
+from tests.engine.drama import Drama
+from tests.engine.refusing import judge
+from tests.engine.stage import Process, Stage, remote_of
+from tests.engine.target_log import Record
+
+pytestmark = pytest.mark.usefixtures("one_core")
+
+SEEDS: Final = range(200)
+ROUNDS, STEPS, ENOUGH = 6, 40, 4_000
+LONG_S: Final = 400.0
+"""Longer than any pause before a stopped partition is tried again."""
+
+ROOMY = TopicLimits(max_message_bytes=1_048_588)
+
+
+class Target:
+    """What the topics of the target take, by dice."""
+
+    def __init__(self, stage: Stage, dice: random.Random) -> None:
+        self._stage = stage
+        self._dice = dice
+
+    def change(self) -> None:
+        """One topic takes something else from now on, whether a task has noticed or not."""
+        remote = remote_of(self._dice.choice(self._stage.partitions)).topic
+        self._stage.target.limits[remote] = TopicLimits(
+            max_message_bytes=self._dice.choice((110, 150, 300, 1_048_588)),
+            needs_keys=self._dice.random() < 0.4,
+        )
+
+    def forbid(self, value: bytes | None) -> None:
+        """This value is refused, and nobody can know before."""
+        self._stage.target.forbidden.add(value or b"")
+
+    def relent(self) -> None:
+        """Everything is taken."""
+        self._stage.target.limits.clear()
+        self._stage.target.forbidden.clear()
+
+    def refuses(self, remote: TopicPartition, record: Record) -> bool:
+        """Also in a batch of its own."""
+        target = self._stage.target
+        return judge([record], target.limits_of(remote.topic), target.forbidden) is not None
+
+
+def records_of(stage: Stage, partition: TopicPartition) -> list[Record]:
+    """Of the source."""
+    return [e.record for e in stage.log(partition).visible(0) if e.record is not None]
+
+
+def copies_of(stage: Stage, partition: TopicPartition) -> list[Record]:
+    """What readers of the target see."""
+    return [record for _, record in stage.target.logs[remote_of(partition)].visible()]
+
+
+def produce(stage: Stage, target: Target, dice: random.Random) -> None:
+    """A few records, some of them refused."""
+    for _ in range(dice.randrange(1, 25)):
+        partition = dice.choice(stage.partitions)
+        stage.produce(partition)
+        if dice.random() < 0.05:
+            target.forbid(records_of(stage, partition)[-1].value)
+
+
+def assert_no_process_ended(processes: list[Process]) -> None:
+    """A refusal never costs one."""
+    for process in processes:
+        assert process.actor.error is None, process.actor.error
+
+
+@pytest.fixture
+def drama(request: pytest.FixtureRequest) -> Iterator[Drama]:
+    """Exactly once, one or two tasks; the oracle looks at every step."""
+    made = Drama(slots=1 + request.param % 2)
+    yield made
+    made.close()
+
+
+def settle(drama: Drama) -> None:
+    """Until every partition is at its end, or stopped."""
+    stage = drama.stage
+    for _ in range(ENOUGH):
+        names = {p for process in stage.alive() for p in process.context.status["stopped"]}
+        if all(drama.oracle.reached(p) or str(p) in names for p in stage.partitions):
+            return
+        for process in stage.alive():
+            drama.step(process)
+        stage.clock.advance(0.01)
+    raise AssertionError(f"no end: {[p.context.events[-9:] for p in stage.alive()]}")
+
+
+@pytest.mark.parametrize(("seed", "drama"), [(s, s) for s in SEEDS], indirect=["drama"])
+def test_exactly_once_copies_every_acceptable_record_once(drama: Drama, seed: int) -> None:
+    """Up to the first refused one of its partition; then everything, when the target relents."""
+    dice = random.Random(seed)
+    stage, target = drama.stage, Target(drama.stage, dice)
+    processes = [drama.start(slot) for slot in drama.slots]
+    for _ in range(ROUNDS):
+        produce(stage, target, dice)
+        if dice.random() < 0.5:
+            target.change()
+        for process in stage.alive():
+            drama.step(process, dice.randrange(STEPS))
+    try_stopped_again(drama)
+    assert_no_process_ended(processes)
+    assert_few_incarnations(processes)
+    for partition in stage.partitions:
+        remote, records = remote_of(partition), records_of(stage, partition)
+        copied = len(copies_of(stage, partition))
+        if copied < len(records):
+            assert target.refuses(remote, records[copied]), "a record was blamed for another one"
+
+    target.relent()
+    try_stopped_again(drama)
+    assert_no_process_ended(processes)
+    for partition in stage.partitions:
+        assert copies_of(stage, partition) == records_of(stage, partition)
+        assert drama.oracle.reached(partition)
+
+
+def try_stopped_again(drama: Drama) -> None:
+    """With what the target takes now."""
+    for _ in range(3):
+        settle(drama)
+        drama.stage.clock.advance(LONG_S)
+        for process in drama.stage.alive():
+            drama.step(process, STEPS)
+    settle(drama)
+
+
+def assert_few_incarnations(processes: list[Process]) -> None:
+    """At most one for each refusal, but for the one that every task begins with."""
+    for process in processes:
+        begun = len(process.events("incarnation.started"))
+        refusals = len(process.events("batch.refused"))
+        assert begun <= 1 + refusals, process.context.events
+
+
+@pytest.fixture(params=[True, False], ids=["stops", "drops"])
+def at_least_once(request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """One task; `abort.on.send.failure` both ways."""
+    stage = Stage(exactly_once=False, abort_on_send_failure=request.param)
+    yield stage
+    stage.close()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_at_least_once_loses_nothing_and_repeats_what_was_refused(
+    at_least_once: Stage, seed: int
+) -> None:
+    """What is dropped is in the ledger, and is nothing else; a repetition is in order again."""
+    dice = random.Random(seed)
+    stage, target = at_least_once, Target(at_least_once, dice)
+    process = stage.start(0)
+    for _ in range(ROUNDS):
+        produce(stage, target, dice)
+        if dice.random() < 0.5:
+            target.change()
+        for _ in range(2):
+            for _ in range(STEPS):
+                process.actor.step()
+            settle_one(stage, process)
+            stage.clock.advance(LONG_S)
+        for partition in stage.partitions:
+            assert_copied(stage, target, process, partition)
+    assert_no_process_ended([process])
+
+
+def settle_one(stage: Stage, process: Process) -> None:
+    """Until every partition is committed to its end, or stopped."""
+    for _ in range(ENOUGH):
+        stopped = process.context.status.get("stopped", {})
+        if all(str(p) in stopped or committed(stage, p) == end(stage, p) for p in stage.partitions):
+            return
+        process.actor.step()
+        stage.clock.advance(0.01)
+    raise AssertionError(f"no end: {process.context.events[-9:]}")
+
+
+def committed(stage: Stage, partition: TopicPartition) -> int:
+    """Position of the source group."""
+    offset = stage.source_offsets.get(partition)
+    return -1 if offset is None else offset.position.next_offset
+
+
+def end(stage: Stage, partition: TopicPartition) -> int:
+    """Of the source."""
+    return stage.log(partition).end
+
+
+def dropped_of(
+    ledger: list[Mapping[str, Any]], partition: TopicPartition
+) -> dict[int, Mapping[str, Any]]:
+    """Entries by the offsets that they name."""
+    return {
+        offset: entry
+        for entry in ledger
+        if entry["partition"] == str(partition)
+        for offset in range(entry["from"], entry["to"])
+    }
+
+
+def assert_copied(
+    stage: Stage, target: Target, process: Process, partition: TopicPartition
+) -> None:
+    """Everything below the committed position arrived, in order, or is in the ledger."""
+    at = committed(stage, partition)
+    records = records_of(stage, partition)
+    dropped = dropped_of(stage.ledger, partition)
+    wanted = [r for offset, r in enumerate(records[:at]) if offset not in dropped]
+    last = list(dict.fromkeys(reversed(copies_of(stage, partition))))[::-1]
+    found = [record for record in last if record in records[:at]]
+    assert found == wanted, f"{partition} at {at}, dropped {dropped}"
+    if process.context.status.get("stopped", {}).get(str(partition)):
+        assert target.refuses(remote_of(partition), records[at]), "it stopped for another record"
