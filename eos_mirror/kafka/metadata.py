@@ -1,8 +1,10 @@
 """Questions about topics that do not go through a group, asked with one admin client."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import (
     OFFSET_INVALID,
@@ -12,21 +14,47 @@ from confluent_kafka import (
     TopicCollection,
 )
 from confluent_kafka import TopicPartition as ClientPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec, TopicMetadata
 
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import SourceUnavailable, TargetUnavailable
-from eos_mirror.kafka.errors import translated
+from eos_mirror.errors import (
+    FatalError,
+    MirrorError,
+    RetriableError,
+    SourceUnavailable,
+    TargetUnavailable,
+)
+from eos_mirror.kafka.errors import UNANSWERED, as_mirror_error, translated
 from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import SourceTopic
 
 ANSWER = timedelta(seconds=10)
 PATIENCE = timedelta(seconds=30)
+SHORT_PATIENCE = timedelta(seconds=3)
+"""For one partition among many: longer than the election of a leader after a controlled shutdown,
+shorter than the metrics interval (5 s), which must not slip because of a broker that is away."""
+
 KAFKA_BASE64 = str.maketrans("+/", "-_")
 """The client prints ids in plain base64, Kafka in the form for URLs."""
 
+NO_ANSWER = KafkaError(KafkaError._TIMED_OUT, "its leader did not answer")  # noqa: SLF001 (public)
 MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID})
+
+
+class Offsets(NamedTuple):
+    """
+    What the leaders of some partitions answered.
+
+    Attributes:
+        found: The offsets, by partition.
+        reasons: For each of the other partitions, why it has none. The class of the error says
+            what can be done: SourceUnavailable and TargetUnavailable (no leader, or a leader that
+            does not answer) may pass, NotAuthorized needs a right. The text names the partition.
+    """
+
+    found: dict[TopicPartition, int]
+    reasons: dict[TopicPartition, MirrorError]
 
 
 class ClusterMetadata:
@@ -125,34 +153,147 @@ class ClusterMetadata:
 
         Raises:
             RestartTask: A partition has no such offset or does not answer.
+            NotAuthorized: A right on one of the topics is missing.
         """
-        return retrying(lambda: self._offsets(partitions, spec, isolation), within=self.patience)
 
-    def _offsets(
-        self, partitions: Sequence[TopicPartition], spec: OffsetSpec, isolation: IsolationLevel
-    ) -> dict[TopicPartition, int]:
+        def ask() -> dict[TopicPartition, int]:
+            found, reasons = self._ask(partitions, spec, isolation, answer_s=self.answer_s)
+            if reasons:
+                raise _gravest(list(reasons.values()))
+            return found
+
+        return retrying(ask, within=self.patience)
+
+    def offsets_or_reasons(
+        self,
+        partitions: Sequence[TopicPartition],
+        spec: OffsetSpec,
+        *,
+        isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
+        within: timedelta = SHORT_PATIENCE,
+    ) -> Offsets:
+        """
+        One kind of offset for every partition that has one, and a reason for each of the others.
+
+        A partition without an offset is asked for again while `within` lasts, unless a right is
+        missing. No partition waits longer than that for another one.
+
+        Raises:
+            SourceUnavailable, TargetUnavailable: The cluster as a whole does not answer.
+        """
+        found: dict[TopicPartition, int] = {}
+        reasons: dict[TopicPartition, MirrorError] = {}
+        answer_s = min(self.answer_s, within.total_seconds())
+
+        def ask() -> None:
+            nonlocal reasons
+            left = [partition for partition in partitions if partition not in found]
+            try:
+                more, reasons = self._ask(left, spec, isolation, answer_s=answer_s)
+            except (SourceUnavailable, TargetUnavailable) as exc:
+                if not found:
+                    raise
+                more, reasons = {}, {one: reasons.get(one, exc) for one in left}
+            found.update(more)
+            if not all(isinstance(reason, FatalError) for reason in reasons.values()):
+                raise RetriableError("some partitions have no offset")
+
+        if partitions:
+            with suppress(RetriableError):
+                retrying(ask, within=within)
+        return Offsets(found, reasons)
+
+    def _ask(
+        self,
+        partitions: Sequence[TopicPartition],
+        spec: OffsetSpec,
+        isolation: IsolationLevel,
+        *,
+        answer_s: float,
+    ) -> Offsets:
+        """Once."""
         with translated("list offsets", source=self._source, of=self._client):
             answers = self.admin.list_offsets(
                 {ClientPartition(*p): spec for p in partitions},
                 isolation_level=isolation,
-                request_timeout=self.answer_s,
+                request_timeout=answer_s,
             )
-            try:
-                found = {
-                    TopicPartition(p.topic, p.partition): answer.result(self.answer_s + 1).offset
-                    for p, answer in answers.items()
-                }
-            except KafkaException:
-                self._look_for_leaders(partitions)
-                raise
-            unknown = [partition for partition, offset in found.items() if offset == OFFSET_INVALID]
-            if unknown:
-                self._look_for_leaders(partitions)
-                fault = SourceUnavailable if self._source else TargetUnavailable
-                raise fault(f"list offsets: {unknown[0]}: an answer without an offset")
-        return found
+            found, errors = _sorted_out(answers, within_s=answer_s + 1)
+            known = self._ask_for_leaders(errors, answer_s, may_fail=bool(found)) if errors else {}
+        reasons = {
+            partition: as_mirror_error(
+                _cause(error, partition, known), f"list offsets of {partition}", source=self._source
+            )
+            for partition, error in errors.items()
+        }
+        return Offsets(found, reasons)
 
-    def _look_for_leaders(self, partitions: Sequence[TopicPartition]) -> None:
-        """The client asks the leaders it remembers, also after FENCED_LEADER_EPOCH."""
-        for topic in sorted({p.topic for p in partitions}):
-            self.admin.list_topics(topic, timeout=self.answer_s)
+    def _ask_for_leaders(
+        self, partitions: Collection[TopicPartition], answer_s: float, *, may_fail: bool
+    ) -> Mapping[str, TopicMetadata]:
+        """
+        Without it the client goes on asking the leaders it remembers, also after
+        FENCED_LEADER_EPOCH.
+
+        Args:
+            may_fail: Some broker has answered, so this one that does not is not the cluster.
+        """
+        names = {partition.topic for partition in partitions}
+        # all topics take one request, as the topic refresh does
+        name = names.pop() if len(names) == 1 else None
+        try:
+            return self.admin.list_topics(name, timeout=answer_s).topics
+        except KafkaException:
+            if may_fail:
+                return {}
+            raise
+
+
+def _sorted_out(
+    answers: "Mapping[ClientPartition, Future[Any]]", *, within_s: float
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, KafkaError]]:
+    """
+    Offsets and errors. An answer with neither is what the client makes of a leader that did not
+    answer.
+
+    Raises:
+        KafkaException: No leader could be asked for.
+    """
+    found: dict[TopicPartition, int] = {}
+    errors: dict[TopicPartition, KafkaError] = {}
+    for asked, answer in answers.items():
+        partition = TopicPartition(asked.topic, asked.partition)
+        try:
+            offset = answer.result(within_s).offset
+        except KafkaException as exc:
+            if exc.args[0].code() in UNANSWERED:
+                raise
+            errors[partition] = exc.args[0]
+        else:
+            if offset == OFFSET_INVALID:
+                errors[partition] = NO_ANSWER
+            else:
+                found[partition] = offset
+    return found, errors
+
+
+def _cause(
+    error: KafkaError, partition: TopicPartition, known: Mapping[str, TopicMetadata]
+) -> KafkaError:
+    """Where none of the partitions has a leader, the client says no more than _NOENT."""
+    topic = known.get(partition.topic)
+    if error.code() != KafkaError._NOENT:  # noqa: SLF001 (the library's public name)
+        return error
+    if topic is None:
+        return KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
+    if topic.error is not None:
+        return topic.error
+    if partition.partition not in topic.partitions:
+        return KafkaError(KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001 (the same)
+    return KafkaError(KafkaError.LEADER_NOT_AVAILABLE)
+
+
+def _gravest(reasons: Sequence[MirrorError]) -> MirrorError:
+    """The first one that does not pass by itself, else the first one."""
+    passing = (SourceUnavailable, TargetUnavailable)
+    return next((one for one in reasons if not isinstance(one, passing)), reasons[0])

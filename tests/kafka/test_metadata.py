@@ -6,15 +6,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_INVALID
+from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
+from confluent_kafka.admin import OffsetSpec
 
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import SourceUnavailable, TargetUnavailable
+from eos_mirror.errors import NotAuthorized, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.metadata import ClusterMetadata
 
 ORDERS = TopicPartition("orders", 0)
+SILENT = TopicPartition("silent", 0)
 
 
 class Admin:
@@ -32,9 +34,41 @@ class Admin:
             answer.set_result(SimpleNamespace(offset=offset))
         return dict.fromkeys(wanted, answer)
 
-    def list_topics(self, _topic: str, **_: object) -> None:
+    def list_topics(self, _topic: str | None, **_: object) -> Any:
         """Looks for leaders."""
         self.looks += 1
+        return SimpleNamespace(topics={})
+
+
+class OneSilent(Admin):
+    """The leader of SILENT stands still; so does the broker that knows the leaders."""
+
+    def __init__(self) -> None:
+        super().__init__(5)
+
+    def list_offsets(self, wanted: dict[Any, Any], **_: object) -> dict[Any, "Future[Any]"]:
+        """An offset for the others."""
+        answers = super().list_offsets(wanted)
+        for one in wanted:
+            if one.topic == SILENT.topic:
+                answers[one] = Future()
+                answers[one].set_result(SimpleNamespace(offset=OFFSET_INVALID))
+        return answers
+
+    def list_topics(self, _topic: str | None, **_: object) -> Any:
+        """In vain."""
+        self.looks += 1
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 (public name)
+
+
+class Denied(Admin):
+    """May not be asked."""
+
+    def list_offsets(self, wanted: dict[Any, Any], **_: object) -> dict[Any, "Future[Any]"]:
+        """No offset for anybody."""
+        answer: Future[Any] = Future()
+        answer.set_exception(KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)))
+        return dict.fromkeys(wanted, answer)
 
 
 def metadata_with(admin: Admin) -> ClusterMetadata:
@@ -63,6 +97,33 @@ def test_a_partition_that_never_says_its_offset_is_unavailable() -> None:
     """Not empty, and not at an end of -1001."""
     with pytest.raises(TargetUnavailable, match="orders-0"):
         metadata_with(Admin(OFFSET_INVALID)).ends([ORDERS])
+
+
+def test_offsets_that_came_are_kept_when_the_rest_is_asked_in_vain() -> None:
+    """One leader stands still, and the client happens to ask it who the leaders are."""
+    admin = OneSilent()
+
+    found, reasons = metadata_with(admin).offsets_or_reasons(
+        [ORDERS, SILENT], OffsetSpec.latest(), within=timedelta(milliseconds=200)
+    )
+
+    assert found == {ORDERS: 5}
+    assert reasons.keys() == {SILENT}
+    assert type(reasons[SILENT]) is TargetUnavailable
+    assert admin.looks > 1, "it was asked only once; the test proves nothing"
+
+
+def test_a_right_that_is_missing_is_not_asked_for_again() -> None:
+    """It comes from a person, not within seconds."""
+    admin = Denied()
+
+    found, reasons = metadata_with(admin).offsets_or_reasons(
+        [ORDERS], OffsetSpec.latest(), within=timedelta(seconds=60)
+    )
+
+    assert not found
+    assert type(reasons[ORDERS]) is NotAuthorized
+    assert admin.looks == 1
 
 
 def test_an_answer_that_never_comes_is_an_outage_with_a_name() -> None:

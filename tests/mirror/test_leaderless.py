@@ -1,0 +1,144 @@
+"""
+One partition without a leader: the others are answered for, and this one has a reason.
+
+Three brokers; `lonely` has its only replica on the third, which is killed.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from confluent_kafka.admin import OffsetSpec
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import RestartTask, SourceUnavailable
+from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.testing import KafkaCluster, wait_until
+from tests.mirror.toolbox import produce
+
+pytestmark = pytest.mark.brokers
+
+NODE = 3
+"""The one that is killed."""
+
+
+@pytest.fixture(scope="module")
+def trio(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """Three brokers of which any may die without an election of controllers."""
+    with KafkaCluster(3, name="trio", controllers="separate") as cluster:
+        yield cluster
+
+
+def create_on(cluster: KafkaCluster, topic: str, *nodes: int) -> None:
+    """A topic with one partition and one replica on each of these nodes."""
+    assignment = ":".join(map(str, nodes))
+    cluster.tool(
+        "TopicCommand", "--create", "--topic", topic, "--replica-assignment", assignment
+    )  # fmt: skip
+    wait_until(
+        lambda: cluster.leader_of(topic) is not None,
+        within=timedelta(seconds=20),
+        what=f"a leader of {topic}",
+    )
+
+
+@pytest.fixture
+def lost_leader(trio: KafkaCluster, ns: str) -> Iterator[tuple[str, str]]:
+    """Names of a topic whose leader lives and of one whose leader is killed; 5 records each."""
+    good, lonely = f"{ns}.good", f"{ns}.lonely"
+    create_on(trio, good, 1, 2)
+    create_on(trio, lonely, NODE)
+    for topic in (good, lonely):
+        produce(trio, topic, 5, partitions=1)
+    trio.kill(NODE)
+    wait_until(
+        lambda: trio.leader_of(lonely) is None,
+        within=timedelta(seconds=30),
+        what=f"{lonely} without a leader",
+    )
+    yield good, lonely
+    if trio.leader_of(lonely) is None:
+        trio.start_node(NODE)
+
+
+def test_offsets_come_for_the_partitions_that_have_a_leader(
+    trio: KafkaCluster, lost_leader: tuple[str, str]
+) -> None:
+    """Each of the others has a reason that names it and says whether to ask again."""
+    good, lonely = (TopicPartition(topic, 0) for topic in lost_leader)
+    missing, beyond = TopicPartition(f"{good.topic}.gone", 0), TopicPartition(good.topic, 7)
+    metadata = ClusterMetadata(trio.client_config(), source=True)
+
+    found, reasons = metadata.offsets_or_reasons(
+        [good, lonely, missing, beyond], OffsetSpec.latest()
+    )
+
+    assert found == {good: 5}
+    assert reasons.keys() == {lonely, missing, beyond}
+    assert type(reasons[lonely]) is SourceUnavailable
+    assert f"{lonely}: LEADER_NOT_AVAILABLE" in str(reasons[lonely])
+    assert type(reasons[missing]) is RestartTask
+    assert f"{missing}: UNKNOWN_TOPIC_OR_PART" in str(reasons[missing])
+    assert f"{beyond}: _UNKNOWN_PARTITION" in str(reasons[beyond])
+
+
+def test_a_partition_without_a_leader_has_its_own_reason_when_it_is_asked_alone(
+    trio: KafkaCluster, lost_leader: tuple[str, str]
+) -> None:
+    """The client says only "No leaders found", also of topics that do not exist."""
+    lonely = TopicPartition(lost_leader[1], 0)
+    missing = TopicPartition(f"{lonely.topic}.gone", 0)
+    metadata = ClusterMetadata(trio.client_config(), source=True)
+
+    found, reasons = metadata.offsets_or_reasons([lonely, missing], OffsetSpec.earliest())
+
+    assert not found
+    assert f"{lonely}: LEADER_NOT_AVAILABLE" in str(reasons[lonely])
+    assert f"{missing}: UNKNOWN_TOPIC_OR_PART" in str(reasons[missing])
+
+
+def test_a_partition_whose_leader_is_back_is_answered_for(
+    trio: KafkaCluster, lost_leader: tuple[str, str]
+) -> None:
+    """By the same client, which is told of the new leader."""
+    lonely = TopicPartition(lost_leader[1], 0)
+    metadata = ClusterMetadata(trio.client_config(), source=True)
+    assert metadata.offsets_or_reasons([lonely], OffsetSpec.latest()).reasons
+
+    trio.start_node(NODE)
+
+    wait_until(
+        lambda: metadata.offsets_or_reasons([lonely], OffsetSpec.latest()).found == {lonely: 5},
+        within=timedelta(seconds=30),
+        what=f"the end of {lonely}",
+    )
+
+
+def test_a_leader_that_stands_still_keeps_nobody_waiting(trio: KafkaCluster, ns: str) -> None:
+    """The cluster still names it, and it takes requests and does not answer them."""
+    good, frozen = TopicPartition(f"{ns}.good", 0), TopicPartition(f"{ns}.frozen", 0)
+    create_on(trio, good.topic, 1, 2)
+    create_on(trio, frozen.topic, NODE)
+    metadata = ClusterMetadata(trio.client_config(), source=True)
+    assert metadata.ends([good, frozen]) == {good: 0, frozen: 0}
+    trio.pause(NODE)
+    try:
+        found, reasons = metadata.offsets_or_reasons(
+            [good, frozen], OffsetSpec.latest(), within=timedelta(seconds=2)
+        )
+    finally:
+        trio.resume(NODE)
+
+    assert found == {good: 0}
+    assert type(reasons[frozen]) is SourceUnavailable
+    assert str(frozen) in str(reasons[frozen])
+
+
+def test_a_cluster_that_is_gone_is_no_reason_of_a_partition() -> None:
+    """Otherwise every partition would look broken when nothing but the network is."""
+    metadata = ClusterMetadata({"bootstrap.servers": "127.0.0.1:1", "log_level": "0"}, source=True)
+
+    with pytest.raises(SourceUnavailable):
+        metadata.offsets_or_reasons(
+            [TopicPartition("t", 0)], OffsetSpec.latest(), within=timedelta(seconds=1)
+        )
