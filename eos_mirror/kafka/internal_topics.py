@@ -16,8 +16,15 @@ ANSWER_S = 10.0
 POLL_S = 0.1
 AT_THE_END_MS = 10
 """So long a broker waits for more, where there is none, before it says so; by default 500."""
-NOBODY = "eos-mirror-client"
-"""A consumer must have a group. It is never joined, so no right on it is needed."""
+READER = {
+    "group.id": "eos-mirror-client",  # a consumer must have one; it is never joined
+    "allow.auto.create.topics": False,  # whatever the application wants for its own topics
+    "enable.auto.commit": False,
+    "isolation.level": "read_committed",
+    "enable.partition.eof": True,
+    "auto.offset.reset": "earliest",
+    "fetch.wait.max.ms": AT_THE_END_MS,
+}
 
 HARMLESS = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED})
 
@@ -29,7 +36,7 @@ def topic_names(config: Mapping[str, Any]) -> set[str]:
     Raises:
         RestartTask: By class.
     """
-    consumer = Consumer({**config, "group.id": NOBODY})
+    consumer = Consumer({**config, **READER})
     try:
         with translated("list topics"):
             return set(consumer.list_topics(timeout=ANSWER_S).topics)
@@ -51,17 +58,7 @@ def read_internal(
         RestartTask: By class.
     """
     deadline = time.monotonic() + within.total_seconds()
-    consumer = Consumer(
-        {
-            **config,
-            "group.id": NOBODY,
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
-            "fetch.wait.max.ms": AT_THE_END_MS,
-        }
-    )
+    consumer = Consumer({**config, **READER})
     try:
         with translated(f"read {topic}"):
             if topic not in consumer.list_topics(timeout=ANSWER_S).topics:

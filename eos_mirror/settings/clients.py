@@ -54,13 +54,15 @@ MEMBER = {
     "group.protocol": "classic",
     "enable.partition.eof": "true",
     "check.crcs": "true",
-    "allow.auto.create.topics": "false",
 }
 WRITER = {
     "enable.idempotence": "true",
     "acks": "all",
-    "allow.auto.create.topics": "false",  # a deleted topic must not come back by itself
 }
+CREATES_NOTHING = {"allow.auto.create.topics": "false"}
+"""Of every client. Admin clients of librdkafka are producers, which create by default what they
+ask for by name: a topic that was deleted would come back empty, and its copy would be wrong."""
+
 LINGER = timedelta(seconds=FILLED_FOR_S)
 """What waits is sent before a commit, so this delays nobody. It is as long as a transaction behind
 is filled: the client polls without a pause for records that have lingered and cannot go yet."""
@@ -116,7 +118,7 @@ def heartbeat_admin(pair: HeartbeatSettings) -> Masked:
 
 def heartbeat_producer(pair: HeartbeatSettings) -> Masked:
     """One that is late is of no use, so it is not kept for long."""
-    forced = {"acks": "all", "allow.auto.create.topics": "false"}
+    forced = {"acks": "all"}
     return _complete(pair.flow, "heartbeats-target-producer", HEARTBEATS, pair.client, forced)
 
 
@@ -129,7 +131,7 @@ def _complete(
 ) -> Masked:
     prefix = f"{said['client.id']}|" if said.get("client.id") else ""
     name = {"client.id": f"{prefix}{flow.name}|{role}"}
-    return Masked({**COMMON, **defaults, **said, **forced, **name})
+    return Masked({**COMMON, **defaults, **said, **forced, **CREATES_NOTHING, **name})
 
 
 def _number(text: str) -> int:

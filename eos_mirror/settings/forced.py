@@ -2,7 +2,7 @@
 Client settings that exactly once stands on.
 
 They cannot be set to anything else. A line that says what we do anyway is accepted, because
-files of MirrorMaker 2 often do.
+files of MirrorMaker 2 often do. So is one that would create topics; it has no effect.
 """
 
 from collections.abc import Mapping
@@ -19,18 +19,23 @@ class Forced:
     Attributes:
         meant: Lower-case values that mean what is forced; none if it is chosen at run time.
         fix: What to do instead.
+        is_fault: Another value is a fault. If False, it is replaced, and a note says so: nothing
+            that the file asks for is lost.
     """
 
     meant: tuple[str, ...] = ()
     fix: str = "exactly once depends on it; remove the line"
+    is_fault: bool = True
 
 
 _START = "is decided by start.position = earliest | latest | timestamp:...; remove the line"
 _GROUP = "is chosen by eos_mirror, one for each flow and task; remove the line"
+_CREATES_NOTHING = "no effect: a topic is never created because a client asks for it"
 _STATIC = "tasks are static members of a cooperative-sticky classic group; remove the line"
 
 CONNECTION_RULES = {
     "bootstrap.servers": Forced(fix="set it for the cluster, as A.bootstrap.servers"),
+    "allow.auto.create.topics": Forced(meant=("false",), fix=_CREATES_NOTHING, is_fault=False),
 }
 MEMBER_RULES = {
     "enable.auto.commit": Forced(meant=("false",)),
@@ -49,14 +54,12 @@ MEMBER_RULES = {
     "group.protocol": Forced(meant=("classic",), fix=_STATIC),
     "enable.partition.eof": Forced(meant=("true",)),
     "check.crcs": Forced(meant=("true",)),
-    "allow.auto.create.topics": Forced(meant=("false",)),
     "session.timeout.ms": Forced(fix="set session.timeout.ms of the flow, without client prefix"),
 }
 WRITER_RULES = {
     "transactional.id": Forced(fix="is new for every incarnation; remove the line"),
     "enable.idempotence": Forced(meant=("true",)),
     "acks": Forced(meant=("all",)),
-    "allow.auto.create.topics": Forced(meant=("false",)),
     "delivery.report.only.error": Forced(meant=("false",)),
     "transaction.timeout.ms": Forced(
         fix="set transaction.timeout.ms of the flow, without client prefix"
@@ -92,4 +95,5 @@ def _enforce(translated: Translation, rules: Mapping[str, Forced]) -> None:
     for name, rule in rules.items():
         value = translated.config.pop(name, None)
         if value is not None and value.lower() not in rule.meant:
-            translated.faults.append(f"{translated.intros[name]} = {value}: {rule.fix}")
+            told = translated.faults if rule.is_fault else translated.notes
+            told.append(f"{translated.intros[name]} = {value}: {rule.fix}")

@@ -1,5 +1,6 @@
 """Client configurations: what is in them, and that librdkafka takes them."""
 
+import inspect
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -9,9 +10,12 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
+from eos_mirror.control.task_config import task_config
 from eos_mirror.settings import (
     FlowSettings,
     Masked,
+    Settings,
+    clients,
     source_admin,
     source_consumer,
     target_admin,
@@ -131,6 +135,54 @@ def test_what_is_forced_wins_even_unchecked(load: Load) -> None:
 
     assert source_consumer(unchecked, slot=0)["auto.offset.reset"] == "error"
     assert target_producer(unchecked)["acks"] == "all"
+
+
+def everything_configured(settings: Settings) -> dict[str, Mapping[str, str]]:
+    """Every client configuration that the product makes from a file, by where it is made."""
+    (flow,), (pair, *_) = settings.flows, settings.heartbeats
+    owners = {"flow": flow, "pair": pair}
+    made: dict[str, Mapping[str, str]] = {}
+    for name, make in inspect.getmembers(clients, inspect.isfunction):
+        if make.__module__ == clients.__name__ and not name.startswith("_"):
+            first, *others = inspect.signature(make).parameters
+            made[name] = make(owners[first], **({"slot": 0} if others else {}))
+    of_task = task_config(flow, slot=0, claims_topic_id="", smallest_limit=None)["clients"]
+    return made | {f"task: {role}": config for role, config in of_task.items()}
+
+
+AUTO_CREATE = "allow.auto.create.topics"
+PREFIXES = [
+    *(f"{owner}{role}." for owner in ("", "A.", "B.", "A->B.") for role in ("consumer", "admin")),
+    *(f"A->B.{side}.{role}." for side in ("source", "target") for role in ("consumer", "admin")),
+    *("producer.", "A.producer.", "B.producer.", "A->B.producer.override."),
+]
+
+
+@pytest.mark.parametrize("more", ["", *(f"{prefix}{AUTO_CREATE} = true\n" for prefix in PREFIXES)])
+def test_no_client_creates_a_topic_by_asking_for_it(load: Load, more: str) -> None:
+    """Whatever the file says: a topic that is deleted must stay deleted."""
+    made = everything_configured(load(more))
+
+    assert {"source_admin", "target_admin", "heartbeat_producer", "task: claims_consumer"} <= set(
+        made
+    ), "the walk misses clients"
+    assert [name for name, config in made.items() if config.get(AUTO_CREATE) != "false"] == []
+
+
+def test_a_line_that_would_create_topics_is_noted(load: Load) -> None:
+    """It has no effect, and a file that MirrorMaker 2 runs is no fault for it."""
+    settings = load(
+        f"consumer.{AUTO_CREATE} = true\nA.admin.{AUTO_CREATE} = true\n"
+        f"B.producer.{AUTO_CREATE} = TRUE\nB.admin.{AUTO_CREATE} = false\n"
+    )
+
+    noted = [note for note in settings.notes if AUTO_CREATE in note]
+    nothing = "no effect: a topic is never created because a client asks for it"
+    assert noted == [
+        f"f:5: consumer.{AUTO_CREATE} = true: {nothing}",
+        f"f:6: A.admin.{AUTO_CREATE} = true: {nothing}",
+        f"f:7: B.producer.{AUTO_CREATE} = TRUE: {nothing}",
+    ]
 
 
 def test_java_names_become_librdkafkas(load: Load) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from eos_mirror.settings.accepted import NAMES, PREFIXES, REFUSED, RENAMED
 from eos_mirror.settings.clients import COMMON, CONSUMER, HEARTBEATS, PRODUCER
 from eos_mirror.settings.filters import FilterSettings
-from eos_mirror.settings.forced import MAX_IN_FLIGHT, MEMBER_RULES, WRITER_RULES
+from eos_mirror.settings.forced import CONNECTION_RULES, MAX_IN_FLIGHT, MEMBER_RULES, WRITER_RULES
 from eos_mirror.settings.groups import GroupSettings
 from eos_mirror.settings.keys import (
     FILTER_ROWS,
@@ -77,7 +77,8 @@ def test_every_default_can_be_written(load: Load) -> None:
 
 def test_the_page_names_every_forced_setting() -> None:
     """A fault that a reader meets is explained."""
-    for name in (*MEMBER_RULES, *WRITER_RULES, MAX_IN_FLIGHT, *RENAMED, *RESERVED_ALIASES):
+    rules = (*CONNECTION_RULES, *MEMBER_RULES, *WRITER_RULES, MAX_IN_FLIGHT)
+    for name in (*rules, *RENAMED, *RESERVED_ALIASES):
         assert f"`{name}`" in PAGE, name
 
 
