@@ -133,8 +133,23 @@ def as_group_offset(found: ClientPartition) -> GroupOffset | None:
     epoch = cast("int | None", found.leader_epoch)
     return GroupOffset(
         position=Position(found.offset, None if epoch is None or epoch < 0 else epoch),
-        metadata=found.metadata or "",
+        metadata=_metadata(found),
     )
+
+
+def _metadata(found: ClientPartition) -> str:
+    """
+    What the committer noted with the offset; empty where the client makes no text of it.
+
+    The client copies it without an end (librdkafka issue 4649) and reads what follows in memory.
+    Only what confluent-kafka wrote, as all of our own metadata, has a NUL at its end and arrives
+    as it is. Kafka Streams writes none. The offset itself is right in any case.
+    """
+    try:
+        text = found.metadata or ""
+    except UnicodeDecodeError:
+        return ""
+    return text if "".join(text.split()).isprintable() else ""
 
 
 def set_group_offsets(

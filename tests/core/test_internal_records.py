@@ -90,6 +90,11 @@ def test_a_string_that_has_no_length_is_refused() -> None:
         ("0000 00026731 000174 00000003", ("g1", "t")),
         ("0002 00026731", None),
         ("0001 00026731 0009", None),
+        ("0001 0002adad 000174 00000003", None),
+        ("0001 00026731 0001ad 00000003", None),
+        ("0013 0004 73617070 0016 4652516f", None),
+        ("0017 0004 73617070", None),
+        ("7fff ff", None),
         ("", None),
         (None, None),
     ],
@@ -97,5 +102,8 @@ def test_a_string_that_has_no_length_is_refused() -> None:
 def test_who_commits_is_read_from_keys_of_kafka(
     key: str | None, said: tuple[str, str] | None
 ) -> None:
-    """Everything else in that topic is left alone: members, newer kinds, tombstones of those."""
+    """
+    Everything else in that topic is passed over: members, kinds of later versions such as those of
+    Kafka Streams groups (17 to 23), their tombstones, and names that are no UTF-8.
+    """
     assert committed_by(None if key is None else bytes.fromhex(key)) == said

@@ -1,18 +1,20 @@
-"""Questions to a coordinator that is found late."""
+"""Questions to a coordinator that is found late, and answers that the client misreads."""
 
 import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from eos_mirror.core.records import Position
+from eos_mirror.kafka.groups import as_group_offset
+from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import KafkaCluster
 from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
-
-pytestmark = pytest.mark.brokers
 
 LATE = timedelta(seconds=1.5)
 """After the first patience of a question, and before the second is over."""
@@ -35,6 +37,7 @@ ASKING = {
 }
 
 
+@pytest.mark.brokers
 @pytest.mark.parametrize("question", ASKING)
 def test_a_coordinator_that_is_found_late_does_not_end_the_process(
     proxied: KafkaCluster, question: str
@@ -58,3 +61,35 @@ def test_a_coordinator_that_is_found_late_does_not_end_the_process(
     assert late.hits == 1
     assert asked.returncode == 0, (asked.returncode, asked.stderr)
     assert asked.stdout.startswith("answered"), asked.stderr
+
+
+class Found:
+    """What the client answers; these are the bytes that it makes text of."""
+
+    offset, leader_epoch = 7, 3
+
+    def __init__(self, metadata: bytes | None) -> None:
+        self._metadata = metadata
+
+    @property
+    def metadata(self) -> str | None:
+        """Raises where the client does."""
+        return None if self._metadata is None else self._metadata.decode()
+
+
+@pytest.mark.parametrize(
+    ("read", "metadata"),
+    [
+        (b"em1:x", "em1:x"),
+        (b'{"at":\n "11 h"}', '{"at":\n "11 h"}'),
+        ("Größe".encode(), "Größe"),
+        (None, ""),
+        (b"AgAAAaIYUBxOa\x7f", ""),
+        (b"AgAAAaIYUBxO\xad", ""),
+    ],
+)
+def test_an_offset_is_read_whatever_its_metadata_is(read: bytes | None, metadata: str) -> None:
+    """Metadata that is no text is left out; the offset counts."""
+    found: Any = Found(read)
+
+    assert as_group_offset(found) == GroupOffset(position=Position(7, 3), metadata=metadata)

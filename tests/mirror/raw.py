@@ -1,18 +1,26 @@
-"""Requests that no client library would send, byte by byte: records (magic 2), markers."""
+"""
+Requests that no client library would send, byte by byte: records (magic 2), markers, and offsets
+of groups with any name and any metadata.
+"""
 
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from confluent_kafka.admin import AdminClient
 
+from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing import wait_until
 
 PRODUCE, PRODUCE_VERSION = 0, 3
 WRITE_TXN_MARKERS, WRITE_TXN_MARKERS_VERSION = 27, 1
+OFFSET_COMMIT, OFFSET_COMMIT_VERSION = 8, 2
+FIND_COORDINATOR, FIND_COORDINATOR_VERSION = 10, 0
 NOT_LEADER = 6
+LATER = frozenset({14, 15, 16})
+"""A coordinator that is loading, not there yet, or somewhere else."""
 CASTAGNOLI = 0x82F63B78
 
 
@@ -83,11 +91,72 @@ def write_marker(
     assert error == 0, f"the broker refused the marker: error {error}"
 
 
+def commit_raw(
+    admin: AdminClient, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
+) -> None:
+    """
+    Commit offsets as a member-less consumer of old does.
+
+    Args:
+        offsets: Offset and metadata, which arrives as it is: without the NUL that the client
+            library adds.
+    """
+    answers: list[int] = []
+
+    def is_taken() -> bool:
+        answers.append(_commit(admin, group, offsets))
+        return answers[-1] not in LATER
+
+    wait_until(is_taken, within=timedelta(seconds=30), what=f"a coordinator of group {group!r}")
+    assert answers[-1] == 0, f"the broker refused the offsets: error {answers[-1]}"
+
+
+def _commit(
+    admin: AdminClient, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
+) -> int:
+    """The first error code of an OffsetCommit request, or of the one for the coordinator."""
+    asked = _header(FIND_COORDINATOR, FIND_COORDINATOR_VERSION) + _string(group)
+    broker = next(iter(admin.list_topics(timeout=10).brokers.values()))
+    answer = _ask((str(broker.host), broker.port), asked)
+    (error,) = struct.unpack_from(">h", answer, 4)
+    if error:
+        return int(error)
+    (length,) = struct.unpack_from(">h", answer, 10)
+    (port,) = struct.unpack_from(">i", answer, 12 + length)
+    host = answer[12 : 12 + length].decode()
+    body = _string(group) + struct.pack(">i", -1) + _string("") + struct.pack(">q", -1)
+    body += struct.pack(">i", len(offsets))
+    for (topic, partition), (offset, metadata) in offsets.items():
+        body += _string(topic) + struct.pack(">iiq", 1, partition, offset) + _string(metadata)
+    answer = _ask((host, port), _header(OFFSET_COMMIT, OFFSET_COMMIT_VERSION) + body)
+    errors: list[int] = []
+    at = 8
+    for _ in offsets:
+        (length,) = struct.unpack_from(">h", answer, at)
+        errors += struct.unpack_from(">h", answer, at + 2 + length + 8)
+        at += 2 + length + 10
+    return next((int(error) for error in errors if error), 0)
+
+
+def _header(api: int, version: int) -> bytes:
+    return struct.pack(">hhih", api, version, 1, 4) + b"test"
+
+
+def _string(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack(">h", len(data)) + data
+
+
 def _ask_leader(admin: AdminClient, topic: str, partition: int, request: bytes) -> bytes:
     """The answer, from its correlation id on."""
     metadata = admin.list_topics(topic, timeout=10)
     leader = metadata.brokers[metadata.topics[topic].partitions[partition].leader]
-    with socket.create_connection((leader.host, leader.port), timeout=10) as connection:
+    return _ask((str(leader.host), leader.port), request)
+
+
+def _ask(address: tuple[str, int], request: bytes) -> bytes:
+    """The answer, from its correlation id on."""
+    with socket.create_connection(address, timeout=10) as connection:
         connection.sendall(struct.pack(">i", len(request)) + request)
         return _receive(connection)
 
