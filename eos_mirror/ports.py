@@ -119,18 +119,24 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceTopic:
-    """A source topic as it is now."""
+class KnownTopic:
+    """
+    A topic as it is now.
+
+    Attributes:
+        leaderless: Partitions that nobody can read or write now.
+    """
 
     topic_id: str
     partitions: int
+    leaderless: frozenset[int] = frozenset()
 
 
 class SourceMetadata(Protocol):
     """Questions about the source that do not go through the group."""
 
-    def topics(self, names: Sequence[str]) -> Mapping[str, SourceTopic]:
-        """Identity and size. A missing topic is absent from the answer."""
+    def topics(self, names: Sequence[str]) -> Mapping[str, KnownTopic]:
+        """Identity, size and leaders. A missing topic is absent from the answer."""
 
     def start_offset(self, partition: TopicPartition, start: str) -> int:
         """Resolve `earliest`, `latest` or `timestamp:ISO` to an offset."""
@@ -321,8 +327,8 @@ class Target(TargetReader, Protocol):
     ) -> Mapping[TopicPartition, ShadowOffset | Unstable | None]:
         """Committed shadow offsets, stable ones only (A6). None: never committed."""
 
-    def partitions(self, topics: Sequence[str]) -> Mapping[str, int]:
-        """Partition counts, as every broker knows them. A missing topic is absent."""
+    def topics(self, names: Sequence[str]) -> Mapping[str, KnownTopic]:
+        """Identity, size and leaders. A missing topic is absent from the answer."""
 
     def limits(self, topics: Collection[str]) -> Mapping[str, TopicLimits]:
         """

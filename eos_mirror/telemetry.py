@@ -99,6 +99,11 @@ EVENTS: Final = (
         Level.WARNING,
         "The target refused a batch; its records are sent again in smaller ones.",
     ),
+    Event(
+        "partition.waiting",
+        Level.WARNING,
+        "One partition cannot be mirrored now, as long as it has no leader; the others are.",
+    ),
     Event("partition.stopped", Level.ERROR, "One partition cannot be mirrored; cause and reason."),
     Event("partition.resumed", Level.INFO, "A partition that stopped is mirrored again."),
     Event(

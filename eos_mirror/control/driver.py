@@ -181,7 +181,7 @@ class Driver:
         ends = {runner: runner.source_ends() for runner in self.flows} if once else {}
         self._start_tasks(place, cleanup)
         self._start_chores(cleanup, once=once)
-        self._wait_until(self._is_ready, POLL_S)
+        self._wait_until(lambda: self._is_ready() or (once and self._is_begun()), POLL_S)
         if not once and not self._ended:
             self._follow_groups(local)
         for runner, wanted in ends.items():
@@ -229,6 +229,9 @@ class Driver:
 
     def _failures(self) -> list[str]:
         ended = [f"{runner.flow}: {runner.ended_for}" for runner in self.flows if runner.ended_for]
+        ended += [
+            f"{runner.flow}: {why}" for runner in self.flows for why in runner.waiting.values()
+        ]
         return ended + [
             f"{runner.flow} task {slot}: {status['reason']}"
             for runner in self.flows
@@ -259,12 +262,21 @@ class Driver:
             if runner.has_failed:
                 continue
             statuses = [status["status"] for status in runner.statuses().values()]
-            owned = sum(int(status.get("owned", 0)) for status in statuses)
-            if owned + runner.stopped_count < len(runner.topics.partitions) or not all(statuses):
+            held = runner.owned_count + runner.stopped_count
+            if held < len(runner.topics.partitions) or not all(statuses):
                 return False
         self._ready_s = time.monotonic() - self._started_at
         self._on_event("ready", {"after_s": round(self._ready_s, 3), "flows": self._describe()})
         return True
+
+    def _is_begun(self) -> bool:
+        """Nothing is left to wait for but partitions without a leader."""
+        return all(
+            runner.has_failed
+            or runner.owned_count + runner.stopped_count + len(runner.waiting)
+            >= len(runner.topics.partitions)
+            for runner in self.flows
+        )
 
     def _describe(self) -> list[dict[str, Any]]:
         return [

@@ -261,6 +261,12 @@ class FlowRunner:
         )
 
     @property
+    def owned_count(self) -> int:
+        """How many partitions the tasks read and write."""
+        statuses = [task["status"] for task in self.statuses().values()]
+        return sum(int(status.get("owned", 0)) for status in statuses)
+
+    @property
     def stopped(self) -> Mapping[str, str]:
         """Partitions that cannot go on, with the reason."""
         return self._stopped
@@ -272,21 +278,32 @@ class FlowRunner:
             return 0
         return sum(str(partition) in self._stopped for partition in list(self.topics.partitions))
 
+    @property
+    def waiting(self) -> Mapping[str, str]:
+        """Partitions that cannot be mirrored now, with the reason."""
+        statuses = [task["status"] for task in self.statuses().values()]
+        return {p: why for status in statuses for p, why in status.get("waiting", {}).items()}
+
     def source_ends(self) -> Mapping[TopicPartition, int]:
-        """Last stable offset of every planned source partition."""
-        return self._clusters.source_metadata.ends(list(self.topics.partitions))
+        """Last stable offset of every planned source partition that has a leader."""
+        planned = list(self.topics.partitions)
+        found, reasons = self._clusters.source_metadata.ends_or_reasons(planned)
+        for reason in reasons.values():
+            if not isinstance(reason, SourceUnavailable):
+                raise reason
+        return found
 
     def reached(self, ends: Mapping[TopicPartition, int]) -> bool:
         """
-        True if the position of every partition, but the stopped ones, is at its end.
+        True if the position of every partition, but stopped and waiting ones, is at its end.
 
         False while the cluster with the positions does not answer: the tasks wait for it, too.
         """
-        remotes = self.topics.partitions
+        remotes, left_out = self.topics.partitions, self._stopped.keys() | self.waiting.keys()
         copies = {
             (remotes[partition] if self.settings.exactly_once else partition): end
             for partition, end in ends.items()
-            if str(partition) not in self._stopped and partition in remotes
+            if str(partition) not in left_out and partition in remotes
         }
         if not copies:
             return True

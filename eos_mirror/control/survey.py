@@ -20,7 +20,7 @@ from eos_mirror.kafka.offset_maps import whole_map
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.operate.facts import TIMESTAMP_TYPE
-from eos_mirror.ports import SourceTopic
+from eos_mirror.ports import KnownTopic
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
 from eos_mirror.settings.plugins import policy_of
@@ -265,7 +265,7 @@ class _Configs:
         return Compaction(source=on_source, target=on_target) if on_source or on_target else None
 
 
-def _id(topic: SourceTopic | None) -> str:
+def _id(topic: KnownTopic | None) -> str:
     """Nothing, and so nothing that was proven before, of a topic that is gone by now."""
     return topic.topic_id if topic else ""
 

@@ -27,7 +27,7 @@ from eos_mirror.errors import (
 from eos_mirror.kafka.errors import UNANSWERED, as_mirror_error, translated
 from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.retry import retrying
-from eos_mirror.ports import SourceTopic
+from eos_mirror.ports import KnownTopic
 
 ANSWER = timedelta(seconds=10)
 PATIENCE = timedelta(seconds=30)
@@ -83,12 +83,12 @@ class ClusterMetadata:
         """Begin to connect. Returns at once; a new client's first answer takes 50 ms longer."""
         self.admin.describe_cluster(request_timeout=self.answer_s)
 
-    def topics(self, names: Sequence[str]) -> Mapping[str, SourceTopic]:
+    def topics(self, names: Sequence[str]) -> Mapping[str, KnownTopic]:
         """See `ports.SourceMetadata`."""
         return retrying(lambda: self._topics(names), within=self.patience) if names else {}
 
-    def _topics(self, names: Sequence[str]) -> dict[str, SourceTopic]:
-        found: dict[str, SourceTopic] = {}
+    def _topics(self, names: Sequence[str]) -> dict[str, KnownTopic]:
+        found: dict[str, KnownTopic] = {}
         with translated("describe topics", source=self._source, of=self._client):
             answers = self.admin.describe_topics(
                 TopicCollection(list(names)), request_timeout=self.answer_s
@@ -100,9 +100,10 @@ class ClusterMetadata:
                     if exc.args[0].code() in MISSING:
                         continue
                     raise
-                found[name] = SourceTopic(
+                found[name] = KnownTopic(
                     topic_id=str(topic.topic_id).translate(KAFKA_BASE64),
                     partitions=len(topic.partitions),
+                    leaderless=frozenset(p.id for p in topic.partitions if p.leader is None),
                 )
         return found
 
@@ -134,6 +135,10 @@ class ClusterMetadata:
     def ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Last stable offset of each partition: where a read_committed reader stops."""
         return self.offsets(partitions, OffsetSpec.latest())
+
+    def ends_or_reasons(self, partitions: Sequence[TopicPartition]) -> Offsets:
+        """`ends`, where they can be had."""
+        return self.offsets_or_reasons(partitions, OffsetSpec.latest())
 
     def high_watermarks(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Where a read_uncommitted reader stops."""

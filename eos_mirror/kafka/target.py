@@ -17,7 +17,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.topic_limits import TopicLimits
-from eos_mirror.errors import NotAuthorized, RestartTask
+from eos_mirror.errors import NotAuthorized, RestartTask, TargetUnavailable
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.groups import TO_A_COORDINATOR_S
 from eos_mirror.kafka.limits import read_limits
@@ -26,7 +26,7 @@ from eos_mirror.kafka.offset_maps import map_unless_open
 from eos_mirror.kafka.producer import KafkaProducer
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.visible import first_offsets
-from eos_mirror.ports import UNSTABLE, PartitionEnd, ShadowOffset, Unstable
+from eos_mirror.ports import UNSTABLE, KnownTopic, PartitionEnd, ShadowOffset, Unstable
 
 FENCE_TIMEOUT_S = 5.0
 """Short, so that the claims log is read again before each attempt: a claimer that was
@@ -100,9 +100,9 @@ class KafkaTarget:
             within=self._metadata.patience,
         )
 
-    def partitions(self, topics: Sequence[str]) -> Mapping[str, int]:
+    def topics(self, names: Sequence[str]) -> Mapping[str, KnownTopic]:
         """See `ports.Target`."""
-        return {name: topic.partitions for name, topic in self._metadata.topics(topics).items()}
+        return self._metadata.topics(names)
 
     def limits(self, topics: Collection[str]) -> Mapping[str, TopicLimits]:
         """See `ports.Target`."""
@@ -116,6 +116,22 @@ class KafkaTarget:
         """See `ports.Target`."""
         stable, written = self._metadata.ends(remotes), self._metadata.high_watermarks(remotes)
         return {r: PartitionEnd(stable=stable[r], written=written[r]) for r in remotes}
+
+    def stable_ends(
+        self, remotes: Sequence[TopicPartition]
+    ) -> tuple[Mapping[TopicPartition, int], Collection[TopicPartition]]:
+        """
+        Last stable offset of each partition, and those that cannot say now.
+
+        Raises:
+            NotAuthorized: A right is missing.
+            TargetUnavailable: The cluster as a whole does not answer.
+        """
+        found, reasons = self._metadata.ends_or_reasons(remotes)
+        for reason in reasons.values():
+            if not isinstance(reason, TargetUnavailable):
+                raise reason
+        return found, reasons.keys()
 
     def first_offsets(
         self, starts: Mapping[TopicPartition, int], *, committed: bool

@@ -21,7 +21,7 @@ from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.kafka.metadata import PATIENCE
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.operate.facts import FlowClusters
-from eos_mirror.ports import ClaimsLog, GroupOffset, ShadowOffset, SourceTopic, Unstable
+from eos_mirror.ports import ClaimsLog, GroupOffset, KnownTopic, ShadowOffset, Unstable
 from eos_mirror.replication.config import (
     COMMIT_BUDGET,
     FLUSH_BUDGET,
@@ -89,7 +89,7 @@ class Switch:
         return len(owned)
 
     def _owned(
-        self, offsets: Mapping[TopicPartition, GroupOffset], topics: Mapping[str, SourceTopic]
+        self, offsets: Mapping[TopicPartition, GroupOffset], topics: Mapping[str, KnownTopic]
     ) -> list[OwnedPartition]:
         """Under our claims: where each partition goes on, on both sides."""
         ends = self.clusters.target.ends([self.pairs[source] for source in offsets])
@@ -173,7 +173,7 @@ class Switch:
         )
 
 
-def _same_topic(source: TopicPartition, offset: GroupOffset, topic: SourceTopic) -> None:
+def _same_topic(source: TopicPartition, offset: GroupOffset, topic: KnownTopic) -> None:
     known = decode_group(offset.metadata)
     if known is not None and known.topic_id != topic.topic_id:
         raise UnsafeError(
@@ -183,7 +183,7 @@ def _same_topic(source: TopicPartition, offset: GroupOffset, topic: SourceTopic)
         )
 
 
-def _start(owned: OwnedPartition, topics: Mapping[str, SourceTopic]) -> StartRecord:
+def _start(owned: OwnedPartition, topics: Mapping[str, KnownTopic]) -> StartRecord:
     topic = topics[owned.source.topic]
     return StartRecord(
         topic_id=topic.topic_id,

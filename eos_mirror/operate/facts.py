@@ -163,7 +163,7 @@ def _remote_partitions(
     if exactly_once and bare:  # a first offset may be undecided
         found = clusters.target.shadow_offsets(bare)
         bare = [one for one in bare if not isinstance(found[one], ShadowOffset | Unstable)]
-    ends = clusters.target.ends(bare) if bare else {}
+    ends, silent = clusters.target.stable_ends(bare)
     entries = {topic: clusters.target.map_entries(topic) for topic in {r.topic for r in bare}}
     return [
         RemotePartition(
@@ -171,9 +171,10 @@ def _remote_partitions(
             has_shadow=remote not in ends,
             has_position=(remote not in ends if exactly_once else sources[remote] in in_group),
             was_started=remote not in ends or _was_started(entries[remote.topic], remote),
-            end=ends[remote].stable if remote in ends else 0,
+            end=ends.get(remote, 0),
         )
         for remote in sources
+        if remote not in silent  # the task that takes it judges it, when it has a leader
     ]
 
 

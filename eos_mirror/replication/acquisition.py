@@ -17,7 +17,8 @@ from eos_mirror.replication.positions import Claimed, Resolved
 from eos_mirror.replication.world import World
 
 ASK_AGAIN_S = 0.02
-TARGET_MISSING_RETRY_S = 1.0
+FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 30.0
+"""For a partition that does not exist on the target yet, or has no leader; the pause doubles."""
 
 
 class Claims(Protocol):
@@ -47,8 +48,26 @@ class Progress:
     stopped: dict[TopicPartition, PartitionStopped] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class _Wait:
+    """
+    Of a granted partition that cannot be mirrored now.
+
+    Attributes:
+        until: Monotonic seconds.
+    """
+
+    reason: str
+    pause_s: float
+    until: float
+
+
 class Acquisition:
-    """Invariant: a partition is granted, or claimed, or not here at all."""
+    """
+    Invariants:
+        A: A partition is granted, or claimed, or not here at all.
+        B: Only granted partitions wait: nothing is claimed that cannot be read and written.
+    """
 
     def __init__(
         self,
@@ -69,6 +88,7 @@ class Acquisition:
         self._now = now
         self._granted: set[TopicPartition] = set()
         self._again: set[TopicPartition] = set()
+        self._waits: dict[TopicPartition, _Wait] = {}
         self._claimed: dict[TopicPartition, Claimed] = {}
         self._next_step = 0.0
 
@@ -85,9 +105,19 @@ class Acquisition:
         return sum(one.topic in routes for one in self._granted) + len(self._claimed)
 
     @property
+    def is_busy(self) -> bool:
+        """Partitions are on their way and do not wait for anything that takes long."""
+        return bool(self._claimed) or len(self._waits) < len(self._granted)
+
+    @property
     def is_due(self) -> bool:
         """A step may bring something."""
         return bool(self.pending) and self._now() >= self._next_step
+
+    @property
+    def waiting(self) -> Mapping[str, str]:
+        """Why partitions cannot be mirrored now."""
+        return {str(p): wait.reason for p, wait in self._waits.items() if wait.reason}
 
     def grant(self, partitions: Iterable[TopicPartition], *, again: bool = False) -> None:
         """
@@ -98,6 +128,8 @@ class Acquisition:
         """
         given = set(partitions)
         self._granted |= given
+        for partition in given:
+            self._waits.pop(partition, None)
         self._again = self._again | given if again else self._again - given
         self._next_step = 0.0
 
@@ -110,6 +142,8 @@ class Acquisition:
         """The group takes these back. Claims on them are released."""
         gone = set(partitions)
         self._granted -= gone
+        for partition in gone:
+            self._waits.pop(partition, None)
         claimed = [self._claimed.pop(p) for p in gone if p in self._claimed]
         self._claims.release([one.remote for one in claimed])
 
@@ -124,14 +158,18 @@ class Acquisition:
             RestartTask, FatalError: End the process.
         """
         progress = Progress()
-        self._next_step = self._now() + TARGET_MISSING_RETRY_S
         if self._granted:
             self._claim(routes, progress)
         if self._claimed:
             self._resolve(progress)
-        if self._claimed:
-            self._next_step = self._now() + ASK_AGAIN_S
+        self._next_step = self._now() + ASK_AGAIN_S if self._claimed else self._next_end()
         return progress
+
+    def _next_end(self) -> float:
+        """When the first wait is over; what is not routed yet has none."""
+        soon = self._now() + FIRST_WAIT_S
+        ends = [self._waits[p].until if p in self._waits else soon for p in self._granted]
+        return min(ends, default=soon)
 
     def _claim(self, routes: Mapping[str, str], progress: Progress) -> None:
         refused = self._context.orders().get("stopped", {})
@@ -143,7 +181,9 @@ class Acquisition:
         if not ready:
             return
         self._claims.claim([one.remote for one in ready])
-        self._granted.difference_update(one.source for one in ready)
+        for one in ready:
+            self._granted.discard(one.source)
+            self._waits.pop(one.source, None)
         self._claimed.update({one.source: one for one in ready})
 
     def _ready(self, routes: Mapping[str, str], progress: Progress) -> list[Claimed]:
@@ -153,28 +193,53 @@ class Acquisition:
         The driver names a route only when its remote topic is known everywhere, so one that does
         not exist now was deleted.
         """
-        wanted = sorted(p for p in self._granted if p.topic in routes)
+        now = self._now()
+        wanted = sorted(p for p in self._granted if p.topic in routes and self._is_over(p))
         sources = self._metadata.topics(sorted({p.topic for p in wanted}))
-        remotes = self._target.partitions(sorted({routes[p.topic] for p in wanted}))
+        remotes = self._target.topics(sorted({routes[p.topic] for p in wanted}))
+        ready = []
         for p in wanted:
-            if routes[p.topic] not in remotes:
+            source, remote = sources.get(p.topic), remotes.get(routes[p.topic])
+            if remote is None:
                 self._granted.discard(p)
                 progress.stopped[p] = PositionLost(
                     f"{self._config.flow} {p}: {routes[p.topic]} was deleted on the target while "
                     f"it was mirrored. docs/operations.md says how to start over."
                 )
-        now = self._now()
-        return [
-            Claimed(
-                source=p,
-                remote=TopicPartition(routes[p.topic], p.partition),
-                topic_id=sources[p.topic].topic_id,
-                partitions=sources[p.topic].partitions,
-                since=now,
-            )
-            for p in wanted
-            if p.topic in sources and p.partition < remotes.get(routes[p.topic], 0)
-        ]
+            elif source is None or p.partition >= remote.partitions:
+                self._wait(p, "")  # the topic sync creates it, or takes the route away
+            elif p.partition in source.leaderless:
+                self._wait(p, f"{p} has no leader on {self._config.flow.source}")
+            elif p.partition in remote.leaderless:
+                where = f"{TopicPartition(routes[p.topic], p.partition)} has no leader"
+                self._wait(p, f"{where} on {self._config.flow.target}")
+            else:
+                ready.append(
+                    Claimed(
+                        source=p,
+                        remote=TopicPartition(routes[p.topic], p.partition),
+                        topic_id=source.topic_id,
+                        partitions=source.partitions,
+                        since=now,
+                    )
+                )
+        return ready
+
+    def _is_over(self, partition: TopicPartition) -> bool:
+        wait = self._waits.get(partition)
+        return wait is None or self._now() >= wait.until
+
+    def _wait(self, partition: TopicPartition, reason: str) -> None:
+        """Ask again after a pause; a pause grows only if people hear why."""
+        before = self._waits.get(partition)
+        is_same = before is not None and before.reason == reason
+        pause_s = FIRST_WAIT_S
+        if before is not None and is_same and reason:
+            pause_s = min(2 * before.pause_s, LONGEST_WAIT_S)
+        self._waits[partition] = _Wait(reason, pause_s, self._now() + pause_s)
+        if reason and not is_same:
+            fields = {"partition": str(partition), "reason": reason}
+            self._context.event("partition.waiting", fields)
 
     def _resolve(self, progress: Progress) -> None:
         answers = self._positions.resolve(list(self._claimed.values()))

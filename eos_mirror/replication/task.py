@@ -155,7 +155,7 @@ class MirrorTask:
         if self._writer.is_open:
             return SHORT_WAIT if self._more_waits else NO_WAIT
         # a grant arrives inside the poll, which sits out its time
-        return IDLE_WAIT if self._hold.owned and not self._acquisition.pending else SHORT_WAIT
+        return IDLE_WAIT if self._hold.owned and not self._acquisition.is_busy else SHORT_WAIT
 
     def _is_due(self, *, queue_empty: bool) -> bool:
         return self._writer.is_open and self._pace.due(
@@ -383,6 +383,7 @@ class MirrorTask:
                 "owned": len(self._hold.owned),
                 "pending": self._acquisition.pending_of(self._routes),
                 "stopped": self._stopped.reasons,
+                "waiting": self._acquisition.waiting,
             }
         )
 

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from eos_mirror.core.records import Headers, Position, RecordRun, TopicPartition
 from eos_mirror.errors import ProducerFenced, RecordRefused, SourceDataLost, SourceUnavailable
-from eos_mirror.ports import GroupOffset, Polled, RebalanceListener, SourceGroup, SourceTopic
+from eos_mirror.ports import GroupOffset, KnownTopic, Polled, RebalanceListener, SourceGroup
 from tests.engine.gate import Clock, Gate
 from tests.engine.requests import Requests
 from tests.engine.source_cluster import SourceCluster, SourceEntry
@@ -203,19 +203,29 @@ class FakeSourceMetadata:
         self._cluster = cluster
         self._requests = Requests(gate, clock, lost=SourceUnavailable)
 
-    def topics(self, names: Sequence[str]) -> Mapping[str, SourceTopic]:
+    def topics(self, names: Sequence[str]) -> Mapping[str, KnownTopic]:
         """See the port."""
         return self._requests.ask("describe topics", lambda: self._topics(names))
 
-    def _topics(self, names: Sequence[str]) -> dict[str, SourceTopic]:
+    def _topics(self, names: Sequence[str]) -> dict[str, KnownTopic]:
         ids, count = self._cluster.topic_ids, self._cluster.partition_count
-        return {n: SourceTopic(topic_id=ids[n], partitions=count(n)) for n in names if n in ids}
+        return {
+            n: KnownTopic(
+                topic_id=ids[n],
+                partitions=count(n),
+                leaderless=frozenset(p for t, p in self._cluster.leaderless if t == n),
+            )
+            for n in names
+            if n in ids
+        }
 
     def start_offset(self, partition: TopicPartition, start: str) -> int:
         """See the port."""
         return self._requests.ask("start offset", lambda: self._start_offset(partition, start))
 
     def _start_offset(self, partition: TopicPartition, start: str) -> int:
+        if partition in self._cluster.leaderless:
+            raise SourceUnavailable(f"list offsets of {partition}: LEADER_NOT_AVAILABLE")
         log = self._cluster.logs[partition]
         if start.startswith("timestamp:"):
             at_ms = int(datetime.fromisoformat(start.partition(":")[2]).timestamp() * 1000)

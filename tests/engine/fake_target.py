@@ -6,7 +6,7 @@ from eos_mirror.core.claims import Claim, ClaimRecord, parse_claim
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.errors import RestartTask, TargetUnavailable
-from eos_mirror.ports import UNSTABLE, PartitionEnd, ShadowOffset, Unstable
+from eos_mirror.ports import UNSTABLE, KnownTopic, PartitionEnd, ShadowOffset, Unstable
 from tests.engine.fake_producer import FakeProducer
 from tests.engine.gate import Clock, Gate
 from tests.engine.requests import Requests
@@ -56,10 +56,18 @@ class FakeTarget:
             lambda: {r: group.fetch(r, require_stable=self._require_stable) for r in remotes},
         )
 
-    def partitions(self, topics: Sequence[str]) -> Mapping[str, int]:
+    def topics(self, names: Sequence[str]) -> Mapping[str, KnownTopic]:
         """See the port."""
         counts = self._requests.ask("partitions", self._cluster.partition_counts)
-        return {topic: counts[topic] for topic in topics if topic in counts}
+        return {
+            topic: KnownTopic(
+                topic_id=topic,
+                partitions=counts[topic],
+                leaderless=frozenset(p for t, p in self._cluster.leaderless if t == topic),
+            )
+            for topic in names
+            if topic in counts
+        }
 
     def limits(self, topics: Collection[str]) -> Mapping[str, TopicLimits]:
         """See the port."""
@@ -71,6 +79,8 @@ class FakeTarget:
         logs = self._cluster.logs
         if any(remote not in logs for remote in remotes):
             raise RestartTask("list offsets: unknown partition")
+        if self._cluster.leaderless & set(remotes):
+            raise TargetUnavailable("list offsets: LEADER_NOT_AVAILABLE")
         stable = self._requests.ask("ends", lambda: {r: logs[r].stable for r in remotes})
         written = self._requests.ask(
             "high watermarks", lambda: {r: logs[r].written for r in stable}

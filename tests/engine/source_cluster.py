@@ -103,6 +103,7 @@ class SourceCluster:
     def __init__(self) -> None:
         self.is_slow = False
         self.logs: dict[TopicPartition, SourceLog] = {}
+        self.leaderless: set[TopicPartition] = set()
         self.topic_ids: dict[str, str] = {}
         self._topics_made = 0
 

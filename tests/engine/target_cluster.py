@@ -44,6 +44,7 @@ class TargetCluster:
         self.claims_end = 0
         self.network: list[Late] = []
         self.limits: dict[str, TopicLimits] = {}
+        self.leaderless: set[TopicPartition] = set()
         self.forbidden: set[bytes] = set()
         """Values that no topic takes, for a reason that nobody can foresee."""
         self.map_partition = TopicPartition(flow.offset_map_topic, 0)

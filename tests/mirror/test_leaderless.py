@@ -6,6 +6,7 @@ Three brokers; `lonely` has its only replica on the third, which is killed.
 
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import OffsetSpec
@@ -14,12 +15,15 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import RestartTask, SourceUnavailable
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.testing import KafkaCluster, wait_until
-from tests.mirror.toolbox import produce
+from tests.mirror.conftest import make_site
+from tests.mirror.toolbox import mirror, produce
 
 pytestmark = pytest.mark.brokers
 
 NODE = 3
 """The one that is killed."""
+
+ELECTED = timedelta(seconds=60)
 
 
 @pytest.fixture(scope="module")
@@ -142,3 +146,51 @@ def test_a_cluster_that_is_gone_is_no_reason_of_a_partition() -> None:
         metadata.offsets_or_reasons(
             [TopicPartition("t", 0)], OffsetSpec.latest(), within=timedelta(seconds=1)
         )
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_partition_without_a_leader_waits_alone(
+    tmp_path: Path, trio: KafkaCluster, request: pytest.FixtureRequest, side: str
+) -> None:
+    """From the start of a flow on: the others are mirrored, and it follows when it has one."""
+    source = trio if side == "source" else request.getfixturevalue("source_cluster")
+    target = trio if side == "target" else request.getfixturevalue("target_cluster")
+    site = make_site(tmp_path, source, target, partitions=1)
+    lonely = f"{site.topic}-lonely"
+    remote = f"{site.flow.source}.{lonely}"
+    if side == "source":
+        create_on(trio, lonely, NODE)
+    else:
+        source.create_topic(lonely, 1)
+        create_on(trio, remote, NODE)
+    produce(source, lonely, 5, partitions=1)
+    site.produce(20)
+    trio.kill(NODE)
+    config = site.config(refresh_topics_interval_seconds=1)
+    wait_until(lambda: is_leaderless(trio, lonely, remote), within=ELECTED, what="no leader")
+    try:
+        with mirror(config, "--once") as once:
+            assert once.wait() == 1, once.errors
+            assert f"{lonely}-0 has no leader on" in once.wait_for("partition.waiting")["reason"]
+            assert any("has no leader on" in line for line in once.errors), once.errors
+        assert site.compare().exact
+        with mirror(config) as running:
+            running.wait_for("partition.waiting", partition=f"{lonely}-0")
+            site.produce(20, start=20)
+            site.view.wait_caught_up(site.topic, site.remote, partitions=1)
+            trio.start_node(NODE)
+            site.view.wait_caught_up(lonely, remote, partitions=1)
+            running.wait_for("ready")
+            assert not running.found("task.restarting")
+            assert running.stop() == 0, running.errors
+    finally:
+        if is_leaderless(trio, lonely, remote):
+            trio.start_node(NODE)
+    assert site.compare(lonely, remote).exact
+    assert site.compare().exact
+
+
+def is_leaderless(trio: KafkaCluster, *topics: str) -> bool:
+    """One of these has no leader, as the other brokers know by now."""
+    known = ClusterMetadata(trio.client_config(), source=True).topics(topics)
+    return any(topic.leaderless for topic in known.values())

@@ -146,7 +146,7 @@ def everything_configured(settings: Settings) -> dict[str, Mapping[str, str]]:
         if make.__module__ == clients.__name__ and not name.startswith("_"):
             first, *others = inspect.signature(make).parameters
             made[name] = make(owners[first], **({"slot": 0} if others else {}))
-    of_task = task_config(flow, slot=0, claims_topic_id="", smallest_limit=None)["clients"]
+    of_task = task_config(flow, slot=0, claims_topic_id="")["clients"]
     return made | {f"task: {role}": config for role, config in of_task.items()}
 
 
