@@ -6,7 +6,6 @@ A parser raises ValueError with what it expected.
 """
 
 import re
-import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
@@ -16,6 +15,7 @@ from pydantic import BeforeValidator
 
 from eos_mirror.core.plugins import find_class
 from eos_mirror.core.policy import Rename
+from eos_mirror.settings.patterns import as_java_reads, split_patterns
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,19 +149,7 @@ def _broker_default(text: str) -> int | None:
 
 
 def _patterns(text: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(_pattern(item) for item in split_list(text) if item)
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    """Java's meaning where both dialects have the construct: ASCII classes, no set operations."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", FutureWarning)  # 'possible set difference' and kin
-            return re.compile(text, re.ASCII)
-    except (re.error, FutureWarning) as exc:
-        raise ValueError(
-            f"'{text}' is not a regular expression that Python reads as Java does: {exc}"
-        ) from exc
+    return tuple(as_java_reads(item) for item in split_patterns(text))
 
 
 def _aliases(text: str) -> tuple[str, ...]:
@@ -215,14 +203,14 @@ def _policy(text: str) -> str:
 
 
 def _renames(text: str) -> tuple[Rename, ...]:
-    return tuple(_rename(item) for item in split_list(text) if item)
+    return tuple(_rename(item) for item in split_patterns(text))
 
 
 def _rename(text: str) -> Rename:
     name, colon, remote = text.rpartition(":")
     if not colon or not name or not _TOPIC_CHARACTERS.fullmatch(remote.replace("$", "-")):
         raise ValueError(f"'{text}' is not topic:name; the topic may be a regular expression")
-    pattern = _pattern(name)
+    pattern = as_java_reads(name)
     for group in re.findall(r"\$(.?)", remote):
         if not group.isdecimal() or int(group) > pattern.groups:
             raise ValueError(f"'{text}': ${group} is no group of the expression")

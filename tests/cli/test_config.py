@@ -90,7 +90,8 @@ def test_a_file_that_cannot_be_read_is_refused(
 def test_what_is_shown_can_be_written(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As the lines of a file it means the same: every key, lists and groups included."""
     file.write_text(
-        f"{FILE}replication.policy.topics.map = raw-(.*):lake.$1\n"
+        f"{FILE}replication.policy.topics.map = raw-(.*):lake.$1, [a,b]{{1,2}}:c\n"
+        "topics.exclude = .*-[0-9]{2,4}, \\\\{.*, (x,y)z\nconfig.properties.exclude = [,{]x\n"
         "metrics.exporters = otlp, prometheus\nmetrics.listener = [::1]:99\n"
     )
     lines = [

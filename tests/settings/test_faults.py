@@ -32,8 +32,10 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
          "expected true or false"),
         ("tasks.max = 4 # four", "f:5: tasks.max = 4 # four: "
          "a comment needs a line of its own; move '# four' there"),
-        ("topics = [", "f:5: topics = [: '[' is not a regular expression that Python reads as "
-         "Java does: unterminated character set at position 0"),
+        ("topics = [", "f:5: topics = [: '[' has a '[' without its ']'; "
+         "write '\\\\[' for the character"),
+        ("topics = a{2,1}", "f:5: topics = a{2,1}: 'a{2,1}' is not a regular expression that "
+         "Python reads as Java does: min repeat greater than max repeat at position 2"),
         ("topics = [a-z&&[b]]", "f:5: topics = [a-z&&[b]]: '[a-z&&[b]]' is not a regular "
          "expression that Python reads as Java does: Possible set intersection at position 4"),
         ("data.path = fast", "f:5: data.path = fast: input should be 'auto' or 'record'"),

@@ -1,0 +1,160 @@
+"""Lists of regular expressions: where a pattern ends, and what Java would read otherwise."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eos_mirror.settings.patterns import as_java_reads, split_patterns
+from tests.settings.conftest import Faults, Load
+
+LISTS = ("topics", "topics.exclude", "groups", "groups.exclude", "config.properties.exclude")
+
+literals = st.sampled_from(
+    ["a", "-", "0", ".", r"\.", r"\d", "x y", *(f"\\{sign}" for sign in "{}[]()\\,|")]
+)
+counts = st.tuples(st.integers(0, 9), st.sampled_from(["", ",", ",9"])).map(
+    lambda count: f"@{{{count[0]}{count[1]}@}}"
+)
+beginnings = st.sampled_from(["", "^", "]", "^]"])
+members = st.text(st.sampled_from("ab0,{}()"), max_size=4)
+endings = st.sampled_from(["", r"\]"])
+classes = st.tuples(beginnings, members, endings).map(
+    lambda parts: f"@[{parts[0]}{parts[1]}z{parts[2]}@]"
+)
+atoms = st.one_of(literals, classes, st.tuples(literals, counts).map("".join))
+
+
+def _larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    kind = st.sampled_from(["", "?:", "?!", "?i:"])
+    between = st.sampled_from(["", ",", "|", ", "])
+    groups = st.tuples(kind, inner, between, inner).map(lambda parts: f"@({''.join(parts)}@)")
+    return st.one_of(groups, st.tuples(inner, inner).map("".join))
+
+
+patterns = st.recursive(atoms, _larger, max_leaves=8)
+"""
+Patterns with commas only where they belong to them, and no blank at either end.
+
+An @ is in front of each bracket that groups something; other brackets are characters.
+"""
+
+lists = st.lists(patterns, max_size=3)
+
+
+@given(lists, st.sampled_from([",", ", ", " ,  "]))
+def test_patterns_that_were_joined_come_back(marked: list[str], comma: str) -> None:
+    """A comma in braces, brackets or parentheses never splits, and any other one does."""
+    wanted = [pattern.replace("@", "") for pattern in marked]
+    found = split_patterns(comma.join(wanted))
+    assert found == tuple(wanted)
+    assert [as_java_reads(pattern).pattern for pattern in found] == wanted
+
+
+@given(lists, patterns.filter(lambda one: "@" in one), lists, st.data())
+def test_a_list_with_a_bracket_too_few_is_refused(
+    before: list[str], whole: str, after: list[str], data: st.DataObject
+) -> None:
+    """It is never split into patterns that mean something else."""
+    lost = data.draw(st.sampled_from([at for at, sign in enumerate(whole) if sign == "@"]))
+    broken = whole[:lost] + whole[lost + 2 :]
+    with pytest.raises(ValueError, match="without its"):
+        split_patterns(", ".join([*before, broken, *after]).replace("@", ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", ()),
+        (" , ,", ()),
+        ("a, b,,c", ("a", "b", "c")),
+        (".*-[0-9]{2,4}", (".*-[0-9]{2,4}",)),
+        ("[^],]x, (a,b){1,}", ("[^],]x", "(a,b){1,}")),
+        (r"a\,b, c\\,d", (r"a\,b", r"c\\", "d")),
+        (r"\{, \[, \(, \}, \], \)", (r"\{", r"\[", r"\(", r"\}", r"\]", r"\)")),
+        ("[{(], [)}]", ("[{(]", "[)}]")),
+        (r"[\]], x", (r"[\]]", "x")),
+    ],
+)
+def test_a_list_is_split_at_the_commas_between_patterns(text: str, found: tuple[str, ...]) -> None:
+    """Escapes and character classes are read as a regular expression has them."""
+    assert split_patterns(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "piece", "sign", "other"),
+    [
+        ("orders-{1", "orders-{1", "{", "}"),
+        ("a, foo}, b", "foo}", "}", "{"),
+        ("a, foo], b", "foo]", "]", "["),
+        ("a, foo), b", "foo)", ")", "("),
+        ("a, (b, c", "(b, c", "(", ")"),
+        ("a, x[b, c", "x[b, c", "[", "]"),
+        ("[]", "[]", "[", "]"),
+        ("a, (b], c)", "(b]", "]", "["),
+    ],
+)
+def test_a_piece_with_a_bracket_too_few_or_too_many_is_shown(
+    text: str, piece: str, sign: str, other: str
+) -> None:
+    """With the bracket, and how a file has the character itself."""
+    with pytest.raises(ValueError, match="without its") as caught:
+        split_patterns(text)
+    assert str(caught.value) == (
+        f"'{piece}' has a '{sign}' without its '{other}'; write '\\\\{sign}' for the character"
+    )
+
+
+@pytest.mark.parametrize("key", LISTS)
+def test_every_list_of_patterns_takes_a_comma_inside_a_pattern(load: Load, key: str) -> None:
+    """One pattern, not two that match nothing."""
+    (flow,) = load(f"{key} = x-[0-9]{{2,4}}, [a,b]y\n").flows
+    found = {
+        "topics": flow.topics,
+        "topics.exclude": flow.topics_exclude,
+        "groups": flow.groups.include,
+        "groups.exclude": flow.groups.exclude,
+        "config.properties.exclude": flow.config_exclude,
+    }[key]
+    assert [one.pattern for one in found] == ["x-[0-9]{2,4}", "[a,b]y"]
+
+
+@pytest.mark.parametrize("key", [*LISTS, "replication.policy.topics.map"])
+@pytest.mark.parametrize("sign", "{}[]()")
+def test_every_list_of_patterns_refuses_an_unbalanced_piece(
+    faults: Faults, key: str, sign: str
+) -> None:
+    """With file and line, and the piece."""
+    (fault,) = faults(f"{key} = fine:x, foo{sign}:y\n")
+    assert fault.startswith(f"f:5: {key} = fine:x, foo{sign}:y: 'foo{sign}:y' has a '{sign}' ")
+
+
+def test_a_topic_may_be_renamed_by_a_pattern_with_commas(load: Load) -> None:
+    """`replication.policy.topics.map` is such a list, too."""
+    (flow,) = load("replication.policy.topics.map = raw-([0-9]{1,2}):lake.$1, [a,b](x|y):z\n").flows
+    first, second = flow.renames
+    assert (first("raw-12"), first("raw-123"), second("ax")) == ("lake.12", None, "z")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("orders-{eu,us}", "'{eu,us}' is not a count, such as {2,4}; write '\\\\{'"),
+        ("a{2, 4}", "'{2, 4}' is not a count, such as {2,4}; write '\\\\{'"),
+        ("a{,3}", "'{,3}' is not a count, such as {2,4}; write '\\\\{'"),
+        ("x[a[b]]", "there is a '[' inside brackets; write '\\\\['"),
+    ],
+)
+def test_brackets_that_java_reads_otherwise_are_refused(
+    faults: Faults, text: str, why: str
+) -> None:
+    """Python would take them for characters that no name has."""
+    assert faults(f"topics = {text}\n") == [
+        f"f:5: topics = {text}: '{text}' is not a regular expression that Python reads as Java "
+        f"does: {why} for the character"
+    ]
+
+
+def test_lists_that_are_no_patterns_are_split_at_every_comma(load: Load) -> None:
+    """Aliases and brokers, whatever brackets are in them."""
+    settings = load("A.bootstrap.servers = [::1]:1,[::2]:2\n")
+    assert settings.clusters[0].bootstrap_servers == ("[::1]:1", "[::2]:2")
