@@ -12,8 +12,9 @@ from typing import Final
 from eos_mirror.core.filters import NameFilter
 
 LIMIT: Final = "max.message.bytes"
-ALWAYS: Final = (LIMIT, "cleanup.policy")
-"""As the source has it in effect, whoever set it there: its records must fit, and stay."""
+POLICY: Final = "cleanup.policy"
+IN_EFFECT: Final = frozenset({LIMIT, POLICY})
+"""Copied also where nobody set them for the topic: its records must fit, and stay."""
 
 OURS: Final = frozenset(
     {"message.timestamp.type", "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"}
@@ -57,7 +58,7 @@ class ConfigFilter:
 
     def takes(self, name: str) -> bool:
         """Whether the entry is synchronised at all."""
-        return name not in OURS and name not in ALWAYS and self.names.matches(name)
+        return name not in OURS and self.names.matches(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,7 @@ def initial_config(source: Mapping[str, Entry], rules: ConfigFilter) -> dict[str
     return {
         name: entry.value
         for name, entry in source.items()
-        if name in ALWAYS or (entry.origin not in left_out and rules.takes(name))
+        if rules.takes(name) and (name in IN_EFFECT or entry.origin not in left_out)
     }
 
 

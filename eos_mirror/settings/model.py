@@ -166,7 +166,7 @@ class FlowSettings:
             "message.timestamp.difference.max.ms, log.message.timestamp.before.max.ms, "
             "log.message.timestamp.after.max.ms, message.timestamp.type, "
             "unclean.leader.election.enable, min.insync.replicas",
-            "What they do not follow; whole names.",
+            "Never set on remote topics, limits and `cleanup.policy` included; whole names.",
         ),
     ]
     defaults_from: Annotated[

@@ -5,6 +5,7 @@ import pytest
 from eos_mirror.core.filters import TopicFilter
 from eos_mirror.core.topic_configs import (
     LIMIT,
+    POLICY,
     Changes,
     ConfigFilter,
     Entry,
@@ -16,6 +17,9 @@ from eos_mirror.core.topic_configs import (
 NAMES = TopicFilter([".*"], [r"min\.insync\.replicas", r"unclean\..*"])
 OF_TARGET = ConfigFilter(names=NAMES, keeps_defaults=False)
 OF_SOURCE = ConfigFilter(names=NAMES, keeps_defaults=True)
+OWN_LIMITS = ConfigFilter(
+    names=TopicFilter([".*"], [r"max\.message\.bytes", r"cleanup\.policy"]), keeps_defaults=False
+)
 
 
 def topic(value: str) -> Entry:
@@ -89,3 +93,11 @@ def test_a_copy_is_changed_where_it_differs(
     """Over a copy that is otherwise right."""
     right = {name: topic(value) for name, value in initial_config(SOURCE, rules).items()}
     assert config_changes(SOURCE, {**right, **there}, rules) == changes
+
+
+def test_what_is_excluded_is_never_set() -> None:
+    """Neither at creation nor later, whatever the entry is and whatever the copy has."""
+    assert not {LIMIT, POLICY} & initial_config(SOURCE, OWN_LIMITS).keys()
+    right = {name: topic(value) for name, value in initial_config(SOURCE, OWN_LIMITS).items()}
+    other = {LIMIT: topic("9"), POLICY: topic("compact")}
+    assert not config_changes(SOURCE, {**right, **other}, OWN_LIMITS)

@@ -17,7 +17,17 @@ from tests.mirror.toolbox import mirror
 pytestmark = pytest.mark.brokers
 
 EXCLUDED = "min.insync.replicas, unclean.*"
-SYNC = {"sync_topic_configs_enabled": "true", "sync_topic_configs_interval_seconds": 1}
+SYNC = {
+    "sync_topic_configs_enabled": "true",
+    "sync_topic_configs_interval_seconds": 1,
+    "config_properties_exclude": EXCLUDED,
+}
+OWN = {**SYNC, "config_properties_exclude": f"{EXCLUDED}, max.message.bytes, cleanup.policy"}
+"""Copies have their own limits and policies."""
+
+DEFAULT_LIMIT, LIMIT = 1_048_588, 2_000_000
+"""Of a topic by default, and of one whose copy has to follow."""
+
 SOON = timedelta(seconds=60)
 
 
@@ -34,19 +44,22 @@ def described(cluster: Cluster, topic: str) -> dict[str, str]:
     return Topics(cluster.client_config(), source=False).configs([topic])[topic]
 
 
+def wait_for(cluster: Cluster, topic: str, name: str, value: str) -> None:
+    """Until the topic has it."""
+    wait_until(
+        lambda: described(cluster, topic)[name] == value,
+        within=SOON,
+        what=f"{name}={value} on {topic}",
+    )
+
+
 def test_a_remote_topic_follows_its_source_topic(site: Site) -> None:
     """From its creation on: what is set, what is set no more, and nothing that is excluded."""
     alter(site.source, site.topic, put="flush.ms=123456789,min.insync.replicas=2")
     config = site.config(**SYNC)
-    text = config.read_text().replace(".exclude = .*", f".exclude = {EXCLUDED}")
-    config.write_text(text)
 
     def follows(name: str, value: str) -> None:
-        wait_until(
-            lambda: described(site.target, site.remote)[name] == value,
-            within=SOON,
-            what=f"{name}={value} on {site.remote}",
-        )
+        wait_for(site.target, site.remote, name, value)
 
     with mirror(config) as running:
         running.wait_for("ready")
@@ -82,7 +95,6 @@ def test_what_is_as_it_should_be_is_not_touched(site: Site) -> None:
     """A second look, and a third, change nothing."""
     alter(site.source, site.topic, put="flush.ms=123456789")
     config = site.config(**SYNC, summary_interval_seconds=1)
-    config.write_text(config.read_text().replace(".exclude = .*", f".exclude = {EXCLUDED}"))
     with mirror(config) as running:
         running.wait_for("ready")
         alter(site.target, site.remote, put="segment.ms=17")
@@ -91,3 +103,31 @@ def test_what_is_as_it_should_be_is_not_touched(site: Site) -> None:
         running.wait_for("flow.summary", count=summaries + 4)
         assert running.stop() == 0, running.errors
     assert len(running.found("topic.altered")) == 1
+
+
+def test_what_is_excluded_is_never_set_on_a_copy(site: Site) -> None:
+    """`max.message.bytes` and `cleanup.policy`, too: at its creation, and at every sync."""
+    archived = f"{site.topic}-archived"
+    archive = f"{site.flow.source}.{archived}"
+    theirs = {"cleanup.policy": "compact", "max.message.bytes": "500000"}
+    ours = {"cleanup.policy": "delete", "max.message.bytes": str(DEFAULT_LIMIT)}
+    kept = {"cleanup.policy": "delete", "max.message.bytes": "3000000"}
+    site.source.create_topic(archived, site.partitions, config=theirs)
+    site.target.create_topic(archive, site.partitions, config=kept)
+    alter(site.source, site.topic, put="cleanup.policy=compact,max.message.bytes=500000")
+
+    config = site.config(**OWN)
+    with mirror(config) as running:
+        running.wait_for("ready")
+        alter(site.source, archived, put=f"max.message.bytes={LIMIT}")
+        for topic, remote in ((site.topic, site.remote), (archived, archive)):
+            alter(site.source, topic, put="flush.ms=123456789")
+            wait_for(site.target, remote, "flush.ms", "123456789")
+        assert running.stop() == 0, running.errors
+
+    assert ours.items() <= described(site.target, site.remote).items()
+    assert kept.items() <= described(site.target, archive).items()
+    assert {frozenset(event["set"]) for event in running.found("topic.altered")} == {
+        frozenset({"flush.ms"})
+    }
+    assert drift(config) == {}
