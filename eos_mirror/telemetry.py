@@ -75,7 +75,11 @@ EVENTS: Final = (
         Level.INFO,
         "Rights are not copied, and why; said once until that changes.",
     ),
-    Event("topic.refused", Level.WARNING, "A new source topic cannot be mirrored; the reason."),
+    Event(
+        "topic.refused",
+        Level.WARNING,
+        "A source topic is not mirrored, and why; again only if the reason changes.",
+    ),
     Event(
         "topic.deleted",
         Level.WARNING,

@@ -92,6 +92,7 @@ def _check(driver: "Driver") -> int:
                     "partitions": sum(route.partitions for route in plan.routes),
                     "create": [route.remote_topic for route in plan.to_create],
                     "grow": [small.remote_topic for small in plan.too_small],
+                    "refused": plan.refused,
                 }
             )
             + "\n"
@@ -103,6 +104,9 @@ def _explain(report: "Report") -> None:
     for flow, partitions in report.stopped.items():
         for partition, reason in partitions.items():
             sys.stderr.write(f"eos-mirror: {flow} {partition} stopped: {reason}\n")
+    for topics in report.refused.values():
+        for reason in dict.fromkeys(topics.values()):  # of several topics for one name once
+            sys.stderr.write(f"eos-mirror: not mirrored: {reason}\n")
     for reason in report.failed:
         sys.stderr.write(f"eos-mirror: {reason}\n")
 

@@ -209,7 +209,8 @@ class Bench:
         )
         report: Report = Driver(settings, on_event=on_event, stop=stop).run(once=once)
         if not report.is_good:
-            reasons = [*report.failed, *(r for of in report.stopped.values() for r in of.values())]
+            apart = (*report.stopped.values(), *report.refused.values())
+            reasons = [*report.failed, *(reason for one in apart for reason in one.values())]
             raise MirrorError("\n".join(reasons))
 
     def _new_flow(self, tasks: int, *, start: str = "earliest") -> FlowSettings:

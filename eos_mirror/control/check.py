@@ -55,6 +55,7 @@ def check_flow(
         )
         for text in verdict.warnings:
             on_event("flow.warning", {"reason": text})
+        topics.report(facts.plan)
         faults = [*verdict.faults, *_tried(settings, clusters)]
         if faults:
             raise ConfigError(*faults)

@@ -58,6 +58,7 @@ class Report:
     Attributes:
         totals: Counters by flow.
         stopped: Partitions that could not go on, with the reason, by flow.
+        refused: Source topics that are not mirrored, with the reason, by flow.
         failed: Tasks, and whole flows, that ended for good, with the reason.
         ready_s: Seconds from the start to `ready`; None if it never was.
         superseded: Another run of the file mirrors now.
@@ -65,6 +66,7 @@ class Report:
 
     totals: Mapping[str, Mapping[str, int]]
     stopped: Mapping[str, Mapping[str, str]]
+    refused: Mapping[str, Mapping[str, str]]
     failed: Sequence[str]
     ready_s: float | None
     superseded: bool = False
@@ -72,7 +74,7 @@ class Report:
     @property
     def is_good(self) -> bool:
         """Everything that should be mirrored was."""
-        return not self.failed and not any(self.stopped.values())
+        return not (self.failed or any(self.stopped.values()) or any(self.refused.values()))
 
 
 class Driver:
@@ -169,6 +171,7 @@ class Driver:
         return Report(
             totals=self._summary.totals(),
             stopped={str(runner.flow): dict(runner.stopped) for runner in self.flows},
+            refused={str(runner.flow): runner.topics.refused for runner in self.flows},
             failed=failed,
             ready_s=self._ready_s,
             superseded=self._turn is not None and self._turn.is_over,

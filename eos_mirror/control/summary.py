@@ -35,6 +35,7 @@ class Summary:
                     **{name: now[name] - before.get(name, 0) for name in COUNTERS},
                     "owned": sum(int(status.get("owned", 0)) for status in statuses),
                     "stopped": len(runner.stopped),
+                    "refused": len(runner.topics.refused),
                 },
             )
 

@@ -35,6 +35,7 @@ class TopicSync:
         routes: Remote topic by source topic, as of the last look.
         partitions: Remote partition by source partition, likewise.
         deleted: Source topics that were deleted while they were mirrored.
+        refused: Why a source topic is not mirrored, by topic, likewise.
         way: What is mirrored, and under which names.
         others: Those of the flows that run beside it, whose looks and this one's never overlap:
             of two that would write one topic, the first to see it does.
@@ -53,6 +54,7 @@ class TopicSync:
         self.routes: dict[str, str] = {}
         self.partitions: dict[TopicPartition, TopicPartition] = {}
         self.deleted: set[str] = set()
+        self.refused: dict[str, str] = {}
         self.others: Sequence[TopicSync] = ()
 
     def take(self, settings: FlowSettings) -> None:
@@ -78,7 +80,17 @@ class TopicSync:
             if other.way.flow.target == self._flow.target
             for remote in other.routes.values()
         }
-        return plan_flow(source, target, self.way, others=ways, taken=taken)
+        return plan_flow(
+            source, target, self.way, others=ways, taken=taken, mirrored=self.routes.keys()
+        )
+
+    def report(self, plan: FlowPlan) -> None:
+        """Log the topics that a plan refuses: each one once, and again if the reason changes."""
+        refused = plan.refused
+        for topic, reason in refused.items():
+            if self.refused.get(topic) != reason:
+                self._tell("topic.refused", topic=topic, reason=reason)
+        self.refused = refused
 
     def rehearse(self, plan: FlowPlan) -> None:
         """
@@ -166,27 +178,17 @@ class TopicSync:
         gone = {route for route in plan.to_create if route.source_topic in self.routes}
         for route in gone:
             reason = f"{route.remote_topic} was deleted on the target while it was mirrored"
-            self._tell("topic.refused", reason=reason)
+            self._tell("topic.refused", topic=route.source_topic, reason=reason)
         return replace(plan, to_create=tuple(r for r in plan.to_create if r not in gone))
 
     def _take(self, plan: FlowPlan) -> None:
-        """A new topic may collide with one that is mirrored already: that one goes on."""
-        routes = {route.source_topic: route.remote_topic for route in plan.routes}
-        for conflict in plan.conflicts:
-            self._tell("topic.refused", reason=str(conflict))
-            running = self.routes.keys() & set(conflict.source_topics)
-            routes.update({topic: self.routes[topic] for topic in running})
-        self.routes = routes
-        self.partitions.update(
-            {
-                TopicPartition(route.source_topic, p): TopicPartition(route.remote_topic, p)
-                for route in plan.routes
-                for p in range(route.partitions)
-            }
-        )
-        gone = [partition for partition in self.partitions if partition.topic not in routes]
-        for partition in gone:
-            del self.partitions[partition]
+        self.report(plan)
+        self.routes = {route.source_topic: route.remote_topic for route in plan.routes}
+        self.partitions = {
+            TopicPartition(route.source_topic, p): TopicPartition(route.remote_topic, p)
+            for route in plan.routes
+            for p in range(route.partitions)
+        }
 
     def _missing_internal(self) -> list[TopicSpec]:
         present = self._target.list()

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -75,6 +75,11 @@ class Conflict:
         sources = ", ".join(self.source_topics)
         return f"{self.flow} {sources} to {self.remote_topic}: {self.reason}"
 
+    def sparing(self, topics: Collection[str]) -> "Conflict | None":
+        """The same without these source topics; None if no other is left."""
+        left = tuple(topic for topic in self.source_topics if topic not in topics)
+        return replace(self, source_topics=left) if left else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowPlan:
@@ -96,6 +101,42 @@ class FlowPlan:
     too_small: Sequence[TooSmall]
     conflicts: Sequence[Conflict]
 
+    @property
+    def refused(self) -> dict[str, str]:
+        """Why a source topic cannot be copied, by topic. The first reason counts."""
+        reasons: dict[str, str] = {}
+        for conflict in self.conflicts:
+            for topic in conflict.source_topics:
+                reasons.setdefault(topic, str(conflict))
+        return reasons
+
+    def refusing(self, reasons: Mapping[str, str]) -> "FlowPlan":
+        """
+        The same plan without these topics.
+
+        Args:
+            reasons: Why, by source topic. Topics that are not in `routes` change nothing.
+        """
+        return replace(
+            self,
+            routes=tuple(one for one in self.routes if one.source_topic not in reasons),
+            to_create=tuple(one for one in self.to_create if one.source_topic not in reasons),
+            too_small=tuple(one for one in self.too_small if one.source_topic not in reasons),
+            conflicts=(
+                *self.conflicts,
+                *(
+                    Conflict(
+                        flow=self.flow,
+                        source_topics=(route.source_topic,),
+                        remote_topic=route.remote_topic,
+                        reason=reasons[route.source_topic],
+                    )
+                    for route in self.routes
+                    if route.source_topic in reasons
+                ),
+            ),
+        )
+
 
 def plan_flow(
     source_topics: Mapping[str, int],
@@ -104,6 +145,7 @@ def plan_flow(
     *,
     others: Collection[Way] = (),
     taken: Mapping[str, Flow] = MappingProxyType({}),
+    mirrored: Collection[str] = (),
 ) -> FlowPlan:
     """
     Decide what to copy.
@@ -114,6 +156,8 @@ def plan_flow(
         way: The flow's.
         others: Those of the flows that run beside it: no topic may come round to itself.
         taken: Topics of the target that such flows write, and which.
+        mirrored: Source topics that this flow copies now. They are never refused: of several
+            topics for one name the newer ones are.
     """
     flow = way.flow
     wanted = [
@@ -121,11 +165,12 @@ def plan_flow(
         for topic, partitions in sorted(source_topics.items())
         if (remote := way.remote_of(topic)) is not None
     ]
-    conflicts = (
+    found = (
         *_conflicts(flow, wanted, target_topics),
         *(_taken(flow, r, taken[r.remote_topic]) for r in wanted if r.remote_topic in taken),
         *(loop for route in wanted if (loop := _loop(way, route, others))),
     )
+    conflicts = tuple(left for conflict in found if (left := conflict.sparing(mirrored)))
     refused = {topic for conflict in conflicts for topic in conflict.source_topics}
     routes = tuple(route for route in wanted if route.source_topic not in refused)
     return FlowPlan(

@@ -54,7 +54,6 @@ def rivals(members: Iterable[GroupMember], deployment: str) -> list[GroupMember]
 
 
 def _faults(facts: FlowFacts) -> Iterator[str]:
-    yield from map(str, facts.plan.conflicts)
     for right in facts.missing_rights:
         yield f"{facts.plan.flow}: not authorized: {right}. Grant it with kafka-acls.sh."
 
@@ -145,7 +144,7 @@ def _foreign(facts: FlowFacts) -> Iterator[str]:
 
 def _warnings(facts: FlowFacts) -> Iterator[str]:
     flow = facts.plan.flow
-    if not facts.plan.routes:
+    if not facts.plan.routes and not facts.plan.conflicts:
         yield (
             f"{flow}: no topic to mirror yet: nothing that `topics` matches exists on "
             f"{flow.source}, or DESCRIBE on it is not granted."

@@ -140,6 +140,45 @@ def test_names_that_kafka_takes_for_the_same_are_a_conflict() -> None:
     assert not _plan({"orders": 1}, {"A_orders": 1, "A.orders": 1}).conflicts
 
 
+def test_a_topic_that_is_mirrored_is_not_refused_for_another_one() -> None:
+    """The newer one is, and the plan says why for each topic."""
+    way = Way(flow=FLOW, policy=FoldingPolicy(), topic_filter=ALL)
+    plan = plan_flow({"Orders": 1, "orders": 2}, {"A.orders": 2}, way, mirrored={"orders"})
+
+    assert plan.routes == (_route("orders", 2),)
+    assert plan.refused == {
+        "Orders": "A->B Orders to A.orders: several source topics for one remote topic; "
+        "exclude all but one"
+    }
+
+
+def test_a_topic_that_is_refused_later_is_nowhere_else_in_the_plan() -> None:
+    """Neither created nor grown nor copied; the reason is found by its name."""
+    plan = _plan({"orders": 3, "clicks": 5, "users": 2}, {"A.clicks": 2})
+    refused = plan.refusing({"users": "the disk is full", "clicks": "too many", "gone": "?"})
+
+    assert refused == FlowPlan(
+        flow=FLOW,
+        routes=(_route("orders", 3),),
+        to_create=(_route("orders", 3),),
+        too_small=(),
+        conflicts=refused.conflicts,
+    )
+    assert refused.refused == {
+        "users": "A->B users to A.users: the disk is full",
+        "clicks": "A->B clicks to A.clicks: too many",
+    }
+
+
+def test_a_topic_is_refused_for_its_first_reason() -> None:
+    """The others are found when that one is gone."""
+    way, other = _ways("A->B", "B->A", policy=IDENTITY)
+    plan = plan_flow({"x" * 250: 1}, {}, way, others=[other])
+
+    assert len(plan.conflicts) == 2
+    assert plan.refused["x" * 250].endswith("the name has 250 characters, Kafka takes 249")
+
+
 @given(st.permutations(["a", "b", "C.d", "B.e", "heartbeats", "f_g", "f.g"]))
 def test_a_plan_does_not_depend_on_the_order_of_its_input(names: list[str]) -> None:
     """The same clusters always give the same plan."""

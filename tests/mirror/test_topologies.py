@@ -163,8 +163,9 @@ def test_of_two_flows_onto_a_new_topic_one_writes_it(world: World) -> None:
         world.wait("A->B", topic, topic)
         refused = process.wait_for("topic.refused")
         flow, writer = world.flow("C->B"), world.flow("A->B")
+        assert refused["topic"] == topic
         assert refused["reason"].startswith(f"{flow} {topic} to {topic}: {writer} writes it")
-        assert process.stop() == 0, process.errors
+        assert process.stop() == 1, process.errors
     world.assert_same(("A", topic), ("B", topic))
 
 
@@ -183,19 +184,28 @@ def test_one_cluster_flows_into_two(world: World) -> None:
 
 
 def test_names_that_go_round_are_refused_at_the_start_and_later(world: World) -> None:
-    """A<->B without aliases in the names: MirrorMaker 2 would copy for ever."""
+    """
+    A<->B without aliases in the names: MirrorMaker 2 would copy for ever. What only one of both
+    flows mirrors is mirrored.
+    """
     topic = f"orders-{world.name}"
+    one_way = world.topic("A", "oneway")
+    there = {f"{world.flow('A->B')}.topics": f"{topic}, {one_way}"}
     identity = {"replication_policy_class": "IdentityReplicationPolicy", "topics": topic}
-    config = world.file("A->B", "B->A", **identity)
-    with running(config) as process:
-        world.topic("A", "orders")
-        refused = process.wait_for("topic.refused")
-        assert "come back to it by" in refused["reason"]
-    assert world.topics("B") == set()
-
+    config = world.file("A->B", "B->A", **identity, **there)
     with mirror(config) as process:
-        assert process.wait() == 2
-    assert "come back to it by" in "".join(process.errors)
+        process.wait_for("ready")
+        world.topic("A", "orders")
+        assert "come back to it by" in process.wait_for("topic.refused", topic=topic)["reason"]
+        world.wait("A->B", one_way, one_way)
+        assert process.stop() == 1, process.errors
+    assert world.topics("B") == {one_way}
+
+    with mirror(config, "--once") as process:
+        assert process.wait() == 1, process.errors
+    assert "come back to it by" in process.wait_for("topic.refused", topic=topic)["reason"]
+    assert world.topics("B") == {one_way}
+    world.assert_same(("A", one_way), ("B", one_way))
 
 
 def test_records_that_note_where_they_have_been_do_not_come_back(world: World) -> None:

@@ -1,0 +1,147 @@
+"""A topic that cannot be mirrored is refused alone, at a start as while running."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mirror.conftest import Site
+from tests.mirror.toolbox import Mirror, mirror, produce
+
+pytestmark = pytest.mark.brokers
+
+EVERY_SECOND = {"summary_interval_seconds": 1}
+CHECKS = 4
+"""So many summaries come in the time of as many checks of the topics."""
+
+
+def too_long(site: Site) -> tuple[str, str]:
+    """A source topic whose remote name is too long for Kafka."""
+    topic = site.topic + "-" + "x" * (249 - len(site.topic) - 1)
+    site.source.create_topic(topic, site.partitions)
+    return topic, f"the name has {249 + len(site.flow.source) + 1} characters, Kafka takes 249"
+
+
+def colliding(site: Site) -> tuple[str, str]:
+    """A source topic whose remote name Kafka cannot tell from that of another topic."""
+    topic = f"{site.topic}-twin"
+    site.target.create_topic(twin_of(site, topic), 1)
+    site.source.create_topic(topic, site.partitions)
+    return topic, f"in the way: {twin_of(site, topic)}"
+
+
+def twin_of(site: Site, topic: str) -> str:
+    """A name that Kafka takes for the same as that of the topic's copy."""
+    return f"{site.flow.source}_{topic}"
+
+
+def check(config: Path) -> tuple[int, list[dict[str, Any]]]:
+    """Exit code and lines of `run --check`."""
+    command = [sys.executable, "-m", "eos_mirror.cli.main", "run", str(config), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def wait_for_checks(running: Mirror) -> None:
+    """Until the topics were checked several times more."""
+    running.wait_for("flow.summary", count=len(running.found("flow.summary")) + CHECKS)
+
+
+BAD = pytest.mark.parametrize("bad", [too_long, colliding])
+
+
+@BAD
+def test_a_start_refuses_an_impossible_topic_alone(
+    site: Site, bad: Callable[[Site], tuple[str, str]]
+) -> None:
+    """The check passes and names it, everything else is mirrored, and the exit code says so."""
+    topic, why = bad(site)
+    site.produce(400)
+
+    code, [warning, plan] = check(site.config())
+    assert code == 0
+    assert (warning["event"], warning["level"]) == ("topic.refused", "warning")
+    assert warning["topic"] == topic
+    assert why in warning["reason"]
+    assert plan["topics"] == {site.topic: site.remote}
+    assert plan["refused"] == {topic: warning["reason"]}
+
+    with mirror(site.config(), "--once") as running:
+        assert running.wait() == 1, running.errors
+    assert [one["topic"] for one in running.found("topic.refused")] == [topic]
+    assert running.found("flow.summary")[-1]["refused"] == 1
+    lines = [line for line in running.errors if line.startswith("eos-mirror: ")]
+    assert lines == [f"eos-mirror: not mirrored: {warning['reason']}\n"]
+    assert site.compare().exact
+    assert site.compare().matched == 400
+
+
+@BAD
+def test_an_impossible_topic_that_appears_later_is_reported_once(
+    site: Site, bad: Callable[[Site], tuple[str, str]]
+) -> None:
+    """However often the topics are checked; a restart reports the same and mirrors the rest."""
+    config = site.config(**EVERY_SECOND)
+    with mirror(config) as running:
+        running.wait_for("ready")
+        topic, why = bad(site)
+        running.wait_for("topic.refused", topic=topic)
+        wait_for_checks(running)
+        site.produce(400)
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        assert running.stop() == 1, running.errors
+    (refused,) = running.found("topic.refused")
+    assert why in refused["reason"]
+
+    site.produce(400, start=400)
+    with mirror(config, "--once") as again:
+        assert again.wait() == 1, again.errors
+    (repeated,) = again.found("topic.refused")
+    assert repeated["reason"] == refused["reason"]
+    assert site.compare().exact
+    assert site.compare().matched == 800
+
+
+def test_a_refused_topic_is_mirrored_when_its_obstacle_is_gone(site: Site) -> None:
+    """The same run notices: it creates the copy, and nothing of the topic is missing."""
+    topic, _ = colliding(site)
+    remote = f"{site.flow.source}.{topic}"
+    produce(site.source, topic, 400, partitions=site.partitions)
+    with mirror(site.config(**EVERY_SECOND)) as running:
+        running.wait_for("ready")
+        assert [one["topic"] for one in running.found("topic.refused")] == [topic]
+        for answer in site.target.admin().delete_topics([twin_of(site, topic)]).values():
+            answer.result(10)
+        running.wait_for("topic.created", topic=remote)
+        site.view.wait_caught_up(topic, remote, partitions=site.partitions)
+        assert running.stop() == 0, running.errors
+    assert len(running.found("topic.refused")) == 1
+    assert site.compare(topic, remote).exact
+    assert site.compare(topic, remote).matched == 400
+
+
+def test_of_several_topics_for_one_name_the_newer_one_is_refused(site: Site) -> None:
+    """The one that is mirrored continues; of two that nothing tells apart neither is mirrored."""
+    older, newer, *pair = (f"{site.topic}-{name}" for name in ("v1", "v2", "w1", "w2"))
+    remote = f"{site.topic}-v"
+    renames = f"{site.topic}-v[12]:{remote}, {site.topic}-w[12]:{site.topic}-w"
+    for topic in (older, *pair):
+        site.source.create_topic(topic, site.partitions)
+    config = site.config(replication_policy_topics_map=renames, **EVERY_SECOND)
+    with mirror(config) as running:
+        running.wait_for("ready")
+        assert {one["topic"] for one in running.found("topic.refused")} == set(pair)
+        site.source.create_topic(newer, site.partitions)
+        refused = running.wait_for("topic.refused", topic=newer)
+        assert "several source topics for one remote topic" in refused["reason"]
+        wait_for_checks(running)
+        produce(site.source, older, 400, partitions=site.partitions)
+        site.view.wait_caught_up(older, remote, partitions=site.partitions)
+        assert running.stop() == 1, running.errors
+    assert len(running.found("topic.refused")) == 3
+    assert site.compare(older, remote).exact
+    assert site.compare(older, remote).matched == 400
