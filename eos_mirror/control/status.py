@@ -11,7 +11,6 @@ from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.topic_configs import Changes
-from eos_mirror.errors import NotAuthorized
 from eos_mirror.operate.facts import FlowClusters
 from eos_mirror.settings.model import FlowSettings
 
@@ -120,11 +119,9 @@ def _plan(
 def _drift(
     sync: TopicSync, plan: FlowPlan, on_target: Mapping[str, int]
 ) -> dict[str, Changes] | None:
-    routes = {route.source_topic: route.remote_topic for route in plan.routes}
-    try:
-        return sync.differences({t: remote for t, remote in routes.items() if remote in on_target})
-    except NotAuthorized:
-        return None
+    routes = {r.source_topic: r.remote_topic for r in plan.routes if r.remote_topic in on_target}
+    drift, unseen = sync.differences(routes)
+    return None if unseen else drift
 
 
 def _count(topics: Mapping[str, int], remote: TopicPartition) -> int:

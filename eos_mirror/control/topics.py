@@ -1,12 +1,15 @@
 """The target's topics, kept in step with the source's: internal ones, new ones, grown ones."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
 from eos_mirror.core.plan import FlowPlan, Way, plan_flow
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.core.topic_configs import Changes, ConfigFilter, config_changes, initial_config
-from eos_mirror.errors import NotAuthorized
+from eos_mirror.core.topic_configs import (
+    Changes,
+    ConfigFilter,
+    config_changes,
+    initial_config,
+)
 from eos_mirror.kafka.topics import TopicSpec
 from eos_mirror.operate.facts import FlowClusters
 from eos_mirror.runtime.control import EventSink
@@ -48,13 +51,13 @@ class TopicSync:
         self._flow = settings.flow
         self._source = clusters.source_topics
         self._target = clusters.target_topics
-        self._metadata = clusters.source_metadata
         self._on_event = on_event
         self.take(settings)
         self.routes: dict[str, str] = {}
         self.partitions: dict[TopicPartition, TopicPartition] = {}
         self.deleted: set[str] = set()
         self.refused: dict[str, str] = {}
+        self._begun: dict[str, str] = {}  # as routes, with those that were refused since
         self.others: Sequence[TopicSync] = ()
 
     def take(self, settings: FlowSettings) -> None:
@@ -117,10 +120,9 @@ class TopicSync:
 
     def follow_configs(self) -> None:
         """Have the remote topics configured as their source topics are; only what differs."""
-        there, here = self._source.list(), self._target.list()
-        wanted = self.differences(
-            {t: remote for t, remote in self.routes.items() if t in there and remote in here}
-        )
+        wanted, unseen = self.differences(self.routes)
+        for remote, reason in unseen.items():
+            self._tell("topic.unaltered", topic=remote, set={}, deleted=[], reason=reason)
         refused = self._target.alter(wanted)
         for remote, changes in wanted.items():
             fields = {"topic": remote, "set": dict(changes.set), "deleted": list(changes.delete)}
@@ -129,25 +131,33 @@ class TopicSync:
             else:
                 self._tell("topic.altered", **fields)
 
-    def differences(self, routes: Mapping[str, str]) -> dict[str, Changes]:
+    def differences(self, routes: Mapping[str, str]) -> tuple[dict[str, Changes], dict[str, str]]:
         """
-        What has to change on remote topics, by name; those that are as they should be are left out.
+        What has to change on remote topics, by name; those that are as they should be, or do not
+        exist, are left out. And which ones a cluster does not describe to us, and why.
 
         Args:
-            routes: Remote topic by source topic; all of them exist.
+            routes: Remote topic by source topic.
         """
-        sources = self._source.entries(sorted(routes))
-        remotes = self._target.entries(sorted(routes.values()))
-        return {
+        sources = self._source.describe(sorted(routes))
+        remotes = self._target.describe(sorted(routes.values()))
+        found = {
             remote: changes
             for topic, remote in routes.items()
-            if (changes := config_changes(sources[topic], remotes[remote], self._config_rules))
+            if topic in sources.entries and remote in remotes.entries
+            if (
+                changes := config_changes(
+                    sources.entries[topic], remotes.entries[remote], self._config_rules
+                )
+            )
         }
+        unseen = {routes[topic]: str(refusal) for topic, refusal in sources.refused.items()}
+        return found, unseen | {name: str(refusal) for name, refusal in remotes.refused.items()}
 
     def _follow(self, internal: Sequence[TopicSpec]) -> None:
-        on_source = self._source.list()
-        plan = self.plan(on_source, self._target.list())
-        plan = self._without_vanished(plan)
+        on_source, on_target = self._source.list(), self._target.list()
+        hidden = self._add_unlisted(on_source, on_target)
+        plan = self._without_deleted(self.plan(on_source, on_target).refusing(hidden))
         created = self._remote_specs(plan)
         grown = {small.remote_topic: small.needed for small in plan.too_small}
         self._target.create([*internal, *created])
@@ -160,30 +170,46 @@ class TopicSync:
             self._tell("topic.created", topic=spec.name, partitions=spec.partitions)
         for name, count in grown.items():
             self._tell("topic.grown", topic=name, partitions=count)
-        for topic in self._gone(self.routes.keys() - on_source.keys()):
+        for topic in sorted(self.routes.keys() - on_source.keys()):
             self.deleted.add(topic)
             self._tell("topic.deleted", topic=topic, remote=self.routes[topic])
         self._take(plan)
 
-    def _gone(self, unlisted: Collection[str]) -> list[str]:
-        """Those that do not exist; others have no leader now, or may not be described."""
-        try:
-            there = self._metadata.topics(sorted(unlisted))
-        except NotAuthorized:
-            return []
-        return sorted(set(unlisted) - there.keys())
+    def _add_unlisted(self, on_source: dict[str, int], on_target: dict[str, int]) -> dict[str, str]:
+        """
+        Complete the lists of both clusters by what was begun, exists, and is not in them.
 
-    def _without_vanished(self, plan: FlowPlan) -> FlowPlan:
-        """A remote topic that was there before and is gone was deleted: nobody made it anew."""
-        gone = {route for route in plan.to_create if route.source_topic in self.routes}
-        for route in gone:
-            reason = f"{route.remote_topic} was deleted on the target while it was mirrored"
-            self._tell("topic.refused", topic=route.source_topic, reason=reason)
-        return replace(plan, to_create=tuple(r for r in plan.to_create if r not in gone))
+        Returns:
+            Why a topic cannot be mirrored any more, by source topic: it may not be described.
+        """
+        hidden: dict[str, str] = {}
+        for topic, count in self._source.existing(sorted(self._begun.keys() - on_source)).items():
+            on_source[topic] = count or 1
+            if count is None:
+                hidden[topic] = f"DESCRIBE on {topic} ({self._flow.source}) is not granted any more"
+        sources = {remote: topic for topic, remote in self._begun.items()}
+        for remote, count in self._target.existing(sorted(sources.keys() - on_target)).items():
+            on_target[remote] = count or 1
+            if count is None:
+                why = f"DESCRIBE on {remote} ({self._flow.target}) is not granted any more"
+                hidden[sources[remote]] = why
+        return hidden
+
+    def _without_deleted(self, plan: FlowPlan) -> FlowPlan:
+        """A copy that was there before and is gone was deleted: an empty one would hide that."""
+        why = (
+            f"the copy was deleted on {self._flow.target}; it is not created again, because it "
+            f"would lack what was mirrored before. docs/operations.md says how to mirror a topic "
+            f"again from its start"
+        )
+        gone = [one.source_topic for one in plan.to_create if one.source_topic in self._begun]
+        return plan.refusing(dict.fromkeys(gone, why))
 
     def _take(self, plan: FlowPlan) -> None:
         self.report(plan)
         self.routes = {route.source_topic: route.remote_topic for route in plan.routes}
+        since = {t: remote for t, remote in self._begun.items() if t in self.refused}
+        self._begun = since | self.routes
         self.partitions = {
             TopicPartition(route.source_topic, p): TopicPartition(route.remote_topic, p)
             for route in plan.routes
@@ -213,7 +239,10 @@ class TopicSync:
 
     def _remote_specs(self, plan: FlowPlan) -> list[TopicSpec]:
         """Remote topics to create, so that every record of the source fits unchanged."""
-        configs = self._source.entries([route.source_topic for route in plan.to_create])
+        described = self._source.describe([route.source_topic for route in plan.to_create])
+        for refusal in described.refused.values():
+            raise refusal
+        configs = described.entries
         return [
             TopicSpec(
                 name=route.remote_topic,

@@ -1,6 +1,6 @@
 """Listing, creating and growing topics; reading their configuration."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -58,6 +58,20 @@ class TopicSpec:
     config: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """
+    Configurations by topic. A topic that does not exist is nowhere in it.
+
+    Attributes:
+        entries: Sensitive values are left out by the broker.
+        refused: Why not, of the topics that the cluster does not describe to us.
+    """
+
+    entries: Mapping[str, Mapping[str, Entry]]
+    refused: Mapping[str, MirrorError]
+
+
 class Topics:
     """The topics of one cluster."""
 
@@ -86,35 +100,91 @@ class Topics:
 
         return retrying(ask, within=within)
 
+    def existing(self, names: Sequence[str]) -> dict[str, int | None]:
+        """
+        Partition counts of those of these topics that exist; None if one may not be described.
+
+        `list` does not name topics whose description is denied.
+        """
+        return retrying(partial(self._existing, names), within=PATIENCE) if names else {}
+
+    def _existing(self, names: Sequence[str]) -> dict[str, int | None]:
+        with translated("describe topics", source=self._source, of=self._client):
+            answers = self.admin.describe_topics(
+                TopicCollection(list(names)), request_timeout=ANSWER.total_seconds()
+            )
+            found: dict[str, int | None] = {}
+            for name, answer in answers.items():
+                try:
+                    found[name] = len(answer.result(ANSWER.total_seconds() + 1).partitions)
+                except KafkaException as exc:
+                    if exc.args[0].code() not in NOT_THERE_FOR_US:
+                        raise
+                    if exc.args[0].code() not in MISSING:
+                        found[name] = None
+            return found
+
     def configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Effective configuration by topic."""
+        """
+        Effective configuration by topic; topics that do not exist are left out.
+
+        Raises:
+            NotAuthorized: One of them may not be described.
+            RestartTask: By class.
+        """
+        described = self.describe(names)
+        for refusal in described.refused.values():
+            raise refusal
         return {
             topic: {name: entry.value for name, entry in entries.items()}
-            for topic, entries in self.entries(names).items()
+            for topic, entries in described.entries.items()
         }
 
-    def entries(self, names: Sequence[str]) -> dict[str, dict[str, Entry]]:
-        """The same, with where it comes from; sensitive values are left out by the broker."""
-        found: dict[str, dict[str, Entry]] = {}
+    def describe(self, names: Sequence[str]) -> Described:
+        """The same for each topic by itself, with where each entry comes from."""
+        entries: dict[str, dict[str, Entry]] = {}
+        refused: dict[str, MirrorError] = {}
         for start in range(0, len(names), DESCRIBE_AT_ONCE):
             some = names[start : start + DESCRIBE_AT_ONCE]
-            found.update(retrying(partial(self._entries, some), within=PATIENCE))
-        return found
+            found, failed = retrying(partial(self._describe, some), within=PATIENCE)
+            entries.update({topic: _entries_of(answer) for topic, answer in found.items()})
+            refused.update(failed)
+        return Described(entries=entries, refused=refused)
 
-    def _entries(self, names: Sequence[str]) -> dict[str, dict[str, Entry]]:
+    def _describe(self, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, MirrorError]]:
         with translated("describe topic configurations", source=self._source, of=self._client):
             answers = self.admin.describe_configs(
                 [ConfigResource(ResourceType.TOPIC, name) for name in names],
                 request_timeout=ANSWER.total_seconds(),
             )
-            return {
-                resource.name: {
-                    name: Entry(value=entry.value, origin=_origin(entry))
-                    for name, entry in answer.result(ANSWER.total_seconds() + 1).items()
-                    if entry.value is not None and not entry.is_read_only
-                }
-                for resource, answer in answers.items()
-            }
+        by_topic = {resource.name: answer for resource, answer in answers.items()}
+        return self._by_topic("describe the configuration of", by_topic, ANSWER, but=MISSING)
+
+    def _by_topic(
+        self, what: str, answers: Mapping[str, Any], within: timedelta, *, but: Collection[int]
+    ) -> tuple[dict[str, Any], dict[str, MirrorError]]:
+        """
+        What the cluster answered for each topic, and which ones it refused: one that is refused
+        must not hide the answers for the others.
+
+        Args:
+            within: How long the request may take.
+            but: Codes of errors that are neither.
+
+        Raises:
+            SourceUnavailable, TargetUnavailable: The cluster did not answer.
+        """
+        found: dict[str, Any] = {}
+        refused: dict[str, MirrorError] = {}
+        for topic, answer in answers.items():
+            try:
+                with translated(f"{what} {topic}", source=self._source, of=self._client), _but(but):
+                    found[topic] = answer.result(within.total_seconds() + 1)
+            except (SourceUnavailable, TargetUnavailable):
+                raise
+            except MirrorError as exc:
+                refused[topic] = exc
+        return found, refused
 
     def allowed(self, names: Sequence[str]) -> dict[str, set[AclOperation]]:
         """What this principal may do, by topic: nothing with one that it may not even describe."""
@@ -149,22 +219,16 @@ class Topics:
             RestartTask: By class; the cluster does not answer.
         """
         names = list(wanted)
-        refused: dict[str, str] = {}
+        refused: dict[str, MirrorError] = {}
         for start in range(0, len(names), DESCRIBE_AT_ONCE):
             some = names[start : start + DESCRIBE_AT_ONCE]
             answers = self.admin.incremental_alter_configs(
                 [_altered(name, wanted[name]) for name in some],
                 request_timeout=ANSWER.total_seconds(),
             )
-            for resource, answer in answers.items():
-                try:
-                    with translated(f"alter topic {resource.name}", source=self._source):
-                        answer.result(ANSWER.total_seconds() + 1)
-                except (SourceUnavailable, TargetUnavailable):
-                    raise
-                except MirrorError as exc:
-                    refused[resource.name] = str(exc)
-        return refused
+            by_topic = {resource.name: answer for resource, answer in answers.items()}
+            refused.update(self._by_topic("alter topic", by_topic, ANSWER, but=())[1])
+        return {topic: str(refusal) for topic, refusal in refused.items()}
 
     def create(self, specs: Sequence[TopicSpec], *, validate_only: bool = False) -> None:
         """
@@ -193,8 +257,12 @@ class Topics:
                 request_timeout=PATIENCE.total_seconds(),
             )
             for name, answer in answers.items():
-                with translated(f"create topic {name}", source=self._source), _explained(name):
-                    _wait_unless(answer, KafkaError.TOPIC_ALREADY_EXISTS)
+                with (
+                    translated(f"create topic {name}", source=self._source),
+                    _explained(name),
+                    _but({KafkaError.TOPIC_ALREADY_EXISTS}),
+                ):
+                    answer.result(PATIENCE.total_seconds() + 1)
 
     def ensure(self, spec: TopicSpec) -> None:
         """
@@ -215,8 +283,11 @@ class Topics:
                 request_timeout=PATIENCE.total_seconds(),
             )
             for name, answer in answers.items():
-                with translated(f"grow topic {name}", source=self._source):
-                    _wait_unless(answer, KafkaError.INVALID_PARTITIONS)
+                with (
+                    translated(f"grow topic {name}", source=self._source),
+                    _but({KafkaError.INVALID_PARTITIONS}),
+                ):
+                    answer.result(PATIENCE.total_seconds() + 1)
 
     def wait_until_known(self, wanted: Mapping[str, int]) -> None:
         """
@@ -292,9 +363,20 @@ def _explained(topic: str) -> Iterator[None]:
         ) from exc
 
 
-def _wait_unless(answer: Any, harmless: int) -> None:
+@contextmanager
+def _but(harmless: Collection[int]) -> Iterator[None]:
+    """Errors with these codes are none."""
     try:
-        answer.result(PATIENCE.total_seconds() + 1)
+        yield
     except KafkaException as exc:
-        if exc.args[0].code() != harmless:
+        if exc.args[0].code() not in harmless:
             raise
+
+
+def _entries_of(described: Mapping[str, ConfigEntry]) -> dict[str, Entry]:
+    """What is read-only or secret is no entry."""
+    return {
+        name: Entry(value=entry.value, origin=_origin(entry))
+        for name, entry in described.items()
+        if entry.value is not None and not entry.is_read_only
+    }

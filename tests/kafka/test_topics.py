@@ -75,3 +75,18 @@ def test_a_topic_that_is_not_there_lacks_every_right(target_cluster: Cluster) ->
     missing = missing_topic_rights(topics, {"not-there": MIRROR_TO})
 
     assert missing == ["READ on topic not-there", "WRITE on topic not-there"]
+
+
+def test_a_topic_that_is_gone_does_not_hide_the_others(target_cluster: Cluster) -> None:
+    """They are asked for in one request, and answered each for itself."""
+    name = f"there-{uuid.uuid4().hex[:8]}"
+    target_cluster.create_topic(name, 3, config={"retention.ms": "1234567"})
+    topics = Topics(target_cluster.client_config(), source=False)
+    asked = [name, f"{name}-gone"]
+
+    described = topics.describe(asked)
+    assert described.entries.keys() == {name}
+    assert described.entries[name]["retention.ms"].value == "1234567"
+    assert not described.refused
+    assert topics.configs(asked).keys() == {name}
+    assert topics.existing(asked) == {name: 3}

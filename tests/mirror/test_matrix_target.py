@@ -114,16 +114,16 @@ def test_t4_a_foreign_record_between_two_transactions_is_told(site: Site) -> Non
 
 
 def reasons_of(running: Mirror) -> list[str]:
-    """Why partitions stopped or the task failed, so far."""
-    ends = [*running.found("partition.stopped"), *running.found("task.failed")]
-    return [str(event["reason"]) for event in ends]
+    """Why topics were refused, partitions stopped or the task failed, so far."""
+    names = ("topic.refused", "partition.stopped", "task.failed")
+    return [str(event["reason"]) for name in names for event in running.found(name)]
 
 
 @pytest.mark.parametrize("refresh", [1, 600], ids=["driver looks", "driver does not look"])
 def test_t1_a_remote_topic_deleted_while_it_is_written_is_not_started_anew(
     tmp_path: Path, source_cluster: Cluster, frail: KafkaCluster, refresh: int
 ) -> None:
-    """Its partitions stop or the task fails with the reason, also where brokers make topics."""
+    """It is refused, or its partitions stop, with the reason, also where brokers make topics."""
     site = make_site(tmp_path, source_cluster, frail)
     site.produce(400)
     config = site.config(refresh_topics_interval_seconds=refresh)
