@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 
 from eos_mirror.control.task_config import deployment, mode_of
@@ -61,10 +62,11 @@ def check_flow(
             raise ConfigError(*faults)
         if verdict.dangers:
             raise UnsafeError("\n".join(verdict.dangers))
-        topics.rehearse(facts.plan)
+        plan = topics.rehearse(facts.plan)
+        topics.report(plan)
     except NotAuthorized as exc:
         raise ConfigError(f"{settings.flow}: not authorized: {exc}. {GRANT}") from exc
-    return facts
+    return replace(facts, plan=plan)
 
 
 def _patterns(settings: FlowSettings) -> list[str]:

@@ -1,15 +1,17 @@
 """The target's topics, kept in step with the source's: internal ones, new ones, grown ones."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from eos_mirror.control.remote_topics import RemoteTopics
 from eos_mirror.core.plan import FlowPlan, Way, plan_flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.topic_configs import (
     Changes,
     ConfigFilter,
     config_changes,
-    initial_config,
 )
+from eos_mirror.errors import ConfigError, NotAuthorized
 from eos_mirror.kafka.topics import TopicSpec
 from eos_mirror.operate.facts import FlowClusters
 from eos_mirror.runtime.control import EventSink
@@ -20,16 +22,6 @@ from eos_mirror.settings.values import DefaultsFrom
 INTERNAL_CONFIG = {"cleanup.policy": "compact", "unclean.leader.election.enable": "false"}
 MAP_MESSAGE_BYTES = str(16 * 1024 * 1024)
 """A transaction of a source with many gaps makes a large segment."""
-
-OPEN_TIMESTAMPS = {
-    "message.timestamp.type": "CreateTime",
-    "message.timestamp.after.max.ms": str(2**63 - 1),
-    "message.timestamp.before.max.ms": str(2**63 - 1),
-}
-"""The source has accepted these records; the target must not refuse or restamp them."""
-
-BROKER_DEFAULT = -1
-"""The wire's word for the replication factor that the brokers are configured with."""
 
 
 class TopicSync:
@@ -52,6 +44,7 @@ class TopicSync:
         self._source = clusters.source_topics
         self._target = clusters.target_topics
         self._on_event = on_event
+        self._remotes = RemoteTopics(settings, clusters, on_event=on_event)
         self.take(settings)
         self.routes: dict[str, str] = {}
         self.partitions: dict[TopicPartition, TopicPartition] = {}
@@ -73,6 +66,7 @@ class TopicSync:
             names=config_filter_of(settings),
             keeps_defaults=settings.defaults_from is DefaultsFrom.SOURCE,
         )
+        self._remotes.reset()
 
     def plan(self, source: Mapping[str, int], target: Mapping[str, int]) -> FlowPlan:
         """What to mirror, for partition counts by topic."""
@@ -95,19 +89,31 @@ class TopicSync:
                 self._tell("topic.refused", topic=topic, reason=reason)
         self.refused = refused
 
-    def rehearse(self, plan: FlowPlan) -> None:
+    def rehearse(self, plan: FlowPlan) -> FlowPlan:
         """
         Ask the target whether it would create what is missing; nothing is written.
 
+        Returns:
+            The plan without the topics that it would not create.
+
         Raises:
-            NotAuthorized: Create is denied.
+            ConfigError: The target would not create an internal topic.
+            NotAuthorized: A right is missing for an internal topic, or for every topic.
+            SourceUnavailable, TargetUnavailable: No answer.
         """
-        self._target.create(self._missing_internal(), validate_only=True)
-        self._target.create(self._remote_specs(plan), validate_only=True)
+        self._create_internal(self._missing_internal(), validate_only=True)
+        return self._remotes.rehearse(plan, self._config_rules)
 
     def begin(self) -> None:
-        """`follow`, and create the internal topics. Before the tasks start."""
-        self._follow(self._missing_internal())
+        """
+        `follow`, and create the internal topics. Before the tasks start.
+
+        Raises:
+            ConfigError, NotAuthorized: The target does not create an internal topic.
+        """
+        internal = self._missing_internal()
+        self._create_internal(internal)
+        self._follow(internal)
 
     def follow(self) -> None:
         """
@@ -158,18 +164,12 @@ class TopicSync:
         on_source, on_target = self._source.list(), self._target.list()
         hidden = self._add_unlisted(on_source, on_target)
         plan = self._without_deleted(self.plan(on_source, on_target).refusing(hidden))
-        created = self._remote_specs(plan)
-        grown = {small.remote_topic: small.needed for small in plan.too_small}
-        self._target.create([*internal, *created])
-        self._target.grow(grown)
-        if internal or created or grown or not self.routes:
-            wanted = {spec.name: spec.partitions for spec in internal}
-            wanted.update({r.remote_topic: r.partitions for r in plan.routes})
-            self._target.wait_until_known(wanted)
-        for spec in created:
-            self._tell("topic.created", topic=spec.name, partitions=spec.partitions)
-        for name, count in grown.items():
-            self._tell("topic.grown", topic=name, partitions=count)
+        plan = self._remotes.settle(
+            plan,
+            self._config_rules,
+            known=Counter(partition.topic for partition in self.partitions),
+            internal={spec.name: spec.partitions for spec in internal},
+        )
         for topic in sorted(self.routes.keys() - on_source.keys()):
             self.deleted.add(topic)
             self._tell("topic.deleted", topic=topic, remote=self.routes[topic])
@@ -216,6 +216,17 @@ class TopicSync:
             for p in range(route.partitions)
         }
 
+    def _create_internal(self, specs: Sequence[TopicSpec], *, validate_only: bool = False) -> None:
+        """One that is refused concerns the whole flow."""
+        refused = self._target.create(specs, validate_only=validate_only)
+        for refusal in refused.values():
+            if isinstance(refusal, NotAuthorized):
+                raise refusal
+            raise ConfigError(
+                f"{self._flow}: {refusal}. The flow needs this topic: see "
+                f"internal.topic.replication.factor and internal.topic.min.insync.replicas."
+            )
+
     def _missing_internal(self) -> list[TopicSpec]:
         present = self._target.list()
         config = {
@@ -235,25 +246,6 @@ class TopicSync:
             )
             for name, config in configs.items()
             if name not in present
-        ]
-
-    def _remote_specs(self, plan: FlowPlan) -> list[TopicSpec]:
-        """Remote topics to create, so that every record of the source fits unchanged."""
-        described = self._source.describe([route.source_topic for route in plan.to_create])
-        for refusal in described.refused.values():
-            raise refusal
-        configs = described.entries
-        return [
-            TopicSpec(
-                name=route.remote_topic,
-                partitions=route.partitions,
-                replication_factor=self._settings.replication_factor or BROKER_DEFAULT,
-                config={
-                    **initial_config(configs[route.source_topic], self._config_rules),
-                    **OPEN_TIMESTAMPS,
-                },
-            )
-            for route in plan.to_create
         ]
 
     def _tell(self, name: str, **fields: object) -> None:

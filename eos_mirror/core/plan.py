@@ -92,7 +92,7 @@ class FlowPlan:
         to_create: Routes whose remote topic does not exist.
         too_small: Routes whose remote topic has too few partitions. To grow it is right if this
             flow created it, and for the caller to judge if it was there before.
-        conflicts: Topics that cannot be copied.
+        conflicts: Topics that cannot be copied, or not with all partitions.
     """
 
     flow: Flow
@@ -110,16 +110,24 @@ class FlowPlan:
                 reasons.setdefault(topic, str(conflict))
         return reasons
 
-    def refusing(self, reasons: Mapping[str, str]) -> "FlowPlan":
+    def refusing(
+        self, reasons: Mapping[str, str], *, keeping: Mapping[str, int] = MappingProxyType({})
+    ) -> "FlowPlan":
         """
         The same plan without these topics.
 
         Args:
             reasons: Why, by source topic. Topics that are not in `routes` change nothing.
+            keeping: How many partitions of a topic are copied all the same, the first ones.
         """
+        kept = {topic: keeping[topic] for topic in reasons if keeping.get(topic)}
         return replace(
             self,
-            routes=tuple(one for one in self.routes if one.source_topic not in reasons),
+            routes=tuple(
+                replace(one, partitions=kept.get(one.source_topic, one.partitions))
+                for one in self.routes
+                if one.source_topic in kept or one.source_topic not in reasons
+            ),
             to_create=tuple(one for one in self.to_create if one.source_topic not in reasons),
             too_small=tuple(one for one in self.too_small if one.source_topic not in reasons),
             conflicts=(
@@ -129,13 +137,24 @@ class FlowPlan:
                         flow=self.flow,
                         source_topics=(route.source_topic,),
                         remote_topic=route.remote_topic,
-                        reason=reasons[route.source_topic],
+                        reason=_beyond(kept.get(route.source_topic), reasons[route.source_topic]),
                     )
                     for route in self.routes
                     if route.source_topic in reasons
                 ),
             ),
         )
+
+    def not_growing(self, reasons: Mapping[str, str]) -> "FlowPlan":
+        """
+        The same plan, in which these topics have the partitions that their copies have already.
+
+        Args:
+            reasons: Why, by source topic. Topics that are not in `too_small` change nothing.
+        """
+        present = {one.source_topic: one.present for one in self.too_small}
+        stuck = {topic: reason for topic, reason in reasons.items() if topic in present}
+        return self.refusing(stuck, keeping=present)
 
 
 def plan_flow(
@@ -240,6 +259,10 @@ def _conflicts(
                 Conflict(flow=flow, source_topics=tuple(topics), remote_topic=remote, reason=reason)
             )
     return tuple(found)
+
+
+def _beyond(kept: int | None, reason: str) -> str:
+    return reason if kept is None else f"partitions from {kept} on are not mirrored: {reason}"
 
 
 def _taken(flow: Flow, route: Route, writer: Flow) -> Conflict:

@@ -1,7 +1,7 @@
 """Listing, creating and growing topics; reading their configuration."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -22,12 +22,10 @@ from confluent_kafka.admin import (
 
 from eos_mirror.core.topic_configs import Changes, Entry, Origin
 from eos_mirror.errors import (
-    ConfigError,
     MirrorError,
     RetriableError,
-    SourceUnavailable,
-    TargetUnavailable,
 )
+from eos_mirror.kafka.by_topic import Request, by_topic
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.metadata import ANSWER, MISSING, PATIENCE
@@ -40,6 +38,26 @@ DESCRIBE_AT_ONCE = 500
 RECORDS_AT_ONCE = 5_000
 """A controller refuses a request that makes more than 10,000 records of metadata: one for each
 topic, partition and configured entry."""
+
+DESCRIBE = Request(
+    what="describe the configuration of",
+    right="DESCRIBE_CONFIGS on the topic",
+    within=ANSWER,
+    harmless=MISSING,
+)
+ALTER = Request(what="alter topic", right="ALTER_CONFIGS on the topic", within=ANSWER)
+CREATE = Request(
+    what="create topic",
+    right="CREATE on the topic or the cluster",
+    within=PATIENCE,
+    harmless={KafkaError.TOPIC_ALREADY_EXISTS},
+)
+GROW = Request(
+    what="grow topic",
+    right="ALTER on the topic",
+    within=PATIENCE,
+    harmless={KafkaError.INVALID_PARTITIONS},
+)
 
 ORIGINS = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG: Origin.TOPIC,
@@ -157,34 +175,7 @@ class Topics:
                 [ConfigResource(ResourceType.TOPIC, name) for name in names],
                 request_timeout=ANSWER.total_seconds(),
             )
-        by_topic = {resource.name: answer for resource, answer in answers.items()}
-        return self._by_topic("describe the configuration of", by_topic, ANSWER, but=MISSING)
-
-    def _by_topic(
-        self, what: str, answers: Mapping[str, Any], within: timedelta, *, but: Collection[int]
-    ) -> tuple[dict[str, Any], dict[str, MirrorError]]:
-        """
-        What the cluster answered for each topic, and which ones it refused: one that is refused
-        must not hide the answers for the others.
-
-        Args:
-            within: How long the request may take.
-            but: Codes of errors that are neither.
-
-        Raises:
-            SourceUnavailable, TargetUnavailable: The cluster did not answer.
-        """
-        found: dict[str, Any] = {}
-        refused: dict[str, MirrorError] = {}
-        for topic, answer in answers.items():
-            try:
-                with translated(f"{what} {topic}", source=self._source, of=self._client), _but(but):
-                    found[topic] = answer.result(within.total_seconds() + 1)
-            except (SourceUnavailable, TargetUnavailable):
-                raise
-            except MirrorError as exc:
-                refused[topic] = exc
-        return found, refused
+        return self._by_topic(DESCRIBE, {one.name: answer for one, answer in answers.items()})
 
     def allowed(self, names: Sequence[str]) -> dict[str, set[AclOperation]]:
         """What this principal may do, by topic: nothing with one that it may not even describe."""
@@ -226,22 +217,27 @@ class Topics:
                 [_altered(name, wanted[name]) for name in some],
                 request_timeout=ANSWER.total_seconds(),
             )
-            by_topic = {resource.name: answer for resource, answer in answers.items()}
-            refused.update(self._by_topic("alter topic", by_topic, ANSWER, but=())[1])
+            futures = {resource.name: answer for resource, answer in answers.items()}
+            refused.update(self._by_topic(ALTER, futures)[1])
         return {topic: str(refusal) for topic, refusal in refused.items()}
 
-    def create(self, specs: Sequence[TopicSpec], *, validate_only: bool = False) -> None:
+    def create(
+        self, specs: Sequence[TopicSpec], *, validate_only: bool = False
+    ) -> dict[str, MirrorError]:
         """
         Create topics; one that exists already is left as it is.
 
         Args:
             validate_only: Ask the cluster whether it would, and write nothing.
 
+        Returns:
+            Why not, by topic, where the cluster refused it: `ConfigError` if it does not know an
+            entry of the configuration, `NotAuthorized` if CREATE is denied, or `RestartTask`.
+
         Raises:
-            ConfigError: The cluster does not know an entry of the configuration.
-            NotAuthorized: Create is denied.
-            RestartTask: By class.
+            SourceUnavailable, TargetUnavailable: The cluster does not answer.
         """
+        refused: dict[str, MirrorError] = {}
         for some in _digestible(specs, lambda spec: 1 + spec.partitions + len(spec.config)):
             answers = self.admin.create_topics(
                 [
@@ -256,13 +252,8 @@ class Topics:
                 validate_only=validate_only,
                 request_timeout=PATIENCE.total_seconds(),
             )
-            for name, answer in answers.items():
-                with (
-                    translated(f"create topic {name}", source=self._source),
-                    _explained(name),
-                    _but({KafkaError.TOPIC_ALREADY_EXISTS}),
-                ):
-                    answer.result(PATIENCE.total_seconds() + 1)
+            refused.update(self._by_topic(CREATE, answers)[1])
+        return refused
 
     def ensure(self, spec: TopicSpec) -> None:
         """
@@ -270,51 +261,79 @@ class Topics:
 
         Raises:
             ConfigError, NotAuthorized, RestartTask: See `create`.
+            RetriableError: A broker does not know it in time.
         """
         if spec.name not in self.list():
-            self.create([spec])
-            self.wait_until_known({spec.name: spec.partitions})
+            for refusal in self.create([spec]).values():
+                raise refusal
+            if self.wait_until_known({spec.name: spec.partitions}):
+                raise RetriableError(f"a broker does not know {spec.name} yet")
 
-    def grow(self, wanted: Mapping[str, int]) -> None:
-        """Raise partition counts; a topic that has as many already is left as it is."""
+    def grow(
+        self, wanted: Mapping[str, int], *, validate_only: bool = False
+    ) -> dict[str, MirrorError]:
+        """Raise partition counts; else as `create`, a topic that has as many already included."""
+        refused: dict[str, MirrorError] = {}
         for some in _digestible(list(wanted.items()), lambda item: item[1]):
             answers = self.admin.create_partitions(
                 [NewPartitions(name, count) for name, count in some],
+                validate_only=validate_only,
                 request_timeout=PATIENCE.total_seconds(),
             )
-            for name, answer in answers.items():
-                with (
-                    translated(f"grow topic {name}", source=self._source),
-                    _but({KafkaError.INVALID_PARTITIONS}),
-                ):
-                    answer.result(PATIENCE.total_seconds() + 1)
+            refused.update(self._by_topic(GROW, answers)[1])
+        return refused
 
-    def wait_until_known(self, wanted: Mapping[str, int]) -> None:
+    def _by_topic(
+        self, request: Request, answers: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, MirrorError]]:
+        return by_topic(request, answers, source=self._source, of=self._client)
+
+    def wait_until_known(
+        self, wanted: Mapping[str, int], *, within: timedelta = KNOWN_EVERYWHERE
+    ) -> set[str]:
         """
         Wait until every broker knows these topics with at least these partition counts.
 
         A broker answers an offset commit for a partition that it does not know with an error
         that ends the transaction, so one broker's word is not enough.
 
+        Returns:
+            Topics that a broker does not know in time.
+
         Raises:
-            RetriableError: Not in time.
+            SourceUnavailable, TargetUnavailable: A broker does not answer.
         """
+        unknown: set[str] = set()
         for address in retrying(self._brokers, within=PATIENCE):
-            admin = AdminClient({**self._config, "bootstrap.servers": address})
-            retrying(partial(self._check_known, admin, wanted), within=KNOWN_EVERYWHERE)
+            left = {name: count for name, count in wanted.items() if name not in unknown}
+            unknown |= self._unknown_to(address, left, within)
+        return unknown
 
     def _brokers(self) -> Sequence[str]:
         with translated("list brokers", source=self._source, of=self._client):
             brokers = self.admin.list_topics(timeout=ANSWER.total_seconds()).brokers
         return [f"{broker.host}:{broker.port}" for broker in brokers.values()]
 
-    def _check_known(self, admin: AdminClient, wanted: Mapping[str, int]) -> None:
-        """Ask the one broker that a fresh client is connected to."""
-        with translated("list topics", source=self._source):
-            known = admin.list_topics(timeout=ANSWER.total_seconds()).topics
-        for name, count in wanted.items():
-            if name not in known or len(known[name].partitions) < count:
-                raise RetriableError(f"a broker does not know {name} with {count} partitions yet")
+    def _unknown_to(self, address: str, wanted: Mapping[str, int], within: timedelta) -> set[str]:
+        """Ask one broker, by a fresh client that is connected to it, until it knows them all."""
+        admin = AdminClient({**self._config, "bootstrap.servers": address})
+        unknown: set[str] = set()
+
+        def ask() -> None:
+            with translated("list topics", source=self._source):
+                known = admin.list_topics(timeout=ANSWER.total_seconds()).topics
+            unknown.clear()
+            unknown.update(
+                name
+                for name, count in wanted.items()
+                if name not in known or len(known[name].partitions) < count
+            )
+            if unknown:
+                raise RetriableError(f"{address} does not know {len(unknown)} topics yet")
+
+        with suppress(RetriableError):
+            retrying(ask, within=within)
+        return unknown
 
 
 def _digestible(items: Sequence[T], records: Callable[[T], int]) -> Iterator[list[T]]:
@@ -347,30 +366,6 @@ def _altered(name: str, changes: Changes) -> ConfigResource:
         ),
     ]
     return ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
-
-
-@contextmanager
-def _explained(topic: str) -> Iterator[None]:
-    """A source of another version may have entries that this cluster does not know."""
-    try:
-        yield
-    except KafkaException as exc:
-        if exc.args[0].code() != KafkaError.INVALID_CONFIG:
-            raise
-        raise ConfigError(
-            f"create topic {topic}: {exc.args[0].str()}. Leave the entry out of remote topics "
-            "with config.properties.exclude"
-        ) from exc
-
-
-@contextmanager
-def _but(harmless: Collection[int]) -> Iterator[None]:
-    """Errors with these codes are none."""
-    try:
-        yield
-    except KafkaException as exc:
-        if exc.args[0].code() not in harmless:
-            raise
 
 
 def _entries_of(described: Mapping[str, ConfigEntry]) -> dict[str, Entry]:

@@ -269,3 +269,15 @@ def test_names_with_aliases_never_come_round() -> None:
     for way in ways:
         topics = {"orders": 1, "A.orders": 1, "C.B.orders": 1}
         assert not plan_flow(topics, {}, way, others=ways).conflicts
+
+
+def test_a_copy_that_does_not_grow_is_mirrored_as_far_as_it_goes() -> None:
+    """Its first partitions are copied, the others are refused; a topic of full size is not."""
+    plan = _plan({"clicks": 5, "users": 2}, {"A.clicks": 3, "A.users": 2})
+    stuck = plan.not_growing({"clicks": "no right", "users": "no right"})
+
+    assert stuck.routes == (_route("clicks", 3), _route("users", 2))
+    assert stuck.too_small == ()
+    assert stuck.refused == {
+        "clicks": "A->B clicks to A.clicks: partitions from 3 on are not mirrored: no right"
+    }

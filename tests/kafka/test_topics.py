@@ -2,6 +2,8 @@
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -15,17 +17,51 @@ from eos_mirror.testing.faults import Action, Api, Fault
 pytestmark = pytest.mark.brokers
 
 
-def test_an_entry_that_the_cluster_does_not_know_is_named_with_the_way_out(
+def test_a_topic_that_the_cluster_refuses_keeps_no_other_from_being_created(
     target_cluster: Cluster,
 ) -> None:
-    """As message.format.version of an old source, for a target of today."""
-    name = f"strange-{uuid.uuid4().hex[:8]}"
-    config = {"message.format.version": "2.8"}
-    spec = TopicSpec(name=name, partitions=1, replication_factor=1, config=config)
+    """Each has its own reason; an entry that an old source has is named with the way out."""
+    name = f"new-{uuid.uuid4().hex[:8]}"
+    good = TopicSpec(name=name, partitions=1, replication_factor=1)
+    strange = replace(good, name=f"{name}-entry", config={"message.format.version": "2.8"})
+    wide = replace(good, name=f"{name}-wide", replication_factor=99)
+    empty = replace(good, name=f"{name}-empty", partitions=0)
     topics = Topics(target_cluster.client_config(), source=False)
-    with pytest.raises(ConfigError, match=r"message\.format\.version.*config\.properties\.exclude"):
-        topics.create([spec], validate_only=True)
-    assert name not in topics.list()
+    specs = [strange, wide, good, empty]
+    for refused in (topics.create(specs, validate_only=True), topics.create(specs)):
+        assert refused.keys() == {strange.name, wide.name, empty.name}
+        assert isinstance(refused[strange.name], ConfigError)
+        assert "message.format.version" in str(refused[strange.name])
+        assert "config.properties.exclude" in str(refused[strange.name])
+        assert "INVALID_REPLICATION_FACTOR" in str(refused[wide.name])
+        assert "INVALID_PARTITIONS" in str(refused[empty.name])
+    assert topics.wait_until_known({name: 1}) == set()
+    assert not topics.list().keys() & refused.keys()
+
+
+def test_a_topic_that_does_not_grow_keeps_no_other_from_growing(target_cluster: Cluster) -> None:
+    """One that is gone, beside one that is not; one that has as many already is neither."""
+    name = f"small-{uuid.uuid4().hex[:8]}"
+    target_cluster.create_topic(name, 1)
+    target_cluster.create_topic(f"{name}-large", 3)
+    topics = Topics(target_cluster.client_config(), source=False)
+
+    refused = topics.grow({f"{name}-gone": 3, name: 3, f"{name}-large": 3})
+
+    assert refused.keys() == {f"{name}-gone"}
+    assert "UNKNOWN_TOPIC_OR_PART" in str(refused[f"{name}-gone"])
+    assert topics.wait_until_known({name: 3}) == set()
+
+
+def test_a_topic_that_no_broker_knows_is_named(target_cluster: Cluster) -> None:
+    """After a bounded wait, and beside one that they know."""
+    name = f"known-{uuid.uuid4().hex[:8]}"
+    target_cluster.create_topic(name, 2)
+    topics = Topics(target_cluster.client_config(), source=False)
+    wanted = {name: 2, f"{name}-gone": 1}
+
+    assert topics.wait_until_known(wanted, within=timedelta(seconds=1)) == {f"{name}-gone"}
+    assert topics.wait_until_known({name: 3}, within=timedelta(0)) == {name}
 
 
 def test_more_topics_than_a_controller_takes_at_once_are_asked_for_in_portions(
@@ -38,7 +74,7 @@ def test_more_topics_than_a_controller_takes_at_once_are_asked_for_in_portions(
         TopicSpec(name=f"many-{number}", partitions=2, replication_factor=1, config=config)
         for number in range(2_500)
     ]
-    topics.create(specs, validate_only=True)
+    assert topics.create(specs, validate_only=True) == {}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,45 @@
+"""What was refused, why, and when it is tried again: soon at first, then less and less often."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+FIRST_PAUSE_S: Final = 1.0
+LONGEST_PAUSE_S: Final = 60.0
+"""One more request a minute costs a cluster nothing, and nobody waits long for a repair."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refusal:
+    reason: str
+    pause_s: float
+    due_s: float
+
+
+class Retries:
+    """By name. Pure: time is passed in, as monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._refusals: dict[str, _Refusal] = {}
+
+    def refused(self, name: str, reason: str, *, now_s: float) -> None:
+        """It was tried now. Each further time in a row doubles the pause."""
+        before = self._refusals.get(name)
+        pause_s = min(2 * before.pause_s, LONGEST_PAUSE_S) if before else FIRST_PAUSE_S
+        self._refusals[name] = _Refusal(reason=reason, pause_s=pause_s, due_s=now_s + pause_s)
+
+    def waiting(self, names: Iterable[str], *, now_s: float) -> dict[str, str]:
+        """Those of these that must not be tried yet, with the last reason."""
+        return {
+            name: refusal.reason
+            for name in names
+            if (refusal := self._refusals.get(name)) is not None and refusal.due_s > now_s
+        }
+
+    def keep(self, names: Collection[str]) -> None:
+        """Forget all others: they are not refused any more."""
+        self._refusals = {name: one for name, one in self._refusals.items() if name in names}
+
+    def reset(self) -> None:
+        """Everything may be tried now: what it was refused for may have changed."""
+        self._refusals.clear()

@@ -1,0 +1,40 @@
+"""Pauses before a refused topic is tried again."""
+
+from eos_mirror.core.retries import FIRST_PAUSE_S, LONGEST_PAUSE_S, Retries
+
+
+def test_what_is_refused_again_and_again_is_tried_less_and_less_often() -> None:
+    """Each pause is twice the one before, up to the longest; the reason is kept meanwhile."""
+    retries, now, pauses = Retries(), 100.0, []
+    assert retries.waiting(["orders"], now_s=now) == {}
+    for attempt in range(9):
+        retries.refused("orders", f"reason {attempt}", now_s=now)
+        began = now
+        while retries.waiting(["orders", "other"], now_s=now):
+            assert retries.waiting(["orders"], now_s=now) == {"orders": f"reason {attempt}"}
+            now += 0.5
+        pauses.append(now - began)
+
+    assert pauses == [min(FIRST_PAUSE_S * 2**n, LONGEST_PAUSE_S) for n in range(9)]
+
+
+def test_what_is_not_refused_any_more_begins_with_the_first_pause() -> None:
+    """Only what is refused in a row waits longer."""
+    retries = Retries()
+    for name in ("orders", "users"):
+        retries.refused(name, "full", now_s=0)
+        retries.refused(name, "full", now_s=10)
+    retries.keep({"users"})
+    retries.refused("orders", "full", now_s=20)
+    retries.refused("users", "full", now_s=20)
+
+    assert retries.waiting(["orders", "users"], now_s=20 + FIRST_PAUSE_S) == {"users": "full"}
+
+
+def test_everything_may_be_tried_after_a_reset() -> None:
+    """As when the configuration was changed."""
+    retries = Retries()
+    retries.refused("orders", "full", now_s=0)
+    retries.reset()
+
+    assert retries.waiting(["orders"], now_s=0) == {}

@@ -1,0 +1,194 @@
+"""A topic for which a cluster refuses what the mirror asks is refused alone, and tried again."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
+
+from eos_mirror.testing import KafkaCluster, Security
+from tests.mirror.conftest import Site, make_site
+from tests.mirror.test_bad_input import CONFIGURATION, NOTHING, grant_all_but, refused
+from tests.mirror.test_matrix_rights import Resource, allow_again, deny, login
+from tests.mirror.test_refused_topics import EVERY_SECOND, check, wait_for_checks
+from tests.mirror.toolbox import mirror, produce
+
+pytestmark = pytest.mark.brokers
+
+
+@pytest.fixture(scope="module")
+def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """Source and target in one, with users and access control."""
+    with KafkaCluster(
+        name="guarded", security=Security.SASL_PLAIN, users={"mirror": "pw"}, authorizer=True
+    ) as cluster:
+        grant_all_but(cluster, NOTHING)
+        yield cluster
+
+
+@pytest.fixture
+def mine(tmp_path: Path, guarded: KafkaCluster) -> Site:
+    """A flow on the guarded cluster."""
+    return make_site(tmp_path, guarded, guarded)
+
+
+def topic(name: str) -> Resource:
+    """This one only."""
+    return ResourceType.TOPIC, name, ResourcePatternType.LITERAL
+
+
+def remote_of(site: Site, name: str) -> str:
+    """Of a source topic."""
+    return f"{site.flow.source}.{name}"
+
+
+def test_a_start_refuses_a_topic_that_the_target_would_not_create(
+    mine: Site, guarded: KafkaCluster
+) -> None:
+    """The check names it with the reason, and everything else is mirrored."""
+    bad = f"{mine.topic}-bad"
+    mine.source.create_topic(bad, mine.partitions)
+    mine.produce(400)
+    config = login(mine)
+    deny(guarded, topic(remote_of(mine, bad)), AclOperation.CREATE)
+
+    code, [warning, plan] = check(config)
+    assert code == 0
+    assert warning["topic"] == bad
+    assert "CREATE on the topic or the cluster is not granted" in warning["reason"]
+    assert plan["create"] == [mine.remote]
+    assert plan["refused"] == {bad: warning["reason"]}
+
+    with mirror(config, "--once") as running:
+        assert running.wait() == 1, running.errors
+    (told,) = running.found("topic.refused")
+    assert told["reason"] == warning["reason"]
+    assert mine.compare().exact
+    assert mine.compare().matched == 400
+
+
+def test_a_topic_that_the_target_does_not_create_waits_alone(
+    mine: Site, guarded: KafkaCluster
+) -> None:
+    """It is reported once; topics that come with it or after it are mirrored; then it is, too."""
+    bad, good, late = (f"{mine.topic}-{name}" for name in ("bad", "good", "late"))
+    config = login(mine, **EVERY_SECOND)
+    deny(guarded, topic(remote_of(mine, bad)), AclOperation.CREATE)
+    with mirror(config) as running:
+        running.wait_for("ready")
+        for name in (bad, good):
+            mine.source.create_topic(name, mine.partitions)
+        running.wait_for("topic.refused", topic=bad)
+        running.wait_for("topic.created", topic=remote_of(mine, good))
+        wait_for_checks(running)
+        mine.source.create_topic(late, mine.partitions)
+        running.wait_for("topic.created", topic=remote_of(mine, late))
+        for name in (mine.topic, bad, good, late):
+            produce(mine.source, name, 400, partitions=mine.partitions)
+        for name in (mine.topic, good, late):
+            mine.view.wait_caught_up(name, remote_of(mine, name), partitions=mine.partitions)
+        assert len(running.found("topic.refused")) == 1
+
+        allow_again(guarded, topic(remote_of(mine, bad)), AclOperation.CREATE)
+        running.wait_for("topic.created", topic=remote_of(mine, bad))
+        mine.view.wait_caught_up(bad, remote_of(mine, bad), partitions=mine.partitions)
+        assert running.stop() == 0, running.errors
+    assert len(running.found("topic.refused")) == 1
+    assert not running.found("chore.failed")
+    for name in (mine.topic, bad, good, late):
+        compared = mine.compare(name, remote_of(mine, name))
+        assert compared.exact, compared
+        assert compared.matched == 400
+
+
+def test_a_copy_that_may_not_grow_is_mirrored_as_far_as_it_goes(
+    mine: Site, guarded: KafkaCluster
+) -> None:
+    """Its new partitions wait, new topics do not; `--once` ends, and says what is missing."""
+    grown, new = Site(**{**vars(mine), "partitions": 6}), f"{mine.topic}-new"
+    config = login(mine, **EVERY_SECOND)
+    with mirror(config) as running:
+        running.wait_for("ready")
+        deny(guarded, topic(mine.remote), AclOperation.ALTER)
+        guarded.tool("TopicCommand", "--alter", "--topic", mine.topic, "--partitions", "6")
+        told = running.wait_for("topic.refused", topic=mine.topic)
+        assert "partitions from 4 on are not mirrored" in told["reason"]
+        assert "ALTER on the topic is not granted" in told["reason"]
+        mine.source.create_topic(new, mine.partitions)
+        grown.produce(600)
+        produce(mine.source, new, 400, partitions=mine.partitions)
+        mine.view.wait_caught_up(new, remote_of(mine, new), partitions=mine.partitions)
+        mine.view.wait_caught_up(mine.topic, mine.remote, partitions=mine.partitions)
+        wait_for_checks(running)
+        assert running.stop() == 1, running.errors
+    assert len(running.found("topic.refused")) == 1
+    assert not running.found("flow.rejoining")
+    with mirror(config, "--once") as again:
+        assert again.wait() == 1, again.errors
+    assert again.found("ready")
+    assert [one["reason"] for one in again.found("topic.refused")] == [told["reason"]]
+
+    with mirror(config) as last:
+        last.wait_for("ready")
+        allow_again(guarded, topic(mine.remote), AclOperation.ALTER)
+        last.wait_for("topic.grown", topic=mine.remote, partitions=6)
+        grown.view.wait_caught_up(grown.topic, grown.remote, partitions=6)
+        assert last.stop() == 0, last.errors
+    assert grown.compare().exact
+    assert grown.compare().matched == 600
+
+
+@pytest.mark.parametrize("side", ["source", "remote"])
+def test_a_topic_that_may_not_be_described_any_more_is_not_taken_for_deleted(
+    mine: Site, guarded: KafkaCluster, side: str
+) -> None:
+    """The others continue; when the right is back, it continues where it was."""
+    keep, hidden = f"{mine.topic}-keep", mine.topic if side == "source" else mine.remote
+    mine.source.create_topic(keep, mine.partitions)
+    mine.produce(400)
+    with mirror(login(mine, **EVERY_SECOND)) as running:
+        running.wait_for("ready")
+        mine.view.wait_caught_up(mine.topic, mine.remote, partitions=mine.partitions)
+        deny(guarded, topic(hidden), AclOperation.DESCRIBE)
+        try:
+            told = running.wait_for("topic.refused", topic=mine.topic)
+            assert f"DESCRIBE on {hidden} " in told["reason"]
+            produce(mine.source, keep, 400, partitions=mine.partitions)
+            mine.view.wait_caught_up(keep, remote_of(mine, keep), partitions=mine.partitions)
+            wait_for_checks(running)
+        finally:
+            allow_again(guarded, topic(hidden), AclOperation.DESCRIBE)
+        mine.produce(400, start=400)
+        mine.view.wait_caught_up(mine.topic, mine.remote, partitions=mine.partitions)
+        assert running.stop() == 0, running.errors
+    assert len(running.found("topic.refused")) == 1
+    assert not running.found("topic.deleted")
+    for name, count in ((mine.topic, 800), (keep, 400)):
+        compared = mine.compare(name, remote_of(mine, name))
+        assert compared.exact, compared
+        assert compared.matched == count
+
+
+def test_a_start_without_any_right_to_create_is_refused(mine: Site, guarded: KafkaCluster) -> None:
+    """There is no topic that it could mirror; the internal topics are there."""
+    config = login(mine)
+    for internal in (mine.flow.claims_topic, mine.flow.offset_map_topic):
+        guarded.create_topic(internal, 1, config={"cleanup.policy": "compact"})
+    prefix = (ResourceType.TOPIC, f"{mine.flow.source}.", ResourcePatternType.PREFIXED)
+    deny(guarded, prefix, AclOperation.CREATE)
+
+    refused(
+        config, code=CONFIGURATION, says=["not authorized", "CREATE", mine.remote, "kafka-acls"]
+    )
+
+
+def test_an_internal_topic_that_the_target_refuses_is_a_fault_of_the_file(site: Site) -> None:
+    """It is needed by the whole flow, and the line names the key."""
+    config = site.config(internal_topic_replication_factor=99)
+
+    refused(
+        config,
+        code=CONFIGURATION,
+        says=[site.flow.claims_topic, "INVALID_REPLICATION_FACTOR", "internal.topic.replication"],
+    )
+    assert site.remote not in site.target.admin().list_topics(timeout=10).topics
