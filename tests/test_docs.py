@@ -19,7 +19,8 @@ from eos_mirror.errors import MirrorError
 from eos_mirror.runtime.outcome import ExitCode
 from eos_mirror.runtime.spark_settings import DEFAULTS, ENFORCED, LOCAL_DEFAULTS
 from eos_mirror.settings.load import load_settings
-from eos_mirror.telemetry import EVENTS, METRICS
+from eos_mirror.telemetry.events import EVENTS
+from eos_mirror.telemetry.metrics import METRICS
 from tests.test_architecture import ALLOWED, PACKAGE
 
 ROOT = Path(__file__).parent.parent

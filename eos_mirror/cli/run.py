@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     _wake(settings)
     # while the clusters find their coordinators
     from eos_mirror.control.driver import Driver  # noqa: PLC0415
-    from eos_mirror.telemetry import EventLog  # noqa: PLC0415
+    from eos_mirror.telemetry.log import EventLog  # noqa: PLC0415
 
     stop = threading.Event()
     log = EventLog(verbose=args.verbose)

@@ -5,7 +5,7 @@ from typing import Any
 
 from eos_mirror.control.flow import FlowRunner
 from eos_mirror.runtime.control import EventSink
-from eos_mirror.telemetry import COUNTERS, Totals
+from eos_mirror.telemetry.metrics import COUNTERS, Totals
 
 
 class Summary:

@@ -55,7 +55,10 @@ EVENTS = {
     "incarnation.started": ALWAYS,
     "incarnation.fenced": ALWAYS,
     "partitions.acquired": ALWAYS,
+    "batch.refused": NEVER,
+    "partition.waiting": NEVER,
     "partition.stopped": NEVER,
+    "partition.resumed": NEVER,
     "partition.gap": ALWAYS,
     "commit.suspicious": r"(a connection broke|the commit took .* s): it may have been sent twice"
     r"|a connection broke: the commit may have been sent twice",

@@ -8,7 +8,7 @@ from eos_mirror.core.map_segment import Run, Segment
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.ports import PartitionEnd
-from eos_mirror.telemetry import EVENTS
+from eos_mirror.telemetry.events import EVENTS
 from eos_mirror.testing import Record, compare_partition
 from tests.chaos import allowed, checks
 from tests.chaos.audit import transactions_of

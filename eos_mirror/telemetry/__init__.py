@@ -1,0 +1,1 @@
+"""Every log event and every metric, in two tables; nothing else may name one."""
