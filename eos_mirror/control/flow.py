@@ -17,6 +17,7 @@ from eos_mirror.control.task_config import claims_producer, mode_of, task_config
 from eos_mirror.control.topics import TopicSync
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.suspects import suspect_of
 from eos_mirror.errors import SourceUnavailable, TargetUnavailable, UnsafeError
 from eos_mirror.kafka.flow_mode import FlowMode
 from eos_mirror.kafka.groups import CommittedOffsets
@@ -364,8 +365,7 @@ class FlowRunner:
             self._give_orders()
         elif name == "batch.refused":
             # a successor of the task continues the search where it is
-            suspect = dict(fields)
-            self._suspects[str(suspect.pop("partition"))] = suspect
+            self._suspects[str(fields["partition"])] = suspect_of(fields).as_order()
             self._give_orders()
         self._tell(name, fields)
 

@@ -6,7 +6,7 @@ in smaller batches, one after the other, until the refused one holds a single re
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
 from eos_mirror.core.records import RecordRun
@@ -70,8 +70,9 @@ class Suspect:
 
 
 def suspect_of(order: Mapping[str, Any]) -> Suspect:
-    """The reverse of `Suspect.as_order`."""
-    return Suspect(**{**order, "refused": tuple(order["refused"])})
+    """The reverse of `Suspect.as_order`; whatever else an event carries is left out."""
+    named = {field.name: order[field.name] for field in fields(Suspect)}
+    return Suspect(**{**named, "refused": tuple(named["refused"])})
 
 
 def narrowed(refusal: Refusal, sent: tuple[int, int], sender: SenderLimits) -> Suspect:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from eos_mirror.runtime.outcome import ExitCode
 from tests.chaos.crew import Exit, Heard
+from tests.chaos.site import DOOMED, PICKY
 
 ALWAYS = r".*"
 NEVER = r"(?!)"
@@ -43,11 +44,11 @@ EVENTS = {
     "flow.rejoining": ALWAYS,
     "topic.created": ALWAYS,
     "topic.grown": NEVER,
-    "topic.altered": NEVER,
+    "topic.altered": ALWAYS,
     "topic.unaltered": NEVER,
     "acl.added": NEVER,
     "acls.skipped": NEVER,
-    "topic.refused": NEVER,
+    "topic.refused": rf"A->B {DOOMED} to A\.{DOOMED}: the copy was deleted on B; .*",
     "task.started": ALWAYS,
     "task.restarting": rf"({UNREACHABLE}|{DIED}|)",
     "task.stopped": rf"(killed: it did not stop within .*|{UNREACHABLE}|{DIED}|)",
@@ -55,10 +56,11 @@ EVENTS = {
     "incarnation.started": ALWAYS,
     "incarnation.fenced": ALWAYS,
     "partitions.acquired": ALWAYS,
-    "batch.refused": NEVER,
-    "partition.waiting": NEVER,
-    "partition.stopped": NEVER,
-    "partition.resumed": NEVER,
+    "batch.refused": ALWAYS,
+    "partition.waiting": r"A\.chaos-lonely-0 has no leader on B",
+    "partition.stopped": rf"A->B {PICKY}-\d next_offset=\d+: the target refuses this record .*"
+    rf"|A->B {DOOMED}-0: .*",
+    "partition.resumed": ALWAYS,
     "partition.gap": ALWAYS,
     "commit.suspicious": r"(a connection broke|the commit took .* s): it may have been sent twice"
     r"|a connection broke: the commit may have been sent twice",

@@ -4,16 +4,19 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing import Fault, KafkaCluster, wait_until
 from eos_mirror.testing.processes import identity, is_running
 from tests.chaos.crew import Crew
-from tests.chaos.site import POINTS, SESSION_S, Site
+from tests.chaos.site import POINTS, SESSION_S, Site, remote
 
 HIT_WITHIN = timedelta(seconds=10)
 IN_SYNC = timedelta(seconds=20)
@@ -134,6 +137,29 @@ def pause_broker(arena: Arena, cluster: KafkaCluster, node: int, dice: random.Ra
     arena.hold(length_s)
     cluster.resume(node)
     return True
+
+
+@contextmanager
+def configured_copy(
+    arena: Arena, topic: str, strange: Mapping[str, str], usual: Mapping[str, str]
+) -> Iterator[None]:
+    """The copy of a topic has these entries for the length of the block, and those after it."""
+    copy = remote(TopicPartition(topic, 0)).topic
+    _configure(arena, copy, strange)
+    try:
+        yield
+    finally:
+        _configure(arena, copy, usual)
+
+
+def _configure(arena: Arena, topic: str, config: Mapping[str, str]) -> None:
+    entries = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in config.items()
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+    answers = arena.site.target.admin().incremental_alter_configs([resource], request_timeout=30)
+    answers[resource].result(31)
 
 
 def settle(arena: Arena) -> None:

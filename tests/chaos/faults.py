@@ -12,12 +12,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 
+from confluent_kafka import KafkaException
+
+from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing import Action, Api, Fault
 from tests.chaos.arena import (
     Arena,
     Kind,
     any_broker,
     any_task,
+    configured_copy,
     freeze,
     kill_below_driver,
     pause_broker,
@@ -27,9 +31,10 @@ from tests.chaos.arena import (
     strike,
     wait_for,
 )
-from tests.chaos.site import POINTS
+from tests.chaos.site import DOOMED, LONELY_NODE, PICKY, POINTS, remote
 
 DOWN_S = 2.0
+MAX_BYTES = "max.message.bytes"
 POINT_WITHIN = timedelta(seconds=10)
 
 # ---------------------------------------------------------------------- tasks and drivers
@@ -141,6 +146,47 @@ def pause_source(arena: Arena, dice: random.Random) -> bool:
     return pause_broker(arena, arena.site.source, 1, dice)
 
 
+def lonely_broker_away(arena: Arena, dice: random.Random) -> bool:
+    """A copy without other replicas has no leader, for longer than a flush lasts or not."""
+    target = arena.site.target
+    if LONELY_NODE not in target.spec.broker_ids:
+        return False
+    target.terminate(LONELY_NODE)
+    arena.hold(dice.uniform(5, 30))
+    target.start_node(LONELY_NODE)
+    settle(arena)
+    return True
+
+
+# ---------------------------------------------------------------------- the copies
+
+
+def compact_copy(arena: Arena, dice: random.Random) -> bool:
+    """A copy refuses records without a key, for a while; nothing is compacted away so soon."""
+    with configured_copy(arena, PICKY, {"cleanup.policy": "compact"}, {"cleanup.policy": "delete"}):
+        arena.hold(dice.uniform(2, 20))
+    return True
+
+
+def limit_copy(arena: Arena, dice: random.Random) -> bool:
+    """A copy takes small batches only, or not even every record, for a while."""
+    limit, usual = str(dice.choice((120, 180, 400, 2_000))), str(1_048_588)
+    with configured_copy(arena, PICKY, {MAX_BYTES: limit}, {MAX_BYTES: usual}):
+        arena.hold(dice.uniform(2, 20))
+    return True
+
+
+def delete_copy(arena: Arena, _: random.Random) -> bool:
+    """Of a topic that is not compared; it must not come back full of holes."""
+    target = arena.site.target.admin()
+    copy = remote(TopicPartition(DOOMED, 0)).topic
+    try:
+        target.delete_topics([copy])[copy].result(10)
+    except KafkaException:
+        return False  # it is gone already
+    return True
+
+
 # ---------------------------------------------------------------------- the network
 
 
@@ -201,6 +247,10 @@ KINDS: Mapping[str, Kind] = {
         Kind(name="target.kill", place="target", act=kill_target),
         Kind(name="target.pause", place="target", act=pause_target),
         Kind(name="target.roll", place="target", act=roll_target, weight=0.3),
+        Kind(name="target.away", place="target", act=lonely_broker_away, weight=0.5),
+        Kind(name="copy.compact", place="copy", act=compact_copy),
+        Kind(name="copy.limit", place="copy", act=limit_copy),
+        Kind(name="copy.delete", place="copy", act=delete_copy, weight=0.3),
         Kind(name="source.restart", place="source", act=restart_source, weight=0.5),
         Kind(name="source.pause", place="source", act=pause_source, weight=0.5),
         Kind(name="net.cut", place="network", act=cut_connections),

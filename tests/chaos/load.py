@@ -10,13 +10,27 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing import KafkaCluster, Record
-from tests.chaos.site import BUSY, COMPACTED, LEDGER, PARTITIONS, PLAIN, QUIET
+from tests.chaos.site import (
+    COMPACTED,
+    DOOMED,
+    LEDGER,
+    LONELY,
+    PARTITIONS,
+    PICKY,
+    PLAIN,
+    QUIET,
+    SMALL,
+    SMALL_BYTES,
+    SOURCES,
+)
 
 NUMBER = "n"
 """Header that numbers every record; tombstones have no value to carry it."""
 
 TICK_S = 0.02
 PLAIN_PER_TICK, COMPACTED_PER_TICK = 18, 6
+ODD = (PICKY, PICKY, PICKY, SMALL, SMALL, SMALL, LONELY, DOOMED)
+"""Topics whose copies are out of the ordinary: a record for each of these in a tick."""
 KEYS = 300
 SHARE_ABORTED, SHARE_QUIET, SHARE_PLAIN = 0.25, 0.02, 0.1
 CREATE_TIME = 1
@@ -45,7 +59,9 @@ class Journal:
         self._lock = threading.Lock()
         self._next = 0
         self.compacted: dict[int, list[Record]] = {p: [] for p in range(PARTITIONS[COMPACTED])}
-        self.acknowledged: dict[TopicPartition, set[int]] = {one: set() for one in BUSY}
+        self.acknowledged: dict[TopicPartition, set[int]] = {
+            one: set() for one in (*SOURCES, TopicPartition(DOOMED, 0))
+        }
         self.aborted: set[int] = set()
         self.failed: list[str] = []
 
@@ -101,7 +117,11 @@ class Load:
         dice = self._dice[0]
         config = {**self._config, "enable.idempotence": True, "socket.timeout.ms": ANSWER_MS}
         producer = Producer(config)
+        odd = Producer({**config, "batch.size": SMALL_BYTES // 2})
         while not self._stop.wait(TICK_S):
+            for topic in ODD:
+                partition = dice.randrange(PARTITIONS.get(topic, 1))
+                self._offer(odd, dice, TopicPartition(topic, partition), key=_key(dice))
             for _ in range(PLAIN_PER_TICK):
                 partition = dice.randrange(PARTITIONS[PLAIN])
                 self._offer(producer, dice, TopicPartition(PLAIN, partition), key=_key(dice))
@@ -111,7 +131,8 @@ class Load:
                 written = self._offer(producer, dice, TopicPartition(COMPACTED, partition), key=key)
                 self.journal.compacted[partition].append(written)
             producer.poll(0)
-        if left := producer.flush(JOIN_S):
+            odd.poll(0)
+        if left := producer.flush(JOIN_S) + odd.flush(JOIN_S):
             self.journal.failed.append(f"{left} records were left in the queue of the load")
 
     def _offer(

@@ -12,10 +12,23 @@ from tests.mirror.toolbox import FlowView, write_config
 
 FLOW = Flow("A", "B")
 PLAIN, LEDGER, COMPACTED, QUIET = "chaos-plain", "chaos-ledger", "chaos-compacted", "chaos-quiet"
-PARTITIONS: Mapping[str, int] = {PLAIN: 3, LEDGER: 2, COMPACTED: 2, QUIET: 1}
+PICKY, SMALL, LONELY = "chaos-picky", "chaos-small", "chaos-lonely"
+"""The copy of the first refuses records for a while; that of the second takes small batches only;
+that of the third has one replica."""
+
+DOOMED = "chaos-doomed"
+"""Its copy is deleted, so it is not compared."""
+
+PARTITIONS: Mapping[str, int] = {
+    PLAIN: 3, LEDGER: 2, COMPACTED: 2, QUIET: 1, PICKY: 2, SMALL: 1, LONELY: 1,
+}  # fmt: skip
 SOURCES = tuple(TopicPartition(t, p) for t, count in PARTITIONS.items() for p in range(count))
-BUSY = tuple(one for one in SOURCES if one.topic != QUIET)
-"""Partitions that always have something to mirror."""
+BUSY = tuple(one for one in SOURCES if one.topic in (PLAIN, LEDGER, COMPACTED))
+"""Partitions that always have something to mirror, and are never refused."""
+
+SMALL_BYTES = 4_000
+LONELY_NODE = 3
+"""The broker of the target that has the only replica."""
 
 POINTS = ("begun", "flushed", "committed")
 TASKS = 3
@@ -37,6 +50,13 @@ COMPACTION = {
     "max.compaction.lag.ms": "3000",
     "delete.retention.ms": "1000",
 }
+
+
+SOURCE_TOPICS = {
+    COMPACTED: COMPACTION,
+    SMALL: {"max.message.bytes": str(SMALL_BYTES)},
+}
+"""Configuration of source topics that have one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +112,10 @@ def open_site(
     )
     try:
         start_clusters(source, target)
-        for topic, count in PARTITIONS.items():
-            source.create_topic(topic, count, config=COMPACTION if topic == COMPACTED else None)
+        for topic, count in {**PARTITIONS, DOOMED: 1}.items():
+            source.create_topic(topic, count, config=SOURCE_TOPICS.get(topic))
+        if replication > 1:
+            _create_lonely(target)
         config = _write(
             folder,
             source,
@@ -115,6 +137,14 @@ def open_site(
     finally:
         source.stop()
         target.stop()
+
+
+def _create_lonely(target: KafkaCluster) -> None:
+    """A copy that has no leader while one broker is away."""
+    target.tool(
+        "TopicCommand", "--create", "--topic", remote(TopicPartition(LONELY, 0)).topic,
+        "--replica-assignment", str(LONELY_NODE), "--config", "min.insync.replicas=1",
+    )  # fmt: skip
 
 
 def _write(

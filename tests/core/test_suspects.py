@@ -106,6 +106,7 @@ def test_a_suspect_survives_the_orders() -> None:
     suspect = Suspect(first=0, end=9, max_records=4, refused=(3, 5), code="X", reason="y")
 
     assert suspect_of(suspect.as_order()) == suspect
+    assert suspect_of({**suspect.as_order(), "task": 3}) == suspect, "as the driver hears of it"
     assert suspect.as_order()["refused"] == [3, 5]
 
 

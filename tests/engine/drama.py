@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.suspects import suspect_of
 from eos_mirror.errors import RestartTask
 from eos_mirror.replication.config import Fencing
 from eos_mirror.replication.task import MirrorTask
@@ -111,7 +112,7 @@ class Drama:
             elif name == "partition.resumed":
                 stopped.pop(partition, None)
             elif name == "batch.refused":
-                suspects[partition] = {k: v for k, v in fields.items() if k != "partition"}
+                suspects[partition] = suspect_of({"task": process.slot, **fields}).as_order()
         if events:
             self.stage.order(stopped=stopped, suspects=suspects)
 
