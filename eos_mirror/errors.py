@@ -16,9 +16,11 @@ MirrorError
 |  +- RecordRefused         too large, unmappable, refused by the target or by policy
 |  +- PositionLost          the shadow offset is gone and the map cannot rebuild it
 |  +- MarkersLost           the target lost transaction markers; only an operator can decide
+|  +- RightMissing          on its topic; it resumes when the right is granted
 +- RangeUnreadable          this part of a log cannot be compared; an audit says so and goes on
 +- FatalError               stop the task and say so in status
    +- NotAuthorized
+   |  +- TopicDenied        on one topic; a task starts again without it
    +- ForeignWriter         someone else writes our partitions: exactly once cannot hold
 
 The message of an error says what failed, where (flow, partition, next_offset) and what to do.
@@ -130,6 +132,10 @@ class MarkersLost(PartitionStopped):
     """
 
 
+class RightMissing(PartitionStopped):
+    """A right on the topic of the partition, or on its copy, is missing or was withdrawn."""
+
+
 class RangeUnreadable(MirrorError):
     """A part of a log that an audit wanted to read is gone, corrupt, or not for its client."""
 
@@ -140,6 +146,15 @@ class FatalError(MirrorError):
 
 class NotAuthorized(FatalError):
     """A principal lacks a right. The message names the operation and the resource."""
+
+
+class TopicDenied(NotAuthorized):
+    """
+    A right on a topic is missing.
+
+    A task that meets this ends its process. Its successor asks for its rights first, and stops the
+    partitions of this topic only, with `RightMissing`.
+    """
 
 
 class ForeignWriter(FatalError):

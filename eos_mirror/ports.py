@@ -125,11 +125,14 @@ class KnownTopic:
 
     Attributes:
         leaderless: Partitions that nobody can read or write now.
+        missing: Rights on it that a task needs and does not have. Without DESCRIBE nothing else is
+            known of it.
     """
 
     topic_id: str
     partitions: int
     leaderless: frozenset[int] = frozenset()
+    missing: Sequence[str] = ()
 
 
 class SourceMetadata(Protocol):

@@ -11,6 +11,8 @@ from typing import Any
 from eos_mirror.core.boundary import Boundary
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.topic_limits import SenderLimits
+from eos_mirror.errors import RestartTask, TopicDenied
+from eos_mirror.kafka.access import COPY_TO, MIRROR_FROM, MIRROR_TO
 from eos_mirror.kafka.best_effort import BestEffortTopic
 from eos_mirror.kafka.claims import KafkaClaimsLog
 from eos_mirror.kafka.ledger import KafkaLedger
@@ -45,7 +47,9 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
     task_config = engine_config(config)
     clients = config["clients"]
     flow = task_config.flow
-    metadata = ClusterMetadata(clients["source_admin"], source=True, patience=PATIENCE)
+    metadata = ClusterMetadata(
+        clients["source_admin"], source=True, patience=PATIENCE, needed=MIRROR_FROM
+    )
     metadata.connect()
     target = KafkaTarget(
         flow,
@@ -53,6 +57,7 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
         client_config=clients["target_admin"],
         require_stable=task_config.fencing is not Fencing.NAIVE,
         patience=PATIENCE,
+        needed=MIRROR_TO if task_config.exactly_once else COPY_TO,
     )
     world = World(
         open_source=lambda listener: KafkaSource(
@@ -75,7 +80,10 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
         reached=_pauser(config.get("pause_at")),
     )
     _kept.append((world, task))
-    task.run()
+    try:
+        task.run()
+    except TopicDenied as exc:
+        raise RestartTask(str(exc)) from exc  # the successor leaves this topic out
 
 
 def _claims_of(

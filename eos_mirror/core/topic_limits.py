@@ -142,9 +142,14 @@ def first_refused(
 
 def _may_hold_any(run: RecordRun, limits: TopicLimits, sender: SenderLimits, now_ms: int) -> bool:
     """Without a line of Python per record (tests/benchmarks/test_hot_path.py counts them)."""
-    large = min(limits.max_message_bytes, sender.max_request_bytes) // 2  # keys come on top
-    if run.size_bytes > large and max(map(len, filter(None, run.values)), default=0) > large:
-        return True
+    least = min(limits.max_message_bytes - BATCH_HEADER_BYTES, sender.max_request_bytes)
+    large = (
+        least - RECORD_BYTES
+    ) // 2  # key and value may share it; headers are left to the broker
+    if run.size_bytes > large or least < sender.batch_bytes:
+        longest = max(map(len, filter(None, (*run.keys, *run.values))), default=0)
+        if longest > large:
+            return True
     if limits.needs_keys and None in run.keys:
         return True
     if limits.after_ms is not None and max(run.timestamps) > now_ms + limits.after_ms:

@@ -31,6 +31,8 @@ NO_SUCH_TOPIC = "eos-mirror.access-probe"
 MIRROR_FROM = (AclOperation.READ,)
 MIRROR_TO = (AclOperation.READ, AclOperation.WRITE)
 """READ, because a shadow offset is an offset commit on the remote topic."""
+COPY_TO = (AclOperation.WRITE,)
+"""At least once."""
 
 
 def missing_topic_rights(topics: Topics, wanted: Mapping[str, Sequence[AclOperation]]) -> list[str]:

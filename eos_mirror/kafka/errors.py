@@ -22,6 +22,7 @@ from eos_mirror.errors import (
     RestartTask,
     SourceUnavailable,
     TargetUnavailable,
+    TopicDenied,
 )
 from eos_mirror.kafka.lasting import Lasting
 
@@ -102,7 +103,8 @@ def as_mirror_error(error: KafkaError, what: str, *, source: bool) -> MirrorErro
     code = error.code()
     text = f"{what}: {error.name()} ({error.str()})"
     if code in DENIED:
-        return NotAuthorized(f"{text}. Grant {_right(code, source=source)} with kafka-acls.sh")
+        denied = TopicDenied if code == KafkaError.TOPIC_AUTHORIZATION_FAILED else NotAuthorized
+        return denied(f"{text}. Grant {_right(code, source=source)} with kafka-acls.sh")
     if code in FENCED:
         return ProducerFenced(text)
     if code in REFUSED and (where := _REFUSED_WHERE.search(error.str())):

@@ -14,7 +14,7 @@ from confluent_kafka import (
     TopicCollection,
 )
 from confluent_kafka import TopicPartition as ClientPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec, TopicMetadata
+from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec, TopicMetadata
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import (
@@ -61,14 +61,22 @@ class ClusterMetadata:
     """Implements `ports.SourceMetadata`; the target uses it for its own topics, too."""
 
     def __init__(
-        self, config: Mapping[str, Any], *, source: bool, patience: timedelta = PATIENCE
+        self,
+        config: Mapping[str, Any],
+        *,
+        source: bool,
+        patience: timedelta = PATIENCE,
+        needed: Sequence[AclOperation] = (),
     ) -> None:
         """
         Args:
             config: Admin client configuration.
             source: Whose fault it is when the cluster does not answer.
             patience: How long to ask again.
+            needed: Rights on topics: `topics` says which of them are missing. Without any it
+                raises where one may not be described.
         """
+        self._needed = needed
         self._client = Lasting(AdminClient, config)
         self.patience = patience
         self.answer_s = min(ANSWER, patience / 2).total_seconds()
@@ -91,19 +99,27 @@ class ClusterMetadata:
         found: dict[str, KnownTopic] = {}
         with translated("describe topics", source=self._source, of=self._client):
             answers = self.admin.describe_topics(
-                TopicCollection(list(names)), request_timeout=self.answer_s
+                TopicCollection(list(names)),
+                include_authorized_operations=bool(self._needed),
+                request_timeout=self.answer_s,
             )
             for name, answer in answers.items():
                 try:
                     topic = answer.result(self.answer_s + 1)
                 except KafkaException as exc:
-                    if exc.args[0].code() in MISSING:
+                    code = exc.args[0].code()
+                    if code in MISSING:
                         continue
-                    raise
+                    if code != KafkaError.TOPIC_AUTHORIZATION_FAILED or not self._needed:
+                        raise
+                    found[name] = KnownTopic(topic_id="", partitions=0, missing=("DESCRIBE",))
+                    continue
+                allowed = topic.authorized_operations or self._needed  # a broker may not say
                 found[name] = KnownTopic(
                     topic_id=str(topic.topic_id).translate(KAFKA_BASE64),
                     partitions=len(topic.partitions),
                     leaderless=frozenset(p.id for p in topic.partitions if p.leader is None),
+                    missing=tuple(one.name for one in self._needed if one not in allowed),
                 )
         return found
 

@@ -13,6 +13,7 @@ from confluent_kafka import (
     Producer,
 )
 from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import AclOperation
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import Position, TopicPartition
@@ -46,6 +47,7 @@ class KafkaTarget:
         client_config: Mapping[str, Any],
         require_stable: bool = True,
         patience: timedelta = PATIENCE,
+        needed: Sequence[AclOperation] = (),
     ) -> None:
         """
         Args:
@@ -53,12 +55,15 @@ class KafkaTarget:
             client_config: Connection and security, for admin clients and readers.
             require_stable: False breaks exactly once; only tests of the checker do that.
             patience: How long to ask again.
+            needed: Rights on remote topics, see `ClusterMetadata`.
         """
         self._flow = flow
         self._producer_config = dict(producer_config)
         self._client_config = dict(client_config)
         self._require_stable = require_stable
-        self._metadata = ClusterMetadata(client_config, source=False, patience=patience)
+        self._metadata = ClusterMetadata(
+            client_config, source=False, patience=patience, needed=needed
+        )
         self._metadata.connect()
         self._group = shadow_group_metadata(flow, client_config)
 

@@ -10,8 +10,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import MarkersLost, PartitionStopped, PositionLost, RecordRefused
-from eos_mirror.ports import TaskContext, Unstable
+from eos_mirror.errors import (
+    MarkersLost,
+    PartitionStopped,
+    PositionLost,
+    RecordRefused,
+    RightMissing,
+)
+from eos_mirror.ports import KnownTopic, TaskContext, Unstable
 from eos_mirror.replication.config import MARKERS_LOST_AFTER, TaskConfig
 from eos_mirror.replication.positions import Claimed, Resolved
 from eos_mirror.replication.world import World
@@ -206,6 +212,9 @@ class Acquisition:
                     f"{self._config.flow} {p}: {routes[p.topic]} was deleted on the target while "
                     f"it was mirrored. docs/operations.md says how to start over."
                 )
+            elif denied := self._denied(p, source, remote, routes[p.topic]):
+                self._granted.discard(p)
+                progress.stopped[p] = denied
             elif source is None or p.partition >= remote.partitions:
                 self._wait(p, "")  # the topic sync creates it, or takes the route away
             elif p.partition in source.leaderless:
@@ -224,6 +233,20 @@ class Acquisition:
                     )
                 )
         return ready
+
+    def _denied(
+        self, p: TopicPartition, source: KnownTopic | None, remote: KnownTopic, copy: str
+    ) -> RightMissing | None:
+        """Of its topic, or of the copy of that."""
+        flow = self._config.flow
+        for topic, name, alias in ((source, p.topic, flow.source), (remote, copy, flow.target)):
+            if topic is not None and topic.missing:
+                rights = " and ".join(topic.missing)
+                return RightMissing(
+                    f"{flow} {p}: not authorized: {rights} on topic {name} ({alias}). "
+                    f"Grant it with kafka-acls.sh; the partition resumes by itself."
+                )
+        return None
 
     def _is_over(self, partition: TopicPartition) -> bool:
         wait = self._waits.get(partition)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import RecordRun, TopicPartition
-from eos_mirror.errors import PartitionStopped, RestartTask, SourceDataLost
+from eos_mirror.errors import PartitionStopped, RestartTask, RightMissing, SourceDataLost
 from eos_mirror.ports import SourceMetadata
 from eos_mirror.replication.partition import OwnedPartition
 
@@ -48,6 +48,11 @@ def recreated(
     topics = metadata.topics(sorted({one.source.topic for one in read}))
     for one in read:
         topic = topics.get(one.source.topic)
+        if topic is not None and not topic.topic_id:
+            return RestartTask(
+                f"{flow} {one.source} next_offset={one.committed}: DESCRIBE on {one.source.topic} "
+                f"({flow.source}) is not granted any more"
+            )
         if topic is not None and topic.topic_id != one.topic_id:
             return RestartTask(
                 f"{flow} {one.source} next_offset={one.committed}: the source topic was created "
@@ -60,7 +65,7 @@ def replaced_topics(
     flow: Flow, owned: Iterable[OwnedPartition], *, metadata: SourceMetadata
 ) -> dict[TopicPartition, PartitionStopped]:
     """
-    Partitions of topics that were deleted, or deleted and created again.
+    Partitions of topics that were deleted, created again, or may not be described any more.
 
     A re-created topic shows in its id only: its offsets may look as if nothing happened.
     """
@@ -69,6 +74,13 @@ def replaced_topics(
     faults: dict[TopicPartition, PartitionStopped] = {}
     for one in held:
         topic = topics.get(one.source.topic)
+        if topic is not None and not topic.topic_id:
+            faults[one.source] = RightMissing(
+                f"{flow} {one.source} next_offset={one.position.next_offset}: not authorized: "
+                f"DESCRIBE on topic {one.source.topic} ({flow.source}). Grant it with "
+                f"kafka-acls.sh; the partition resumes by itself."
+            )
+            continue
         if topic is None or topic.topic_id != one.topic_id:
             what = "deleted" if topic is None else "deleted and created again"
             faults[one.source] = SourceDataLost(

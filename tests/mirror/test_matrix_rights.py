@@ -22,7 +22,7 @@ from eos_mirror.testing import KafkaCluster, Security
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.test_bad_input import NOTHING, grant_all_but
 from tests.mirror.test_target_faults import Load
-from tests.mirror.toolbox import mirror
+from tests.mirror.toolbox import mirror, produce
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
@@ -88,11 +88,8 @@ def resource_of(kind: str, flow: Flow, site: Site) -> Resource:
 @pytest.mark.parametrize(
     ("kind", "operation"),
     [
-        ("remote topic", AclOperation.WRITE),
-        ("remote topic", AclOperation.READ),
         ("transactional id", AclOperation.WRITE),
         ("shadow group", AclOperation.READ),
-        ("source topic", AclOperation.READ),
         ("source group", AclOperation.READ),
     ],
     ids=lambda value: getattr(value, "name", value),
@@ -122,6 +119,46 @@ def test_p4_a_right_withdrawn_while_mirroring_ends_the_task_with_its_name(
     assert "NotAuthorized" in failed["reason"]
     assert operation.name in failed["reason"]
     with mirror(config, "--once") as again:
+        assert again.wait() == 0, again.errors
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == load.count
+
+
+@pytest.mark.parametrize(
+    ("kind", "operation"),
+    [
+        ("remote topic", AclOperation.WRITE),
+        ("remote topic", AclOperation.READ),
+        ("source topic", AclOperation.READ),
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_p4_a_right_on_one_topic_stops_its_partitions_until_it_is_back(
+    tmp_path: Path, guarded: KafkaCluster, kind: str, operation: AclOperation
+) -> None:
+    """Other topics are mirrored meanwhile, and nobody starts the run again."""
+    site = make_site(tmp_path, guarded, guarded)
+    other = f"{site.topic}-other"
+    guarded.create_topic(other, 1)
+    resource = resource_of(kind, site.flow, site)
+    with mirror(login(site, tasks_max=1)) as running, Load(site).running() as load:
+        running.wait_for("ready")
+        load.wait_for(2_000)
+        deny(guarded, resource, operation)
+        try:
+            stopped = running.wait_for("partition.stopped", within_s=60)
+            running.wait_for("partition.stopped", count=site.partitions, within_s=60)
+            produce(guarded, other, 100, partitions=1)
+            site.view.wait_caught_up(other, f"{site.flow.source}.{other}", partitions=1)
+        finally:
+            allow_again(guarded, resource, operation)
+        running.wait_for("partition.resumed", count=site.partitions, within_s=90)
+    assert stopped["cause"] == "RightMissing"
+    assert operation.name in stopped["reason"]
+    assert resource[1] in stopped["reason"]
+    assert not running.found("task.failed")
+    with mirror(login(site), "--once") as again:
         assert again.wait() == 0, again.errors
     compared = site.compare()
     assert compared.exact, str(compared)

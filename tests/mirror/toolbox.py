@@ -126,11 +126,15 @@ class Mirror:
         self, name: str, *, count: int = 1, within_s: float = 60, **fields: object
     ) -> Event:
         """The count-th such event."""
-        wait_until(
-            lambda: len(self.found(name, **fields)) >= count or self.process.poll() is not None,
-            within=timedelta(seconds=within_s),
-            what=f"{name} {fields} in {self.events[-5:]} {self.errors[-5:]}",
-        )
+        try:
+            wait_until(
+                lambda: len(self.found(name, **fields)) >= count or self.process.poll() is not None,
+                within=timedelta(seconds=within_s),
+                what=f"{name} {fields}",
+            )
+        except TimeoutError as exc:
+            exc.add_note(f"{self.events[-9:]} {self.errors[-5:]}")
+            raise
         found = self.found(name, **fields)
         assert len(found) >= count, f"ended without {name}: {self.events[-5:]} {self.errors}"
         return found[count - 1]
