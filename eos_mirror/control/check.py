@@ -8,9 +8,13 @@ from datetime import timedelta
 
 from eos_mirror.control.task_config import deployment, mode_of
 from eos_mirror.control.topics import TopicSync
+from eos_mirror.core.copy_limits import ConfigSync, find_compacted_copies, refuse_small_limits
 from eos_mirror.core.flow import Flow
+from eos_mirror.core.plan import FlowPlan
+from eos_mirror.core.topic_configs import LIMIT
 from eos_mirror.errors import ConfigError, NotAuthorized, RetriableError, UnsafeError
 from eos_mirror.kafka.access import (
+    largest_message,
     longest_transaction,
     may_commit_in_group,
     may_write_transactional_id,
@@ -38,7 +42,7 @@ def check_flow(
     Gather, judge, and try what can only be tried.
 
     Returns:
-        What was found, the plan among it.
+        What was found, and the plan without the topics that would be refused.
 
     Raises:
         ConfigError: Something to fix, one line each.
@@ -54,7 +58,7 @@ def check_flow(
             deployment=deployment(settings),
             has_company=settings.filters.provenance,
         )
-        for text in verdict.warnings:
+        for text in (*verdict.warnings, *_compacted(facts, topics)):
             on_event("flow.warning", {"reason": text})
         topics.report(facts.plan)
         faults = [*verdict.faults, *_tried(settings, clusters)]
@@ -62,11 +66,34 @@ def check_flow(
             raise ConfigError(*faults)
         if verdict.dangers:
             raise UnsafeError("\n".join(verdict.dangers))
-        plan = topics.rehearse(facts.plan)
+        plan = _fitting(topics.rehearse(facts.plan), facts, clusters, sync=topics.config_sync)
         topics.report(plan)
     except NotAuthorized as exc:
         raise ConfigError(f"{settings.flow}: not authorized: {exc}. {GRANT}") from exc
     return replace(facts, plan=plan)
+
+
+def _fitting(
+    plan: FlowPlan, facts: FlowFacts, clusters: FlowClusters, *, sync: ConfigSync
+) -> FlowPlan:
+    """
+    The plan without topics whose copies take smaller messages, or will as soon as they exist.
+
+    A start creates and grows these copies all the same: their limits may be raised while it runs.
+    """
+    remote, created = dict(facts.remote_configs), plan.to_create
+    if created and sync.excludes(LIMIT):
+        default = largest_message(clusters.target_topics.admin)
+        if default is not None:
+            remote |= {route.remote_topic: {LIMIT: str(default)} for route in created}
+    small = refuse_small_limits(plan, sync, source=facts.source_configs, remote=remote)
+    return replace(plan.refusing(small), to_create=created, too_small=plan.too_small)
+
+
+def _compacted(facts: FlowFacts, topics: TopicSync) -> tuple[str, ...]:
+    return find_compacted_copies(
+        facts.plan, topics.config_sync, source=facts.source_configs, remote=facts.remote_configs
+    )
 
 
 def _patterns(settings: FlowSettings) -> list[str]:

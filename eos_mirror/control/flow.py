@@ -131,8 +131,7 @@ class FlowRunner:
     def check(self) -> FlowPlan:
         """See `control/check.py`."""
         facts = check_flow(self.settings, self._clusters, topics=self.topics, on_event=self._tell)
-        partitions = sum(route.partitions for route in facts.plan.routes)
-        self.tasks_count = max(1, min(self.settings.tasks_max, partitions))
+        self.tasks_count = max(1, min(self.settings.tasks_max, facts.planned_partitions))
         self._is_mode_noted = facts.noted_mode is not None
         return facts.plan
 

@@ -80,6 +80,10 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
         reached=_pauser(config.get("pause_at")),
     )
     _kept.append((world, task))
+    _run(task)
+
+
+def _run(task: MirrorTask) -> None:
     try:
         task.run()
     except TopicDenied as exc:

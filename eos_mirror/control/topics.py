@@ -2,8 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from eos_mirror.control.copy_limits import raise_limits
 from eos_mirror.control.remote_topics import RemoteTopics
+from eos_mirror.core.copy_limits import ConfigSync
 from eos_mirror.core.plan import FlowPlan, Way, plan_flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.topic_configs import (
@@ -15,6 +18,7 @@ from eos_mirror.errors import ConfigError, NotAuthorized
 from eos_mirror.kafka.topics import TopicSpec
 from eos_mirror.operate.facts import FlowClusters
 from eos_mirror.runtime.control import EventSink
+from eos_mirror.settings.filters import CONFIG_FILTER
 from eos_mirror.settings.model import FlowSettings
 from eos_mirror.settings.plugins import config_filter_of, policy_of, topic_filter_of
 from eos_mirror.settings.values import DefaultsFrom
@@ -32,6 +36,7 @@ class TopicSync:
         deleted: Source topics that were deleted while they were mirrored.
         refused: Why a source topic is not mirrored, by topic, likewise.
         way: What is mirrored, and under which names.
+        config_sync: How remote topics follow the configuration of their source topics.
         others: Those of the flows that run beside it, whose looks and this one's never overlap:
             of two that would write one topic, the first to see it does.
     """
@@ -62,9 +67,14 @@ class TopicSync:
             heartbeats_replicated=settings.heartbeats_replicated,
             notes_provenance=settings.filters.provenance,
         )
-        self._config_rules = ConfigFilter(
-            names=config_filter_of(settings),
-            keeps_defaults=settings.defaults_from is DefaultsFrom.SOURCE,
+        is_list = settings.filters.config_class == CONFIG_FILTER
+        self.config_sync = ConfigSync(
+            rules=ConfigFilter(
+                names=config_filter_of(settings),
+                keeps_defaults=settings.defaults_from is DefaultsFrom.SOURCE,
+            ),
+            is_on=settings.sync_configs,
+            filter_key="config.properties.exclude" if is_list else "config.property.filter.class",
         )
         self._remotes.reset()
 
@@ -102,7 +112,7 @@ class TopicSync:
             SourceUnavailable, TargetUnavailable: No answer.
         """
         self._create_internal(self._missing_internal(), validate_only=True)
-        return self._remotes.rehearse(plan, self._config_rules)
+        return self._remotes.rehearse(plan, self.config_sync.rules)
 
     def begin(self) -> None:
         """
@@ -113,7 +123,7 @@ class TopicSync:
         """
         internal = self._missing_internal()
         self._create_internal(internal)
-        self._follow(internal)
+        self._follow(internal, starting=True)
 
     def follow(self) -> None:
         """
@@ -122,20 +132,14 @@ class TopicSync:
         When this returns, every broker of the target knows every partition of `routes`, so the
         tasks may subscribe.
         """
-        self._follow([])
+        self._follow([], starting=False)
 
     def follow_configs(self) -> None:
         """Have the remote topics configured as their source topics are; only what differs."""
         wanted, unseen = self.differences(self.routes)
         for remote, reason in unseen.items():
             self._tell("topic.unaltered", topic=remote, set={}, deleted=[], reason=reason)
-        refused = self._target.alter(wanted)
-        for remote, changes in wanted.items():
-            fields = {"topic": remote, "set": dict(changes.set), "deleted": list(changes.delete)}
-            if remote in refused:
-                self._tell("topic.unaltered", **fields, reason=refused[remote])
-            else:
-                self._tell("topic.altered", **fields)
+        self._tell_changes(wanted, self._target.alter(wanted))
 
     def differences(self, routes: Mapping[str, str]) -> tuple[dict[str, Changes], dict[str, str]]:
         """
@@ -153,27 +157,46 @@ class TopicSync:
             if topic in sources.entries and remote in remotes.entries
             if (
                 changes := config_changes(
-                    sources.entries[topic], remotes.entries[remote], self._config_rules
+                    sources.entries[topic], remotes.entries[remote], self.config_sync.rules
                 )
             )
         }
         unseen = {routes[topic]: str(refusal) for topic, refusal in sources.refused.items()}
         return found, unseen | {name: str(refusal) for name, refusal in remotes.refused.items()}
 
-    def _follow(self, internal: Sequence[TopicSpec]) -> None:
+    def _follow(self, internal: Sequence[TopicSpec], *, starting: bool) -> None:
         on_source, on_target = self._source.list(), self._target.list()
         hidden = self._add_unlisted(on_source, on_target)
         plan = self._without_deleted(self.plan(on_source, on_target).refusing(hidden))
         plan = self._remotes.settle(
             plan,
-            self._config_rules,
+            self.config_sync.rules,
             known=Counter(partition.topic for partition in self.partitions),
             internal={spec.name: spec.partitions for spec in internal},
         )
         for topic in sorted(self.routes.keys() - on_source.keys()):
             self.deleted.add(topic)
             self._tell("topic.deleted", topic=topic, remote=self.routes[topic])
-        self._take(plan)
+        self._take(self._fitting(plan, starting=starting))
+
+    def _fitting(self, plan: FlowPlan, *, starting: bool) -> FlowPlan:
+        """
+        Raise the limits of copies; the plan without the topics that are refused for theirs.
+
+        Only at a start, and of new topics. A topic that runs already continues: a record that
+        does not fit stops its partition.
+        """
+        new = (one for one in plan.routes if starting or one.source_topic not in self._begun)
+        refused = raise_limits(
+            replace(plan, routes=tuple(new)),
+            source=self._source,
+            target=self._target,
+            sync=self.config_sync,
+            report=self._tell_changes,
+        )
+        for topic in refused:
+            self._begun.pop(topic, None)  # by a run that stands by; this one compares it again
+        return plan.refusing(refused)
 
     def _add_unlisted(self, on_source: dict[str, int], on_target: dict[str, int]) -> dict[str, str]:
         """
@@ -247,6 +270,14 @@ class TopicSync:
             for name, config in configs.items()
             if name not in present
         ]
+
+    def _tell_changes(self, wanted: Mapping[str, Changes], refused: Mapping[str, str]) -> None:
+        for remote, changes in wanted.items():
+            fields = {"topic": remote, "set": dict(changes.set), "deleted": list(changes.delete)}
+            if remote in refused:
+                self._tell("topic.unaltered", **fields, reason=refused[remote])
+            else:
+                self._tell("topic.altered", **fields)
 
     def _tell(self, name: str, **fields: object) -> None:
         self._on_event(name, fields)

@@ -117,10 +117,12 @@ class FlowPlan:
         The same plan without these topics.
 
         Args:
-            reasons: Why, by source topic. Topics that are not in `routes` change nothing.
+            reasons: Why, by source topic. Topics that are not in `routes` change nothing. If some
+                partitions of a topic were refused before, the new reason replaces that one.
             keeping: How many partitions of a topic are copied all the same, the first ones.
         """
         kept = {topic: keeping[topic] for topic in reasons if keeping.get(topic)}
+        gone = {one.source_topic for one in self.routes} & (reasons.keys() - kept.keys())
         return replace(
             self,
             routes=tuple(
@@ -131,7 +133,7 @@ class FlowPlan:
             to_create=tuple(one for one in self.to_create if one.source_topic not in reasons),
             too_small=tuple(one for one in self.too_small if one.source_topic not in reasons),
             conflicts=(
-                *self.conflicts,
+                *(left for one in self.conflicts if (left := one.sparing(gone))),
                 *(
                     Conflict(
                         flow=self.flow,

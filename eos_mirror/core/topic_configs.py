@@ -13,6 +13,7 @@ from eos_mirror.core.filters import NameFilter
 
 LIMIT: Final = "max.message.bytes"
 POLICY: Final = "cleanup.policy"
+COMPACT: Final = "compact"
 IN_EFFECT: Final = frozenset({LIMIT, POLICY})
 """Copied also where nobody set them for the topic: its records must fit, and stay."""
 
@@ -116,6 +117,18 @@ def config_changes(
             and rules.takes(name)
         ),
     )
+
+
+def urgent_changes(changes: Changes, target: Mapping[str, Entry]) -> Changes:
+    """
+    Those of the changes of a copy without which it refuses records of its source topic.
+
+    A larger limit, and the end of compaction: a compacted topic refuses records without a key.
+    """
+    wanted = dict(changes.set)
+    compacted = POLICY in target and COMPACT in target[POLICY].value
+    names = [LIMIT, POLICY] if compacted and COMPACT not in wanted.get(POLICY, "") else [LIMIT]
+    return Changes(set={name: wanted[name] for name in names if name in wanted})
 
 
 def _is_roomier(name: str, there: str, wanted: str) -> bool:

@@ -132,11 +132,21 @@ def _initialise(producer: Producer, patience_s: float) -> None:
 
 def longest_transaction(admin: AdminClient) -> timedelta | None:
     """How long the cluster lets a transaction be open; None if it does not say."""
+    most = _of_a_broker(admin, "transaction.max.timeout.ms")
+    return None if most is None else timedelta(milliseconds=most)
+
+
+def largest_message(admin: AdminClient) -> int | None:
+    """`max.message.bytes` of a topic that is created without it; None if the cluster is silent."""
+    return _of_a_broker(admin, "message.max.bytes")
+
+
+def _of_a_broker(admin: AdminClient, name: str) -> int | None:
+    """A number of its configuration; None if the right to see it is missing."""
     with translated("describe the configuration of a broker"):
         broker = admin.list_topics(timeout=ANSWER.total_seconds()).orig_broker_id
     asked = ConfigResource(ResourceType.BROKER, str(broker))
     answer = admin.describe_configs([asked], request_timeout=ANSWER.total_seconds())
-    with suppress(KafkaException, TimeoutError, KeyError):  # the right to look may be missing
-        entries = answer[asked].result(ANSWER.total_seconds() + 1)
-        return timedelta(milliseconds=int(entries["transaction.max.timeout.ms"].value))
+    with suppress(KafkaException, TimeoutError, KeyError):
+        return int(answer[asked].result(ANSWER.total_seconds() + 1)[name].value)
     return None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.copy_limits import Configs
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.map_records import start_of
 from eos_mirror.core.plan import FlowPlan
@@ -19,7 +20,6 @@ from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.ports import GroupOffset, ShadowOffset, Unstable
 
-MAX_MESSAGE = "max.message.bytes"
 TIMESTAMP_TYPE = "message.timestamp.type"
 
 
@@ -65,8 +65,11 @@ class RemotePartition:
 class FlowFacts:
     """
     Attributes:
+        planned_partitions: How many the source topics of the plan have. Topics that are refused
+            later, on request of the target or for their limits, are counted: they may start while
+            the flow runs.
         source_topics: All of them.
-        source_limits, remote_limits: `max.message.bytes` by topic name.
+        source_configs, remote_configs: Values in effect by entry, by topic name.
         remote_timestamp_types: `message.timestamp.type` of existing remote topics.
         has_claims_topic: The claims topic exists.
         noted_mode: The mode that the flow runs in; None if it never ran.
@@ -76,9 +79,10 @@ class FlowFacts:
     """
 
     plan: FlowPlan
+    planned_partitions: int
     source_topics: Collection[str]
-    source_limits: Mapping[str, int]
-    remote_limits: Mapping[str, int]
+    source_configs: Configs
+    remote_configs: Configs
     remote_timestamp_types: Mapping[str, str]
     partitions: Sequence[RemotePartition]
     has_claims_topic: bool
@@ -125,14 +129,11 @@ def gather(
         remote_configs = target.configs([route.remote_topic for route in existing])
         return FlowFacts(
             plan=plan,
+            planned_partitions=sum(route.partitions for route in plan.routes),
             source_topics=on_source,
-            source_limits=_limits(source_configs),
-            remote_limits=_limits(remote_configs),
-            remote_timestamp_types={
-                name: config[TIMESTAMP_TYPE]
-                for name, config in remote_configs.items()
-                if TIMESTAMP_TYPE in config
-            },
+            source_configs=source_configs,
+            remote_configs=remote_configs,
+            remote_timestamp_types=_timestamp_types(remote_configs),
             partitions=_remote_partitions(clusters, plan, on_target, mode=mode),
             has_claims_topic=flow.claims_topic in on_target,
             noted_mode=clusters.mode.read() if flow.claims_topic in on_target else None,
@@ -142,9 +143,9 @@ def gather(
         )
 
 
-def _limits(configs: Mapping[str, Mapping[str, str]]) -> dict[str, int]:
+def _timestamp_types(configs: Configs) -> dict[str, str]:
     return {
-        name: int(config[MAX_MESSAGE]) for name, config in configs.items() if MAX_MESSAGE in config
+        name: config[TIMESTAMP_TYPE] for name, config in configs.items() if TIMESTAMP_TYPE in config
     }
 
 

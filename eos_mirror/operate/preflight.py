@@ -79,7 +79,6 @@ def _dangers(
 ) -> Iterator[str]:
     flow = facts.plan.flow
     yield from _too_small(facts)
-    yield from _too_narrow(facts)
     if not has_company:
         yield from _foreign(facts)
     if facts.shadow_members:
@@ -112,19 +111,6 @@ def _too_small(facts: FlowFacts) -> Iterator[str]:
                 f"{facts.plan.flow}: {small.remote_topic} has {small.present} partitions, "
                 f"{small.source_topic} has {small.needed}. Raise it to {small.needed} with "
                 f"kafka-topics.sh --alter, or delete it and let the flow create it."
-            )
-
-
-def _too_narrow(facts: FlowFacts) -> Iterator[str]:
-    for route in facts.plan.routes:
-        there = facts.remote_limits.get(route.remote_topic)
-        here = facts.source_limits.get(route.source_topic, 0)
-        if there is not None and there < here:
-            yield (
-                f"{facts.plan.flow}: {route.remote_topic} takes messages of {there} bytes, "
-                f"{route.source_topic} of {here}. Set max.message.bytes={here} on "
-                f"{route.remote_topic}, or message.max.bytes on the brokers of "
-                f"{facts.plan.flow.target}."
             )
 
 

@@ -281,3 +281,7 @@ def test_a_copy_that_does_not_grow_is_mirrored_as_far_as_it_goes() -> None:
     assert stuck.refused == {
         "clicks": "A->B clicks to A.clicks: partitions from 3 on are not mirrored: no right"
     }
+    small = {"clicks": "A.clicks takes smaller messages"}
+    assert stuck.refusing(small).refused == {
+        "clicks": "A->B clicks to A.clicks: A.clicks takes smaller messages"
+    }, "none of its partitions is copied now"

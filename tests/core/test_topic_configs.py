@@ -12,6 +12,7 @@ from eos_mirror.core.topic_configs import (
     Origin,
     config_changes,
     initial_config,
+    urgent_changes,
 )
 
 NAMES = TopicFilter([".*"], [r"min\.insync\.replicas", r"unclean\..*"])
@@ -101,3 +102,27 @@ def test_what_is_excluded_is_never_set() -> None:
     right = {name: topic(value) for name, value in initial_config(SOURCE, OWN_LIMITS).items()}
     other = {LIMIT: topic("9"), POLICY: topic("compact")}
     assert not config_changes(SOURCE, {**right, **other}, OWN_LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("there", "policy", "urgent"),
+    [
+        ({LIMIT: topic("9")}, "delete", {LIMIT: "1048588"}),
+        ({LIMIT: topic("9000000")}, "delete", {}),
+        ({"retention.ms": topic("5")}, "delete", {}),
+        ({POLICY: topic("compact")}, "delete", {POLICY: "delete"}),
+        ({POLICY: topic("compact,delete")}, "delete", {POLICY: "delete"}),
+        ({POLICY: topic("compact,delete")}, "compact", {}),
+        ({POLICY: topic("delete")}, "compact", {}),
+        ({POLICY: default("compact")}, "delete", {POLICY: "delete"}),
+    ],
+)
+def test_what_lets_records_in_is_urgent(
+    there: dict[str, Entry], policy: str, urgent: dict[str, str]
+) -> None:
+    """A larger limit, and the end of a compaction; everything else has time."""
+    source = {**SOURCE, POLICY: topic(policy)}
+    right = {name: topic(value) for name, value in initial_config(source, OF_TARGET).items()}
+    target = {**right, **there}
+    changes = config_changes(source, target, OF_TARGET)
+    assert urgent_changes(changes, target) == Changes(set=urgent)

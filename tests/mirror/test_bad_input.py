@@ -157,15 +157,6 @@ def test_a_remote_topic_with_fewer_partitions_is_refused(site: Site) -> None:
     assert_untouched(site)
 
 
-def test_a_remote_topic_that_takes_smaller_messages_is_refused(site: Site) -> None:
-    """A record that does not fit would stop its partition later."""
-    site.target.create_topic(site.remote, 4, config={"max.message.bytes": "1000"})
-
-    refused(site.config(), code=UNSAFE, says=[site.remote, "1000", "max.message.bytes=1048588"])
-
-    assert_untouched(site)
-
-
 def test_a_remote_topic_with_records_of_others_is_refused(site: Site) -> None:
     """Without a shadow offset nobody knows what these records are."""
     site.target.create_topic(site.remote, 4)

@@ -138,6 +138,60 @@ def test_a_copy_that_may_not_grow_is_mirrored_as_far_as_it_goes(
     assert grown.compare().matched == 600
 
 
+def test_a_limit_that_may_not_be_raised_keeps_its_topic_back(
+    mine: Site, guarded: KafkaCluster
+) -> None:
+    """Until the right is there; the other topics of the flow are mirrored."""
+    other = f"{mine.topic}-other"
+    guarded.create_topic(other, mine.partitions)
+    guarded.create_topic(mine.remote, mine.partitions, config={"max.message.bytes": "1000"})
+    for name in (mine.topic, other):
+        produce(guarded, name, 100, partitions=mine.partitions)
+    deny(guarded, topic(mine.remote), AclOperation.ALTER_CONFIGS)
+    config = login(mine, **EVERY_SECOND)
+    with config.open("a") as file:
+        file.write("sync.topic.configs.enabled = true\n")
+    with mirror(config) as running:
+        told = running.wait_for("topic.refused", topic=mine.topic)
+        assert f"messages of 1000 bytes, {mine.topic} of 1048588" in told["reason"]
+        assert "AUTHORIZATION" in told["reason"]
+        mine.view.wait_caught_up(other, remote_of(mine, other), partitions=mine.partitions)
+        wait_for_checks(running)
+        allow_again(guarded, topic(mine.remote), AclOperation.ALTER_CONFIGS)
+        mine.view.wait_caught_up(mine.topic, mine.remote, partitions=mine.partitions)
+        assert running.stop() == 0, running.errors
+    assert len(running.found("topic.refused")) == 1
+    assert not running.found("topic.unaltered")
+    assert running.found("topic.altered", topic=mine.remote)
+    compared = mine.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 100
+
+
+def test_a_new_topic_whose_copy_is_not_described_waits_alone(
+    mine: Site, guarded: KafkaCluster
+) -> None:
+    """Nobody can tell whether the copy that exists takes its messages."""
+    bad, good = (f"{mine.topic}-{name}" for name in ("bad", "good"))
+    guarded.create_topic(remote_of(mine, bad), mine.partitions)
+    deny(guarded, topic(remote_of(mine, bad)), AclOperation.DESCRIBE_CONFIGS)
+    with mirror(login(mine, **EVERY_SECOND)) as running:
+        running.wait_for("ready")
+        for name in (bad, good):
+            mine.source.create_topic(name, mine.partitions)
+            produce(mine.source, name, 100, partitions=mine.partitions)
+        told = running.wait_for("topic.refused", topic=bad)
+        assert "DESCRIBE_CONFIGS on the topic is not granted" in told["reason"]
+        mine.view.wait_caught_up(good, remote_of(mine, good), partitions=mine.partitions)
+        allow_again(guarded, topic(remote_of(mine, bad)), AclOperation.DESCRIBE_CONFIGS)
+        mine.view.wait_caught_up(bad, remote_of(mine, bad), partitions=mine.partitions)
+        assert running.stop() == 0, running.errors
+    assert not running.found("chore.failed")
+    compared = mine.compare(bad, remote_of(mine, bad))
+    assert compared.exact, str(compared)
+    assert compared.matched == 100
+
+
 @pytest.mark.parametrize("side", ["source", "remote"])
 def test_a_topic_that_may_not_be_described_any_more_is_not_taken_for_deleted(
     mine: Site, guarded: KafkaCluster, side: str

@@ -3,15 +3,18 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site
+from tests.mirror.test_bad_input import checked
 from tests.mirror.toolbox import mirror
 
 pytestmark = pytest.mark.brokers
@@ -25,8 +28,8 @@ SYNC = {
 OWN = {**SYNC, "config_properties_exclude": f"{EXCLUDED}, max.message.bytes, cleanup.policy"}
 """Copies have their own limits and policies."""
 
-DEFAULT_LIMIT, LIMIT = 1_048_588, 2_000_000
-"""Of a topic by default, and of one whose copy has to follow."""
+DEFAULT_LIMIT, LIMIT, LARGE = 1_048_588, 2_000_000, 1_500_000
+"""Of a topic by default; of one whose copy has to follow; a record that only that one takes."""
 
 SOON = timedelta(seconds=60)
 
@@ -51,6 +54,14 @@ def wait_for(cluster: Cluster, topic: str, name: str, value: str) -> None:
         within=SOON,
         what=f"{name}={value} on {topic}",
     )
+
+
+def offer(site: Site, topic: str, sizes: Iterable[int], *, key: bytes | None = b"key") -> None:
+    """Records of these sizes, into partition 0."""
+    producer = Producer({**site.source.client_config(), "message.max.bytes": 20_000_000})
+    for size in sizes:
+        producer.produce(topic, b"x" * size, key, partition=0)
+    assert producer.flush(30) == 0
 
 
 def test_a_remote_topic_follows_its_source_topic(site: Site) -> None:
@@ -127,7 +138,156 @@ def test_what_is_excluded_is_never_set_on_a_copy(site: Site) -> None:
 
     assert ours.items() <= described(site.target, site.remote).items()
     assert kept.items() <= described(site.target, archive).items()
+    assert not running.found("topic.refused")
     assert {frozenset(event["set"]) for event in running.found("topic.altered")} == {
         frozenset({"flush.ms"})
     }
     assert drift(config) == {}
+
+
+def test_a_topic_whose_copy_has_a_smaller_limit_waits_alone(site: Site) -> None:
+    """It is refused with both limits, others flow, and it starts when that limit is raised."""
+    other = f"{site.topic}-other"
+    site.source.create_topic(other, site.partitions)
+    site.target.create_topic(site.remote, site.partitions)
+    alter(site.source, site.topic, put=f"max.message.bytes={LIMIT}")
+    offer(site, site.topic, [10, LARGE, 10])
+    offer(site, other, [10])
+    reason = (
+        f"{site.flow} {site.topic} to {site.remote}: {site.remote} takes messages of "
+        f"{DEFAULT_LIMIT} bytes, {site.topic} of {LIMIT}, and config.properties.exclude excludes "
+        f"max.message.bytes. Set max.message.bytes={LIMIT} on {site.remote}, or do not exclude it."
+    )
+
+    config = site.config(**OWN)
+    refused, plan = checked(config)
+    assert (refused["event"], refused["topic"]) == ("topic.refused", site.topic)
+    assert plan["refused"] == {site.topic: reason}
+    assert refused["reason"] == reason
+    assert list(plan["topics"]) == [other]
+    with mirror(config) as running:
+        running.wait_for("ready")
+        site.view.wait_caught_up(other, f"{site.flow.source}.{other}", partitions=site.partitions)
+        assert set(site.view.positions(site.remote, site.partitions).values()) == {-1}
+        alter(site.target, site.remote, put=f"max.message.bytes={LIMIT}")
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        assert running.stop() == 0, running.errors
+
+    assert [event["reason"] for event in running.found("topic.refused")] == [reason]
+    assert not running.found("partition.stopped")
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 3
+
+
+def test_a_refused_topic_begins_when_its_limit_is_not_excluded_any_more(site: Site) -> None:
+    """A running flow reads the list again, raises the limit, and has enough tasks for the topic."""
+    site.target.create_topic(site.remote, site.partitions)
+    alter(site.source, site.topic, put=f"max.message.bytes={LIMIT}")
+    offer(site, site.topic, [LARGE])
+
+    config = site.config(**OWN, tasks_max=2)
+    with mirror(config) as running:
+        running.wait_for("ready")
+        assert running.found("topic.refused", topic=site.topic)
+        running.wait_for("task.started", task=1)
+        config.write_text(config.read_text().replace(", max.message.bytes, cleanup.policy", ""))
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        assert running.stop() == 0, running.errors
+
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 1
+
+
+def test_a_copy_created_with_a_smaller_limit_stays_empty(site: Site) -> None:
+    """Its limit is the target's default, and smaller than that of its source topic."""
+    alter(site.source, site.topic, put=f"max.message.bytes={LIMIT}")
+    offer(site, site.topic, [10])
+
+    config = site.config(**OWN)
+    refused, plan = checked(config)
+    assert (plan["topics"], plan["create"]) == ({}, [site.remote])
+    with mirror(config, "--once") as running:
+        assert running.wait() == 1, running.errors
+
+    assert running.found("topic.created", topic=site.remote)
+    told = [(event["topic"], event["reason"]) for event in running.found("topic.refused")]
+    assert told == [(site.topic, refused["reason"])]
+    assert f"of {DEFAULT_LIMIT} bytes, {site.topic} of {LIMIT}, and config.prop" in told[0][1]
+    assert set(site.view.positions(site.remote, site.partitions).values()) == {-1}
+
+
+def test_without_the_sync_a_smaller_limit_refuses_its_topic_alone(site: Site) -> None:
+    """The reason names the setting."""
+    other = f"{site.topic}-other"
+    site.source.create_topic(other, site.partitions)
+    site.target.create_topic(site.remote, site.partitions, config={"max.message.bytes": "1000"})
+    offer(site, other, [10])
+
+    with mirror(site.config(), "--once") as running:
+        assert running.wait() == 1, running.errors
+
+    assert f"eos-mirror: not mirrored: {site.flow} {site.topic} " in "".join(running.errors)
+    (refused,) = running.found("topic.refused")
+    assert refused["reason"].endswith(
+        f"{site.remote} takes messages of 1000 bytes, {site.topic} of {DEFAULT_LIMIT}, and "
+        f"sync.topic.configs.enabled = false. Set max.message.bytes={DEFAULT_LIMIT} on "
+        f"{site.remote}, or sync.topic.configs.enabled = true."
+    )
+    compared = site.compare(other, f"{site.flow.source}.{other}")
+    assert compared.exact, str(compared)
+    assert compared.matched == 1
+
+
+def test_a_start_raises_the_limit_of_a_copy_before_it_copies(site: Site) -> None:
+    """The flow's periodic sync would raise it after the first large record was refused."""
+    config = site.config(**{**SYNC, "sync_topic_configs_interval_seconds": 600})
+    offer(site, site.topic, [10] * 10)
+    with mirror(config, "--once") as first:
+        assert first.wait() == 0, first.errors
+    alter(site.source, site.topic, put=f"max.message.bytes={LIMIT}")
+    offer(site, site.topic, [LARGE, *[10] * 100])
+
+    (plan,) = checked(config)
+    assert plan["topics"] == {site.topic: site.remote}
+    with mirror(config, "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    (altered,) = running.found("topic.altered", topic=site.remote)
+    assert altered["set"] == {"max.message.bytes": str(LIMIT)}
+    assert not running.found("partition.stopped")
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 111
+
+
+def test_a_start_ends_a_compaction_that_the_source_does_not_have(site: Site) -> None:
+    """A compacted copy refuses records without a key; the periodic sync would be too late."""
+    site.target.create_topic(site.remote, site.partitions, config={"cleanup.policy": "compact"})
+    offer(site, site.topic, [10] * 3, key=None)
+
+    with mirror(site.config(**SYNC), "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    assert described(site.target, site.remote)["cleanup.policy"] == "delete"
+    compared = site.compare()
+    assert compared.exact, str(compared)
+    assert compared.matched == 3
+
+
+def test_a_compaction_that_only_the_copy_keeps_is_reported(site: Site) -> None:
+    """It is what the file asks for: the topic is mirrored, with a warning."""
+    site.target.create_topic(site.remote, site.partitions, config={"cleanup.policy": "compact"})
+    offer(site, site.topic, [10] * 3)
+
+    config = site.config(**OWN)
+    warning, plan = checked(config)
+    assert warning["event"] == "flow.warning"
+    assert warning["reason"].startswith(f"{site.flow}: {site.remote} is compacted and {site.topic}")
+    assert plan["topics"] == {site.topic: site.remote}
+    with mirror(config, "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    assert described(site.target, site.remote)["cleanup.policy"] == "compact"
+    assert site.view.positions(site.remote, site.partitions)[0] == 3

@@ -1,0 +1,92 @@
+"""Before topics are mirrored: raise the limits of their copies, or refuse the topics."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import timedelta
+
+from eos_mirror.core.copy_limits import ConfigSync, refuse_small_limits
+from eos_mirror.core.plan import FlowPlan
+from eos_mirror.core.topic_configs import Changes, Entry, config_changes, urgent_changes
+from eos_mirror.errors import RetriableError
+from eos_mirror.kafka.retry import retrying
+from eos_mirror.kafka.topics import Described, Topics
+
+IN_EFFECT = timedelta(seconds=10)
+"""How long to wait for a change; brokers apply one within milliseconds."""
+
+Report = Callable[[Mapping[str, Changes], Mapping[str, str]], None]
+
+
+def raise_limits(
+    plan: FlowPlan, *, source: Topics, target: Topics, sync: ConfigSync, report: Report
+) -> dict[str, str]:
+    """
+    Make the changes without which copies refuse records, as far as the sync allows them.
+
+    Args:
+        plan: All of its remote topics exist.
+        report: Takes the changes by remote topic, and why the target refused some of them.
+
+    Returns:
+        Why a topic must not be mirrored, by source topic: its copy still takes smaller messages
+        than it does, or a cluster does not describe one of the two.
+
+    Raises:
+        SourceUnavailable, TargetUnavailable: No answer in time.
+    """
+    if not plan.routes:
+        return {}
+    sources = source.describe(sorted(route.source_topic for route in plan.routes))
+    remotes = target.describe(sorted(route.remote_topic for route in plan.routes))
+    wanted = _urgent(plan, sources.entries, remotes.entries, sync) if sync.is_on else {}
+    denied = target.alter(wanted)
+    changed = {remote: wanted[remote] for remote in wanted if remote not in denied}
+    refused = _undescribed(plan, sources, remotes) | refuse_small_limits(
+        plan, sync, source=_values(sources), remote=_values(remotes), denied=denied
+    )
+    mirrored = {r.remote_topic for r in plan.routes if r.source_topic not in refused}
+    # the reason of a refused topic has what the target said, and is not repeated
+    report({name: one for name, one in wanted.items() if name in changed.keys() | mirrored}, denied)
+    if changed:
+        with suppress(RetriableError):
+            retrying(lambda: _check_effect(target, changed), within=IN_EFFECT)
+    return refused
+
+
+def _undescribed(plan: FlowPlan, sources: Described, remotes: Described) -> dict[str, str]:
+    found = {}
+    for route in plan.routes:
+        why = sources.refused.get(route.source_topic) or remotes.refused.get(route.remote_topic)
+        if why is not None:
+            found[route.source_topic] = str(why)
+    return found
+
+
+def _urgent(
+    plan: FlowPlan,
+    sources: Mapping[str, Mapping[str, Entry]],
+    remotes: Mapping[str, Mapping[str, Entry]],
+    sync: ConfigSync,
+) -> dict[str, Changes]:
+    found = {}
+    for route in plan.routes:
+        here, there = sources.get(route.source_topic), remotes.get(route.remote_topic)
+        if here is not None and there is not None:
+            changes = config_changes(here, there, sync.rules)
+            found[route.remote_topic] = urgent_changes(changes, there)
+    return {remote: changes for remote, changes in found.items() if changes}
+
+
+def _check_effect(target: Topics, changed: Mapping[str, Changes]) -> None:
+    """Tasks start next, and a broker with the old limit would refuse their records."""
+    now = _values(target.describe(sorted(changed)))
+    for remote, changes in changed.items():
+        if not changes.set.items() <= now.get(remote, {}).items():
+            raise RetriableError(f"{remote} does not have its new configuration yet")
+
+
+def _values(described: Described) -> dict[str, dict[str, str]]:
+    return {
+        topic: {name: entry.value for name, entry in entries.items()}
+        for topic, entries in described.entries.items()
+    }
