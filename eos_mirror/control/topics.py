@@ -1,14 +1,17 @@
 """The target's topics, kept in step with the source's: internal ones, new ones, grown ones."""
 
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from eos_mirror.control.copy_limits import raise_limits
 from eos_mirror.control.remote_topics import RemoteTopics
+from eos_mirror.control.task_config import mode_of
 from eos_mirror.core.copy_limits import ConfigSync
 from eos_mirror.core.plan import FlowPlan, Way, plan_flow
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.retries import Retries
 from eos_mirror.core.topic_configs import (
     Changes,
     ConfigFilter,
@@ -17,6 +20,7 @@ from eos_mirror.core.topic_configs import (
 from eos_mirror.errors import ConfigError, NotAuthorized
 from eos_mirror.kafka.topics import TopicSpec
 from eos_mirror.operate.facts import FlowClusters
+from eos_mirror.operate.history import mirrored_before
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.filters import CONFIG_FILTER
 from eos_mirror.settings.model import FlowSettings
@@ -26,6 +30,11 @@ from eos_mirror.settings.values import DefaultsFrom
 INTERNAL_CONFIG = {"cleanup.policy": "compact", "unclean.leader.election.enable": "false"}
 MAP_MESSAGE_BYTES = str(16 * 1024 * 1024)
 """A transaction of a source with many gaps makes a large segment."""
+
+LET_GO_WITHIN_S = 60.0
+"""The client of a task repeats a commit for a deleted copy for some seconds. It would arrive at a
+new copy, so that one comes later: after three times the longest budget of a task. If that is not
+enough nothing is lost: a position without its records ends the task (`ForeignWriter`)."""
 
 
 class TopicSync:
@@ -45,6 +54,7 @@ class TopicSync:
         self, settings: FlowSettings, clusters: FlowClusters, *, on_event: EventSink
     ) -> None:
         self._settings = settings
+        self._clusters = clusters
         self._flow = settings.flow
         self._source = clusters.source_topics
         self._target = clusters.target_topics
@@ -56,6 +66,9 @@ class TopicSync:
         self.deleted: set[str] = set()
         self.refused: dict[str, str] = {}
         self._begun: dict[str, str] = {}  # as routes, with those that were refused since
+        self._deletions = Retries(
+            first_pause_s=LET_GO_WITHIN_S, longest_pause_s=10 * LET_GO_WITHIN_S
+        )
         self.others: Sequence[TopicSync] = ()
 
     def take(self, settings: FlowSettings) -> None:
@@ -112,7 +125,7 @@ class TopicSync:
             SourceUnavailable, TargetUnavailable: No answer.
         """
         self._create_internal(self._missing_internal(), validate_only=True)
-        return self._remotes.rehearse(plan, self.config_sync.rules)
+        return self._remotes.rehearse(self.without_deleted(plan), self.config_sync.rules)
 
     def begin(self) -> None:
         """
@@ -167,7 +180,7 @@ class TopicSync:
     def _follow(self, internal: Sequence[TopicSpec], *, starting: bool) -> None:
         on_source, on_target = self._source.list(), self._target.list()
         hidden = self._add_unlisted(on_source, on_target)
-        plan = self._without_deleted(self.plan(on_source, on_target).refusing(hidden))
+        plan = self.without_deleted(self.plan(on_source, on_target).refusing(hidden))
         plan = self._remotes.settle(
             plan,
             self.config_sync.rules,
@@ -218,15 +231,29 @@ class TopicSync:
                 hidden[sources[remote]] = why
         return hidden
 
-    def _without_deleted(self, plan: FlowPlan) -> FlowPlan:
-        """A copy that was there before and is gone was deleted: an empty one would hide that."""
+    def without_deleted(self, plan: FlowPlan) -> FlowPlan:
+        """
+        Refuse topics that were mirrored before, and whose copy does not exist any more.
+
+        Raises:
+            SourceUnavailable, TargetUnavailable: No answer.
+        """
         why = (
             f"the copy was deleted on {self._flow.target}; it is not created again, because it "
             f"would lack what was mirrored before. docs/operations.md says how to mirror a topic "
             f"again from its start"
         )
-        gone = [one.source_topic for one in plan.to_create if one.source_topic in self._begun]
-        return plan.refusing(dict.fromkeys(gone, why))
+        now_s, topics = time.monotonic(), {route.source_topic for route in plan.to_create}
+        waiting = self._deletions.waiting(topics, now_s=now_s)
+        gone = topics & self.routes.keys()
+        asked = [one for one in plan.to_create if one.source_topic not in gone | waiting.keys()]
+        found = mirrored_before(self._clusters, asked, mode=mode_of(self._settings))
+        if found is None:
+            found = topics & (self._deletions.names | self._begun.keys())
+        for topic in gone | found:
+            self._deletions.refused(topic, why, now_s=now_s)
+        self._deletions.keep(gone | found | waiting.keys())
+        return plan.refusing(dict.fromkeys(gone | found | waiting.keys(), why))
 
     def _take(self, plan: FlowPlan) -> None:
         self.report(plan)

@@ -19,13 +19,22 @@ class _Refusal:
 class Retries:
     """By name. Pure: time is passed in, as monotonic seconds."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, *, first_pause_s: float = FIRST_PAUSE_S, longest_pause_s: float = LONGEST_PAUSE_S
+    ) -> None:
+        self._first_pause_s, self._longest_pause_s = first_pause_s, longest_pause_s
         self._refusals: dict[str, _Refusal] = {}
+
+    @property
+    def names(self) -> set[str]:
+        """What is refused, whether it must wait or not."""
+        return set(self._refusals)
 
     def refused(self, name: str, reason: str, *, now_s: float) -> None:
         """It was tried now. Each further time in a row doubles the pause."""
         before = self._refusals.get(name)
-        pause_s = min(2 * before.pause_s, LONGEST_PAUSE_S) if before else FIRST_PAUSE_S
+        grown_s = 2 * before.pause_s if before else self._first_pause_s
+        pause_s = min(grown_s, self._longest_pause_s)
         self._refusals[name] = _Refusal(reason=reason, pause_s=pause_s, due_s=now_s + pause_s)
 
     def waiting(self, names: Iterable[str], *, now_s: float) -> dict[str, str]:

@@ -16,6 +16,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AclOperation
 
 from eos_mirror.core.flow import Flow
+from eos_mirror.core.map_records import StartRecord, starts_in
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.errors import NotAuthorized, RestartTask, TargetUnavailable
@@ -149,6 +150,11 @@ class KafkaTarget:
             group=self._flow.shadow_group,
             within=self._metadata.patience,
         )
+
+    def starts(self) -> Mapping[TopicPartition, StartRecord] | Unstable:
+        """Start records of the offset map, by remote partition; `Unstable` as `map_entries`."""
+        records = map_unless_open(self._metadata, self._flow, self._client_config)
+        return records if isinstance(records, Unstable) else starts_in(records)
 
     def map_entries(self, topic: str) -> Mapping[str, bytes] | Unstable:
         """See `ports.Target`."""

@@ -28,6 +28,7 @@ def test_what_is_not_refused_any_more_begins_with_the_first_pause() -> None:
     retries.refused("orders", "full", now_s=20)
     retries.refused("users", "full", now_s=20)
 
+    assert retries.names == {"orders", "users"}
     assert retries.waiting(["orders", "users"], now_s=20 + FIRST_PAUSE_S) == {"users": "full"}
 
 
@@ -38,3 +39,14 @@ def test_everything_may_be_tried_after_a_reset() -> None:
     retries.reset()
 
     assert retries.waiting(["orders"], now_s=0) == {}
+
+
+def test_pauses_can_be_longer() -> None:
+    """Where what is refused must rest for a while."""
+    retries = Retries(first_pause_s=60, longest_pause_s=100)
+    retries.refused("orders", "gone", now_s=0)
+    assert retries.waiting(["orders"], now_s=59)
+    assert not retries.waiting(["orders"], now_s=60)
+    retries.refused("orders", "gone", now_s=60)
+    assert retries.waiting(["orders"], now_s=159)
+    assert not retries.waiting(["orders"], now_s=160)

@@ -3,11 +3,17 @@
 from datetime import timedelta
 
 import pytest
+from confluent_kafka import Producer
 
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.errors import RestartTask
+from eos_mirror.kafka.compacted import read_compacted
+from eos_mirror.kafka.groups import set_group_offsets
+from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import wait_until
 from tests.mirror.conftest import Site
 from tests.mirror.surgery import delete_topic
-from tests.mirror.test_refused_topics import EVERY_SECOND, wait_for_checks
+from tests.mirror.test_refused_topics import EVERY_SECOND, check, wait_for_checks
 from tests.mirror.toolbox import mirror, produce
 
 pytestmark = pytest.mark.brokers
@@ -64,3 +70,77 @@ def test_a_copy_deleted_while_the_flow_runs_ends_only_its_own_topic(
         compared = site.compare(topic, copies[topic])
         assert compared.exact, compared
         assert compared.matched == count
+
+
+def forget(site: Site, *, exactly_once: bool) -> None:
+    """What docs/operations.md says before a topic is mirrored again from its start."""
+    if not exactly_once:
+        beginning = GroupOffset(position=Position(0, None), metadata="")
+        offsets = {TopicPartition(site.topic, p): beginning for p in range(site.partitions)}
+
+        def is_reset() -> bool:
+            try:
+                set_group_offsets(site.source.admin(), site.flow.source_group, offsets, source=True)
+            except RestartTask:
+                return False
+            return True
+
+        wait_until(is_reset, within=timedelta(seconds=30), what="the end of the last session")
+        return
+    maps = site.flow.offset_map_topic
+    config = site.target.client_config()
+    producer = Producer(config)
+    for key in read_compacted(config, maps, group=site.flow.shadow_group):
+        if key.startswith(f'["{site.remote}",'):
+            producer.produce(maps, None, key.encode(), partition=0)
+    assert producer.flush(10) == 0
+
+
+@pytest.mark.parametrize("exactly_once", [True, False], ids=["exactly once", "at least once"])
+def test_a_copy_deleted_between_two_runs_is_not_created_again(
+    site: Site, exactly_once: bool
+) -> None:
+    """An empty copy would hide what is missing. After what the page says, it begins anew."""
+    site.produce(400)
+    config = site.config(transaction_producer=str(exactly_once).lower(), session_timeout_ms=6000)
+    with mirror(config, "--once") as first:
+        assert first.wait() == 0, first.errors
+    delete_topic(site.target, site.remote)
+    site.produce(400, start=400)
+
+    code, [warning, plan] = check(config)
+    assert code == 0
+    assert warning["topic"] == site.topic
+    assert "the copy was deleted" in warning["reason"]
+    assert plan["create"] == []
+    with mirror(config, "--once") as second:
+        assert second.wait() == 1, second.errors
+    assert [one["reason"] for one in second.found("topic.refused")] == [warning["reason"]]
+    assert site.remote not in site.target.admin().list_topics(timeout=10).topics
+
+    forget(site, exactly_once=exactly_once)
+    with mirror(config, "--once") as third:
+        assert third.wait() == 0, third.errors
+    assert site.compare().exact
+    assert site.compare().matched == 800
+
+
+@pytest.mark.long
+def test_a_deleted_copy_begins_anew_in_a_run_that_sees_what_was_done(site: Site) -> None:
+    """No restart is needed: the topic is checked again after growing pauses."""
+    keep = f"{site.topic}-keep"
+    site.source.create_topic(keep, site.partitions)
+    site.produce(400)
+    with mirror(site.config()) as running:
+        running.wait_for("ready")
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        delete_topic(site.target, site.remote)
+        running.wait_for("topic.refused", topic=site.topic)
+        site.view.wait_caught_up(keep, f"{site.remote}-keep", partitions=site.partitions)
+        forget(site, exactly_once=True)
+        running.wait_for("topic.created", topic=site.remote, count=2, within_s=120)
+        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        assert running.stop() == 0, running.errors
+    assert len(running.found("topic.refused")) == 1
+    assert site.compare().exact
+    assert site.compare().matched == 400
