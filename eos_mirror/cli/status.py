@@ -37,14 +37,22 @@ def run(args: argparse.Namespace) -> int:
     """Exit code; errors are printed by `main`."""
     settings = load_settings(args.file)
     flows = [flow_named(settings, args.flow)] if args.flow else settings.flows
-    show = _ledger if args.ledger else _groups if args.groups else _status
     for flow in flows:
-        sys.stdout.writelines(f"{line}\n" for line in show(flow, as_json=args.json))
+        if args.ledger:
+            lines = _ledger(flow, as_json=args.json)
+        elif args.groups:
+            lines = _groups(flow, as_json=args.json)
+        else:
+            beside = [one for one in settings.flows if one is not flow]
+            lines = _status(flow, beside, as_json=args.json)
+        sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0
 
 
-def _status(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:
-    status = flow_status(settings)
+def _status(
+    settings: FlowSettings, beside: Sequence[FlowSettings], *, as_json: bool
+) -> Iterator[str]:
+    status = flow_status(settings, beside=beside)
     return iter([_as_json(status)]) if as_json else _as_text(status)
 
 
@@ -70,6 +78,7 @@ def _as_json(status: FlowStatus) -> str:
                 topic: {"set": dict(changes.set), "delete": list(changes.delete)}
                 for topic, changes in status.drift.items()
             },
+            "refused": status.refused,
         }
     )
 
@@ -87,6 +96,8 @@ def _as_text(status: FlowStatus) -> Iterator[str]:
         wanted = [f"{name} should be {value}" for name, value in sorted(changes.set.items())]
         wanted += [f"{name} should not be set" for name in changes.delete]
         yield f"  {remote} is not as its source topic: {', '.join(wanted)}"
+    for reason in dict.fromkeys(status.refused.values()):  # of several topics for one name once
+        yield f"  not mirrored: {reason}"
 
 
 def _groups(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:

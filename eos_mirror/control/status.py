@@ -47,12 +47,15 @@ class FlowStatus:
         partitions: By topic and number.
         drift: What has to change on remote topics until they are as their source topics, whether
             or not the file wants them to follow; None if a right to look is missing.
+        refused: Why a source topic is not mirrored, by topic, as far as can be told without asking
+            the target to create anything.
     """
 
     flow: str
     mode: DeliveryMode | None
     partitions: Sequence[PartitionStatus]
     drift: Mapping[str, Changes] | None
+    refused: Mapping[str, str]
 
     @property
     def lag(self) -> int:
@@ -60,9 +63,12 @@ class FlowStatus:
         return sum(one.lag or 0 for one in self.partitions)
 
 
-def flow_status(settings: FlowSettings) -> FlowStatus:
+def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) -> FlowStatus:
     """
     Look at both clusters. Reads only.
+
+    Args:
+        beside: The other flows of the file: a topic must not come round to itself by them.
 
     Raises:
         SourceUnavailable, TargetUnavailable: No answer in time.
@@ -71,7 +77,9 @@ def flow_status(settings: FlowSettings) -> FlowStatus:
     clusters = open_clusters(settings)
     flow = settings.flow
     sync = TopicSync(settings, clusters, on_event=_nobody)
+    sync.others = [TopicSync(one, clusters, on_event=_nobody) for one in beside]  # for their names
     plan, on_target = _plan(settings, clusters, sync)
+    plan = sync.without_deleted(plan)
     remotes = {
         TopicPartition(route.source_topic, p): TopicPartition(route.remote_topic, p)
         for route in sorted(plan.routes, key=lambda route: route.source_topic)
@@ -92,6 +100,7 @@ def flow_status(settings: FlowSettings) -> FlowStatus:
             for source, remote in remotes.items()
         ],
         drift=_drift(sync, plan, on_target),
+        refused=plan.refused,
     )
 
 

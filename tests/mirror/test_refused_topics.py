@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.mirror.conftest import Site
+from tests.mirror.surgery import delete_topic
 from tests.mirror.toolbox import Mirror, mirror, produce
 
 pytestmark = pytest.mark.brokers
@@ -37,6 +38,13 @@ def colliding(site: Site) -> tuple[str, str]:
 def twin_of(site: Site, topic: str) -> str:
     """A name that Kafka takes for the same as that of the topic's copy."""
     return f"{site.flow.source}_{topic}"
+
+
+def status(config: Path, *arguments: str) -> str:
+    """What `status` prints."""
+    command = [sys.executable, "-m", "eos_mirror.cli.main", "status", str(config), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
 
 
 def check(config: Path) -> tuple[int, list[dict[str, Any]]]:
@@ -145,3 +153,21 @@ def test_of_several_topics_for_one_name_the_newer_one_is_refused(site: Site) -> 
     assert len(running.found("topic.refused")) == 3
     assert site.compare(older, remote).exact
     assert site.compare(older, remote).matched == 400
+
+
+def test_status_names_refused_topics(site: Site) -> None:
+    """Whether the flow runs or not: names in the way, copies that were deleted."""
+    config = site.config()
+    with mirror(config, "--once") as first:
+        assert first.wait() == 0, first.errors
+    assert json.loads(status(config, "--json"))["refused"] == {}
+    delete_topic(site.target, site.remote)
+    topic, why = colliding(site)
+
+    found = json.loads(status(config, "--json"))
+    assert found["partitions"] == []
+    assert found["refused"].keys() == {topic, site.topic}
+    assert why in found["refused"][topic]
+    assert "the copy was deleted" in found["refused"][site.topic]
+    for reason in found["refused"].values():
+        assert f"  not mirrored: {reason}\n" in status(config)

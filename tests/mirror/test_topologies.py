@@ -15,6 +15,7 @@ from eos_mirror.replication.provenance import HEADER
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.checker import compare_topics, read_topic
 from eos_mirror.testing.external import Cluster
+from tests.mirror.test_refused_topics import status
 from tests.mirror.toolbox import FlowView, Mirror, mirror, produce, write_file
 
 pytestmark = pytest.mark.brokers
@@ -204,6 +205,7 @@ def test_names_that_go_round_are_refused_at_the_start_and_later(world: World) ->
     with mirror(config, "--once") as process:
         assert process.wait() == 1, process.errors
     assert "come back to it by" in process.wait_for("topic.refused", topic=topic)["reason"]
+    assert f"not mirrored: {world.flow('A->B')} {topic} to {topic}: its copies" in status(config)
     assert world.topics("B") == {one_way}
     world.assert_same(("A", one_way), ("B", one_way))
 
