@@ -157,7 +157,7 @@ class BatchCutter:
         self._limit = limit
         self.count = 0
         self._bytes = self._records = 0
-        self._is_suspected = False
+        self._is_suspected = self._is_full = False
 
     def cut(self, run: RecordRun) -> Iterator[tuple[int, RecordRun]]:
         """
@@ -166,6 +166,8 @@ class BatchCutter:
 
         Parts with the same number, also of several runs, may share a batch.
         """
+        if self._is_full:
+            return  # a small record may fit, but others before it did not
         start = 0
         for i in range(len(run.offsets)):
             size_bytes = room_of(run.keys[i], run.values[i], run.headers[i])
@@ -174,6 +176,7 @@ class BatchCutter:
             if i > start:
                 yield self.count, run.part(start, i)
             if self.count == MOST_BATCHES:
+                self._is_full = True
                 return
             start = i
             self._begin(run.offsets[i], size_bytes)

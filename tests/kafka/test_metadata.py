@@ -122,7 +122,7 @@ def test_a_right_that_is_missing_is_not_asked_for_again() -> None:
     )
 
     assert not found
-    assert type(reasons[ORDERS]) is NotAuthorized
+    assert isinstance(reasons[ORDERS], NotAuthorized)
     assert admin.looks == 1
 
 
