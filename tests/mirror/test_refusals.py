@@ -18,6 +18,7 @@ pytestmark = pytest.mark.brokers
 
 HOUR_MS = 3_600_000
 AT_LEAST_ONCE = {"transaction_producer": "false"}
+DROPPING = {**AT_LEAST_ONCE, "abort_on_send_failure": "false"}
 WITHIN = timedelta(seconds=40)
 
 Record = tuple[bytes | None, bytes]
@@ -164,10 +165,13 @@ def test_a_partition_resumes_when_its_cause_is_gone(site: Site, pair: tuple[str,
         assert_no_process_ended(running)
 
 
-def test_a_topic_with_a_small_limit_appears_in_a_running_flow(site: Site) -> None:
+@pytest.mark.parametrize("mode", [{}, DROPPING], ids=["exactly once", "at least once"])
+def test_a_topic_with_a_small_limit_appears_in_a_running_flow(
+    site: Site, mode: dict[str, str]
+) -> None:
     """Each of its records fits many times; batches are cut for it, in this run."""
     small = f"{site.topic}-small"
-    with mirror(site.config(refresh_topics_interval_seconds=1)) as running:
+    with mirror(site.config(refresh_topics_interval_seconds=1, **mode)) as running:
         running.wait_for("ready")
         site.source.create_topic(small, 1, config={"max.message.bytes": "20000"})
         producer = Producer({**site.source.client_config(), "batch.size": 16_000})
@@ -179,6 +183,27 @@ def test_a_topic_with_a_small_limit_appears_in_a_running_flow(site: Site) -> Non
         assert running.stop() == 0, running.errors
         assert_no_process_ended(running)
         assert not running.found("batch.refused")
+        assert not running.found("records.dropped")
+
+
+def test_a_limit_that_the_flow_raises_by_itself_is_no_end(site: Site) -> None:
+    """The source's limit was raised, and the copy's is a moment later, by the flow's own sync."""
+    topic = f"{site.topic}-raised"
+    site.source.create_topic(topic, 1)
+    config = site.config(sync_topic_configs_enabled="true", sync_topic_configs_interval_seconds=10)
+    with mirror(config) as running:
+        running.wait_for("ready")
+        offer(site, topic, shape("k10"))
+        wait_for_values(site, topic, [value for _, value in shape("k10")])
+        configure(site.source, topic, "max.message.bytes=5242880")
+        producer = Producer({**site.source.client_config(), "message.max.bytes": 5_000_000})
+        producer.produce(topic, b"x" * 3_000_000, partition=0)
+        assert producer.flush(10) == 0
+        offer(site, topic, shape("k100"))
+        running.wait_for("topic.altered", topic=f"{site.flow.source}.{topic}")
+        wait_until(lambda: len(values(site, topic)) == 111, within=WITHIN, what="all records")
+        assert running.stop() == 0, running.errors
+        assert_no_process_ended(running)
 
 
 @pytest.mark.parametrize("shaped", ["n2k1", "k5n1k5", "k5n2k5", "k1n1", "n10"])
@@ -192,7 +217,7 @@ def test_at_least_once_drops_exactly_the_refused_records(
     configure(site.source, refused, "cleanup.policy=compact")
     offer(site, sound, shape("k5"))
 
-    with mirror(site.config(**AT_LEAST_ONCE, abort_on_send_failure="false"), "--once") as running:
+    with mirror(site.config(**DROPPING), "--once") as running:
         assert running.wait() == 0, running.errors
         assert_no_process_ended(running)
 
@@ -207,7 +232,7 @@ def test_at_least_once_repeats_only_the_batch_that_was_refused(
 ) -> None:
     """What nobody foresaw: the records around it arrive, and a repetition is in order again."""
     refused, sound = pair
-    with mirror(site.config(**AT_LEAST_ONCE, abort_on_send_failure="false")) as running:
+    with mirror(site.config(**DROPPING)) as running:
         running.wait_for("ready")
         configure(site.target, f"{site.flow.source}.{refused}", "cleanup.policy=compact")
         records = shape("k300n1k300")
