@@ -92,7 +92,7 @@ _REFUSED_WHERE = re.compile(r"ProduceRequest for (\S+) \[(\d+)\] with (\d+) mess
 """How the client names the partition, and the size of the batch, when a later call reports it."""
 
 
-def as_mirror_error(error: KafkaError, what: str, *, source: bool) -> MirrorError:
+def as_mirror_error(error: KafkaError, what: object, *, source: bool) -> MirrorError:
     """
     Translate a client error.
 
@@ -128,7 +128,7 @@ def _right(code: int, *, source: bool) -> str:
 
 @contextmanager
 def translated(
-    what: str, *, source: bool = False, of: Lasting[Any] | None = None
+    what: object, *, source: bool = False, of: Lasting[Any] | None = None
 ) -> Iterator[None]:
     """
     Turn whatever the client raises in the block into our errors.
@@ -137,6 +137,7 @@ def translated(
     callback; the client is then as dead as after a KafkaException.
 
     Args:
+        what: What is done, for the message; becomes text only if something fails.
         source: Whose fault it is when the cluster does not answer.
         of: The client that asks; replaced when no broker answered it.
 

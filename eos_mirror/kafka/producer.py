@@ -34,14 +34,18 @@ INIT_TIMEOUT_S = 30.0
 class _Book:
     """Where the first and the last record of one partition landed. Its methods never raise."""
 
-    __slots__ = ("count", "error", "first", "is_begun", "last")
+    __slots__ = ("count", "error", "first", "is_begun", "last", "remote")
 
-    def __init__(self) -> None:
+    def __init__(self, remote: TopicPartition) -> None:
+        self.remote = remote
         self.count = 0
         self.is_begun = False
         self.first: int | None = None
         self.last: int | None = None
         self.error: KafkaError | None = None
+
+    def __str__(self) -> str:
+        return f"produce to {self.remote}"
 
     def on_first(self, error: KafkaError | None, message: Message) -> None:
         self.first = self._offset(error, message)
@@ -242,9 +246,9 @@ class KafkaProducer:
         """Only the ends of a run get a delivery callback, unless it has a batch of its own."""
         book = self._books.get(remote)
         if book is None:
-            book = self._books[remote] = _Book()
+            book = self._books[remote] = _Book(remote)
         last = len(run.offsets) - 1
-        with self._blaming(f"produce to {remote}"):
+        with self._blaming(book):
             if batch is not None:
                 self._batches.add(run, remote, number=batch, on_record=book.on_any)
                 book.count += last + 1
@@ -335,7 +339,7 @@ class KafkaProducer:
         return Committed(took_s=took_s, was_cut=self._connection.was_cut)
 
     @contextmanager
-    def _blaming(self, what: str) -> Iterator[None]:
+    def _blaming(self, what: object) -> Iterator[None]:
         """Like `translated`; of a spoilt transaction the cause counts, not its echo."""
         try:
             with translated(what):
@@ -344,7 +348,7 @@ class KafkaProducer:
             self._raise_cause(what)
             raise
 
-    def _raise_cause(self, what: str) -> None:
+    def _raise_cause(self, what: object) -> None:
         """
         Raise what spoilt the transaction, if anything did.
 
