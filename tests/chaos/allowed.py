@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from eos_mirror.runtime.outcome import ExitCode
 from tests.chaos.crew import Exit, Heard
-from tests.chaos.site import DOOMED, PICKY
+from tests.chaos.site import DOOMED, LONELY, PICKY
 
 ALWAYS = r".*"
 NEVER = r"(?!)"
@@ -33,7 +33,7 @@ EVENTS = {
     "ready": ALWAYS,
     "flow.summary": ALWAYS,
     "flow.caught_up": NEVER,
-    "flow.warning": NEVER,
+    "flow.warning": rf"A->B: A\.{PICKY} is compacted and {PICKY} is not: .*",
     "config.note": ALWAYS,
     "config.taken": NEVER,
     "config.refused": NEVER,
@@ -48,7 +48,8 @@ EVENTS = {
     "topic.unaltered": NEVER,
     "acl.added": NEVER,
     "acls.skipped": NEVER,
-    "topic.refused": rf"A->B {DOOMED} to A\.{DOOMED}: the copy was deleted on B; .*",
+    "topic.refused": rf"A->B {DOOMED} to A\.{DOOMED}: the copy was deleted on B; .*"
+    rf"|A->B {PICKY} to A\.{PICKY}: A\.{PICKY} takes messages of .*",
     "task.started": ALWAYS,
     "task.restarting": rf"({UNREACHABLE}|{DIED}|)",
     "task.stopped": rf"(killed: it did not stop within .*|{UNREACHABLE}|{DIED}|)",
@@ -59,7 +60,8 @@ EVENTS = {
     "batch.refused": ALWAYS,
     "partition.waiting": r"A\.chaos-lonely-0 has no leader on B",
     "partition.stopped": rf"A->B {PICKY}-\d next_offset=\d+: the target refuses this record .*"
-    rf"|A->B {DOOMED}-0: .*",
+    rf"|A->B {DOOMED}-0: .*"
+    rf"|A->B {LONELY}-0: .* the target lost transaction markers\. .*",
     "partition.resumed": ALWAYS,
     "partition.gap": ALWAYS,
     "commit.suspicious": r"(a connection broke|the commit took .* s): it may have been sent twice"

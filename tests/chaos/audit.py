@@ -1,6 +1,6 @@
 """Reads both clusters after a graceful stop and puts every checker to work."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -66,18 +66,18 @@ def audit_records(
     target: Records,
     *,
     journal: Journal,
-    whole: bool,
+    beginnings: Collection[TopicPartition],
     exactly_once: bool,
 ) -> None:
     """
     Checker 1, and that the source itself is sound.
 
     Args:
-        whole: False if partitions stopped with a reason: then a beginning is enough.
+        beginnings: Source partitions that stopped with a reason: a beginning of these is enough.
     """
     for one in SOURCES:
         before, after = source[one], target[remote(one)]
-        if not whole:
+        if one in beginnings:
             before = [] if one.topic == COMPACTED else before[: len(after)]
         if one.topic == COMPACTED:
             written = journal.compacted[one.partition]
@@ -107,17 +107,24 @@ def audit_witness(
         audit.aborted_in_vain += len(journal.aborted & committed)
 
 
-def audit_positions(audit: Audit, site: Site) -> None:
+def audit_positions(audit: Audit, site: Site, sources: Collection[TopicPartition]) -> None:
     """Checker 3."""
-    ends = source_ends(site.view)
+    ends = {one: end for one, end in source_ends(site.view).items() if one in sources}
     audit.add("position", FLOW, checks.check_positions(positions(site), ends))
 
 
-def audit_map(audit: Audit, site: Site, source: Records, target: Records, journal: Journal) -> None:
+def audit_map(
+    audit: Audit,
+    site: Site,
+    sources: Collection[TopicPartition],
+    source: Records,
+    target: Records,
+    journal: Journal,
+) -> None:
     """Checkers 4 and 5."""
     ends = source_ends(site.view)
     reader = MapReader(flow=FLOW, client_config=site.target.client_config())
-    for one in SOURCES:
+    for one in sources:
         pairs = _pairs(one, source[one], target[remote(one)], journal)
         if pairs is None:
             audit.add("translation", one, ["not comparable: the sequences differ"])
@@ -129,10 +136,12 @@ def audit_map(audit: Audit, site: Site, source: Records, target: Records, journa
             continue
         audit.add("translation", one, checks.check_translation(offsets, pairs, ends[one]))
         audit.translated += ends[one] + 1
-    _audit_chains(audit, site)
+    _audit_chains(audit, site, sources)
 
 
-def audit_leftovers(audit: Audit, site: Site, processes: Sequence[int]) -> None:
+def audit_leftovers(
+    audit: Audit, site: Site, sources: Collection[TopicPartition], processes: Sequence[int]
+) -> None:
     """Checker 6."""
     view = site.view
     records = read_compacted(
@@ -141,7 +150,7 @@ def audit_leftovers(audit: Audit, site: Site, processes: Sequence[int]) -> None:
     # nobody claims a copy that was deleted, so nobody buries the claim of a dead writer on it
     claims = [key for key in records if key != MODE_KEY and DOOMED not in key]
     written = [
-        *(remote(one) for one in SOURCES),
+        *(remote(one) for one in sources),
         TopicPartition(FLOW.claims_topic, 0),
     ]
     if site.exactly_once:
@@ -176,11 +185,11 @@ def _pairs(
     return [(upstream[record], record.offset) for record in target]
 
 
-def _audit_chains(audit: Audit, site: Site) -> None:
+def _audit_chains(audit: Audit, site: Site, sources: Collection[TopicPartition]) -> None:
     entries = read_compacted(
         site.target.client_config(), FLOW.offset_map_topic, group=FLOW.shadow_group
     )
-    remotes = [remote(one) for one in SOURCES]
+    remotes = [remote(one) for one in sources]
     shadows = read_shadow_offsets(site.view.target, FLOW, remotes, require_stable=True)
     for one in remotes:
         shadow = shadows[one]
