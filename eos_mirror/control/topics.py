@@ -9,7 +9,7 @@ from eos_mirror.control.copy_limits import raise_limits
 from eos_mirror.control.remote_topics import RemoteTopics
 from eos_mirror.control.task_config import mode_of
 from eos_mirror.core.copy_limits import ConfigSync
-from eos_mirror.core.plan import FlowPlan, Way, plan_flow
+from eos_mirror.core.plan import Conflict, FlowPlan, Way, plan_flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.retries import Retries
 from eos_mirror.core.topic_configs import (
@@ -20,7 +20,7 @@ from eos_mirror.core.topic_configs import (
 from eos_mirror.errors import ConfigError, NotAuthorized
 from eos_mirror.kafka.topics import TopicSpec
 from eos_mirror.operate.facts import FlowClusters
-from eos_mirror.operate.history import mirrored_before
+from eos_mirror.operate.history import mirrored_before, owners
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.filters import CONFIG_FILTER
 from eos_mirror.settings.model import FlowSettings
@@ -66,6 +66,8 @@ class TopicSync:
         self.deleted: set[str] = set()
         self.refused: dict[str, str] = {}
         self._begun: dict[str, str] = {}  # as routes, with those that were refused since
+        self._contested: set[Conflict] = set()  # whose owners were looked for
+        self._owners: set[str] = set()
         self._deletions = Retries(
             first_pause_s=LET_GO_WITHIN_S, longest_pause_s=10 * LET_GO_WITHIN_S
         )
@@ -92,7 +94,22 @@ class TopicSync:
         self._remotes.reset()
 
     def plan(self, source: Mapping[str, int], target: Mapping[str, int]) -> FlowPlan:
-        """What to mirror, for partition counts by topic."""
+        """
+        What to mirror, for partition counts by topic.
+
+        Raises:
+            SourceUnavailable, TargetUnavailable: No answer.
+        """
+        plan = self._plan(source, target)
+        contested = [one for one in plan.contested(target) if one not in self._contested]
+        if not contested:
+            return plan
+        self._contested.update(contested)
+        self._owners |= owners(self._clusters, contested, mode=mode_of(self._settings))
+        return self._plan(source, target)
+
+    def _plan(self, source: Mapping[str, int], target: Mapping[str, int]) -> FlowPlan:
+        mirrored = self.routes.keys() | self._owners
         ways = [other.way for other in self.others]
         taken = {
             remote: other.way.flow
@@ -100,9 +117,7 @@ class TopicSync:
             if other.way.flow.target == self._flow.target
             for remote in other.routes.values()
         }
-        return plan_flow(
-            source, target, self.way, others=ways, taken=taken, mirrored=self.routes.keys()
-        )
+        return plan_flow(source, target, self.way, others=ways, taken=taken, mirrored=mirrored)
 
     def report(self, plan: FlowPlan) -> None:
         """Log the topics that a plan refuses: each one once, and again if the reason changes."""

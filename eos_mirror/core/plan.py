@@ -1,7 +1,7 @@
 """The plan of a flow: which topics are copied, under which names, and what stands in the way."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -109,6 +109,22 @@ class FlowPlan:
             for topic in conflict.source_topics:
                 reasons.setdefault(topic, str(conflict))
         return reasons
+
+    def contested(self, target_topics: Collection[str]) -> list[Conflict]:
+        """
+        Several source topics for one remote topic that exists: one of them may have made it.
+
+        Args:
+            target_topics: Names of all topics of the target.
+        """
+        counts = Counter(topic for one in self.conflicts for topic in one.source_topics)
+        return [
+            one
+            for one in self.conflicts
+            if len(one.source_topics) > 1
+            and one.remote_topic in target_topics
+            and all(counts[topic] == 1 for topic in one.source_topics)
+        ]
 
     def refusing(
         self, reasons: Mapping[str, str], *, keeping: Mapping[str, int] = MappingProxyType({})

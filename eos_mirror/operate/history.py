@@ -1,12 +1,13 @@
 """What a flow mirrored before, by the positions that it left on the clusters."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
 from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.map_records import StartRecord
 from eos_mirror.core.metadata import decode_group
-from eos_mirror.core.plan import Route
+from eos_mirror.core.plan import Conflict, Route
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import RetriableError
 from eos_mirror.kafka.metadata import PATIENCE
@@ -34,31 +35,63 @@ def mirrored_before(
     if not routes:
         return set()
     if mode is DeliveryMode.AT_LEAST_ONCE:
-        return _committed(clusters, routes)
-    begun = _begun(clusters)
-    if begun is None:
+        return _committed(clusters, {one.source_topic: one.partitions for one in routes})
+    starts = _starts(clusters)
+    if starts is None:
         return None
+    begun = {remote.topic for remote in starts}
     return {route.source_topic for route in routes if route.remote_topic in begun}
 
 
-def _begun(clusters: FlowClusters) -> set[str] | None:
-    """Remote topics with a start record."""
+def owners(
+    clusters: FlowClusters, contested: Sequence[Conflict], *, mode: DeliveryMode
+) -> set[str]:
+    """
+    Of several source topics for one remote topic, the one that this flow has mirrored.
 
-    def ask() -> set[str]:
+    Returns:
+        Of each conflict one topic, or none if the clusters do not tell them apart.
+
+    Raises:
+        SourceUnavailable, TargetUnavailable: No answer.
+    """
+    names = sorted({topic for one in contested for topic in one.source_topics})
+    topics = clusters.source_metadata.topics(names)
+    if mode is DeliveryMode.AT_LEAST_ONCE:
+        begun = _committed(clusters, {name: topic.partitions for name, topic in topics.items()})
+        known = {(one.remote_topic, name) for one in contested for name in begun}
+    else:
+        starts = _starts(clusters) or {}
+        made = {(remote.topic, start.topic_id) for remote, start in starts.items()}
+        known = {
+            (remote, name)
+            for remote, topic_id in made
+            for name, topic in topics.items()
+            if topic.topic_id == topic_id
+        }
+    found = [
+        [name for name in one.source_topics if (one.remote_topic, name) in known]
+        for one in contested
+    ]
+    return {names[0] for names in found if len(names) == 1}
+
+
+def _starts(clusters: FlowClusters) -> Mapping[TopicPartition, StartRecord] | None:
+    """None while the map is undecided."""
+
+    def ask() -> Mapping[TopicPartition, StartRecord]:
         starts = clusters.target.starts()
         if isinstance(starts, Unstable):
             raise RetriableError(f"{clusters.flow}: a transaction is open on the offset map")
-        return {remote.topic for remote in starts}
+        return starts
 
     with suppress(RetriableError):
         return retrying(ask, within=DECIDED_WITHIN)
     return None
 
 
-def _committed(clusters: FlowClusters, routes: Sequence[Route]) -> set[str]:
+def _committed(clusters: FlowClusters, topics: Mapping[str, int]) -> set[str]:
     """Topics with a position of ours; one that somebody set by hand is a wish for the start."""
-    partitions = [
-        TopicPartition(one.source_topic, p) for one in routes for p in range(one.partitions)
-    ]
+    partitions = [TopicPartition(name, p) for name, count in topics.items() for p in range(count)]
     offsets = retrying(lambda: clusters.source_offsets.read(partitions), within=PATIENCE)
     return {p.topic for p, offset in offsets.items() if decode_group(offset.metadata) is not None}

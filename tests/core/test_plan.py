@@ -152,6 +152,16 @@ def test_a_topic_that_is_mirrored_is_not_refused_for_another_one() -> None:
     }
 
 
+def test_a_copy_that_exists_is_contested_by_the_topics_that_share_its_name() -> None:
+    """Not one that does not exist, and not by a topic that is refused for another reason."""
+    pairs = {"Orders": 1, "orders": 2, "Users": 1, "users": 1, "clicks": 1, "Clicks": 1}
+    way = Way(flow=FLOW, policy=FoldingPolicy(), topic_filter=ALL)
+    here = {"A.orders": 2, "A.clicks": 1}
+    plan = plan_flow(pairs, here, way, taken={"A.clicks": Flow("C", "B")})
+
+    assert [one.source_topics for one in plan.contested(here)] == [("Orders", "orders")]
+
+
 def test_a_topic_that_is_refused_later_is_nowhere_else_in_the_plan() -> None:
     """Neither created nor grown nor copied; the reason is found by its name."""
     plan = _plan({"orders": 3, "clicks": 5, "users": 2}, {"A.clicks": 2})

@@ -132,14 +132,22 @@ def test_a_refused_topic_is_mirrored_when_its_obstacle_is_gone(site: Site) -> No
     assert site.compare(topic, remote).matched == 400
 
 
-def test_of_several_topics_for_one_name_the_newer_one_is_refused(site: Site) -> None:
-    """The one that is mirrored continues; of two that nothing tells apart neither is mirrored."""
+@pytest.mark.parametrize("exactly_once", [True, False], ids=["exactly once", "at least once"])
+def test_of_several_topics_for_one_name_the_newer_one_is_refused(
+    site: Site, exactly_once: bool
+) -> None:
+    """The one that is mirrored continues, after a restart, too; of two new ones neither begins."""
     older, newer, *pair = (f"{site.topic}-{name}" for name in ("v1", "v2", "w1", "w2"))
     remote = f"{site.topic}-v"
     renames = f"{site.topic}-v[12]:{remote}, {site.topic}-w[12]:{site.topic}-w"
     for topic in (older, *pair):
         site.source.create_topic(topic, site.partitions)
-    config = site.config(replication_policy_topics_map=renames, **EVERY_SECOND)
+    config = site.config(
+        replication_policy_topics_map=renames,
+        transaction_producer=str(exactly_once).lower(),
+        **EVERY_SECOND,
+    )
+    produce(site.source, older, 400, partitions=site.partitions)
     with mirror(config) as running:
         running.wait_for("ready")
         assert {one["topic"] for one in running.found("topic.refused")} == set(pair)
@@ -147,12 +155,17 @@ def test_of_several_topics_for_one_name_the_newer_one_is_refused(site: Site) -> 
         refused = running.wait_for("topic.refused", topic=newer)
         assert "several source topics for one remote topic" in refused["reason"]
         wait_for_checks(running)
-        produce(site.source, older, 400, partitions=site.partitions)
-        site.view.wait_caught_up(older, remote, partitions=site.partitions)
         assert running.stop() == 1, running.errors
     assert len(running.found("topic.refused")) == 3
+
+    for topic in (older, newer):
+        produce(site.source, topic, 400, partitions=site.partitions, start=400)
+    with mirror(config, "--once") as again:
+        assert again.wait() == 1, again.errors
+    assert {one["topic"] for one in again.found("topic.refused")} == {newer, *pair}
+    assert json.loads(status(config, "--json"))["refused"].keys() == {newer, *pair}
     assert site.compare(older, remote).exact
-    assert site.compare(older, remote).matched == 400
+    assert site.compare(older, remote).matched == 800
 
 
 def test_status_names_refused_topics(site: Site) -> None:
