@@ -124,7 +124,7 @@ class KnownTopic:
     A topic as it is now.
 
     Attributes:
-        leaderless: Partitions that nobody can read or write now.
+        leaderless: Partitions without a leader: they cannot be read or written now.
         missing: Rights on it that a task needs and does not have. Without DESCRIBE nothing else is
             known of it.
     """

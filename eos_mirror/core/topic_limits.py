@@ -73,7 +73,7 @@ class SenderLimits:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedRecords:
     """
-    Neighbouring records of one run that the target refuses for the same cause.
+    Adjacent records of a run that the target refuses for the same cause.
 
     Attributes:
         start, stop: Their indices in the run, `stop` not included.

@@ -253,7 +253,7 @@ class Acquisition:
         return wait is None or self._now() >= wait.until
 
     def _wait(self, partition: TopicPartition, reason: str) -> None:
-        """Ask again after a pause; a pause grows only if people hear why."""
+        """Ask again after a pause; only a pause with a reason is reported, and grows."""
         before = self._waits.get(partition)
         is_same = before is not None and before.reason == reason
         pause_s = FIRST_WAIT_S

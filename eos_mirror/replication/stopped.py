@@ -52,7 +52,7 @@ class Stopped:
     def note(
         self, partition: TopicPartition, fault: PartitionStopped, *, next_offset: int | None
     ) -> None:
-        """A partition stopped; the same reason again is not news."""
+        """A partition stopped; the same reason is reported once."""
         before = self._stops.get(partition)
         pause_s = FIRST_PAUSE_S if before is None else min(2 * before.pause_s, LONGEST_PAUSE_S)
         again_at = self._now() + pause_s

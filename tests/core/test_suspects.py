@@ -93,7 +93,7 @@ def test_a_batch_that_was_too_large_is_cut_by_size_first() -> None:
 
 
 def test_what_is_tried_again_has_batches_of_its_own() -> None:
-    """And nobody is blamed before the target has answered once more."""
+    """No record counts as refused before the target has answered once more."""
     suspect = Suspect(first=0, end=9, max_records=4, refused=(3, 5), code="X", reason="y")
 
     again = tried_again(suspect)

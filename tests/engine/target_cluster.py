@@ -46,7 +46,7 @@ class TargetCluster:
         self.limits: dict[str, TopicLimits] = {}
         self.leaderless: set[TopicPartition] = set()
         self.forbidden: set[bytes] = set()
-        """Values that no topic takes, for a reason that nobody can foresee."""
+        """Values that every topic refuses, for a reason that cannot be foreseen."""
         self.map_partition = TopicPartition(flow.offset_map_topic, 0)
         self.create_topic(flow.offset_map_topic, 1)
 
@@ -82,7 +82,7 @@ class TargetCluster:
         return self.logs[remote].append(who.pid, who.epoch, records)
 
     def limits_of(self, topic: str) -> TopicLimits:
-        """What Kafka takes if nobody says otherwise, or what was set."""
+        """Kafka's defaults, or what was set."""
         return self.limits.get(topic, TopicLimits(max_message_bytes=1_048_588))
 
     def commit_offsets(self, who: Identity, offsets: Mapping[TopicPartition, ShadowCommit]) -> None:

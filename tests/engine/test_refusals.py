@@ -44,7 +44,7 @@ class Target:
         )
 
     def forbid(self, value: bytes | None) -> None:
-        """This value is refused, and nobody can know before."""
+        """This value is refused, and that cannot be foreseen."""
         self._stage.target.forbidden.add(value or b"")
 
     def relent(self) -> None:

@@ -1,4 +1,4 @@
-"""A partition that cannot be read or written now waits alone, and is asked for ever less often."""
+"""A partition that cannot be read or written now waits alone, with growing pauses."""
 
 from collections.abc import Iterator
 

@@ -137,7 +137,7 @@ def test_p4_a_right_withdrawn_while_mirroring_ends_the_task_with_its_name(
 def test_p4_a_right_on_one_topic_stops_its_partitions_until_it_is_back(
     tmp_path: Path, guarded: KafkaCluster, kind: str, operation: AclOperation
 ) -> None:
-    """Other topics are mirrored meanwhile, and nobody starts the run again."""
+    """Other topics are mirrored meanwhile, and the partitions resume without a restart."""
     site = make_site(tmp_path, guarded, guarded)
     other = f"{site.topic}-other"
     guarded.create_topic(other, 1)

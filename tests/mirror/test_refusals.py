@@ -126,7 +126,7 @@ def test_a_timestamp_that_the_copy_does_not_take_is_named(
     assert len(values(site, sound)) == 5
 
 
-def test_what_nobody_foresaw_is_searched_for_without_ending_a_process(
+def test_an_unforeseen_refusal_is_searched_for_without_ending_a_process(
     site: Site, pair: tuple[str, str]
 ) -> None:
     """The copy becomes compacted behind the back of the task: it finds the record by itself."""
@@ -148,7 +148,7 @@ def test_what_nobody_foresaw_is_searched_for_without_ending_a_process(
 
 
 def test_a_partition_resumes_when_its_cause_is_gone(site: Site, pair: tuple[str, str]) -> None:
-    """The limit of the copy is raised while the run lives, and nobody starts it again."""
+    """The limit of the copy is raised, and the partition resumes without a restart."""
     refused, _ = pair
     remote = f"{site.flow.source}.{refused}"
     with mirror(site.config()) as running:
@@ -230,7 +230,7 @@ def test_at_least_once_drops_exactly_the_refused_records(
 def test_at_least_once_repeats_only_the_batch_that_was_refused(
     site: Site, pair: tuple[str, str]
 ) -> None:
-    """What nobody foresaw: the records around it arrive, and a repetition is in order again."""
+    """What was not foreseen: the records around it arrive, and a repetition is in order again."""
     refused, sound = pair
     with mirror(site.config(**DROPPING)) as running:
         running.wait_for("ready")
