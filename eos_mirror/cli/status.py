@@ -69,6 +69,7 @@ def _as_json(status: FlowStatus) -> str:
                     "position": one.position,
                     "end": one.end,
                     "lag": one.lag,
+                    "reason": one.reason,
                 }
                 for one in status.partitions
             ],
@@ -92,6 +93,9 @@ def _as_text(status: FlowStatus) -> Iterator[str]:
         without = sum(one.position is None for one in partitions)
         note = f", {without} without a position" if without else ""
         yield f"  {topic}: {len(partitions)} partitions, lag {lag:,}{note}"
+        for one in partitions:
+            if one.reason:
+                yield f"  {one.source}: lag unknown: {one.reason}"
     for remote, changes in (status.drift or {}).items():
         wanted = [f"{name} should be {value}" for name, value in sorted(changes.set.items())]
         wanted += [f"{name} should not be set" for name in changes.delete]

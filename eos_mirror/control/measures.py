@@ -121,12 +121,17 @@ class FlowMeasures:
                 self._of(TopicPartition(topic, partition)).take(self._now(), row)
 
     def look(self) -> None:
-        """Ask the clusters how far each partition is behind. Without an answer time goes on."""
+        """
+        Ask the clusters how far each partition is behind.
+
+        What is not answered keeps its last values: a partition without a leader does not hide the
+        others.
+        """
         mirrored = dict(self._mirrored())
         with suppress(SourceUnavailable, TargetUnavailable):
             # first the positions, or a copy could be ahead of its source
             offsets = self._positions.read([self._key(*pair) for pair in mirrored.items()])
-            ends = self._source.ends(list(mirrored)) if mirrored else {}
+            ends, _ = self._source.ends_or_reasons(list(mirrored))
             self._note(
                 {
                     remote: (end, offsets[self._key(source, remote)].position.next_offset)

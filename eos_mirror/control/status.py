@@ -23,18 +23,22 @@ class PartitionStatus:
     Attributes:
         position: Upstream offset to go on from; None if nothing was committed yet, or if that is
             undecided now.
-        end: Last stable offset of the source.
+        end: Last stable offset of the source; None if it has no leader that answers.
+        reason: Why there is no end.
     """
 
     source: TopicPartition
     remote: TopicPartition
     position: int | None
-    end: int
+    end: int | None
+    reason: str = ""
 
     @property
     def lag(self) -> int | None:
-        """Offsets behind the end; None without a position."""
-        return None if self.position is None else max(0, self.end - self.position)
+        """Offsets behind the end; None without a position, or without an end."""
+        if self.position is None or self.end is None:
+            return None
+        return max(0, self.end - self.position)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,13 +93,17 @@ def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) 
     has_run = flow.claims_topic in on_target
     mode = (clusters.mode.read() or mode_of(settings)) if has_run else None
     positions = _positions(clusters, mode, remotes, known)
-    ends = clusters.source_metadata.ends(list(remotes)) if remotes else {}
+    ends, reasons = clusters.source_metadata.ends_or_reasons(list(remotes))
     return FlowStatus(
         flow=str(flow),
         mode=mode,
         partitions=[
             PartitionStatus(
-                source=source, remote=remote, position=positions.get(source), end=ends[source]
+                source=source,
+                remote=remote,
+                position=positions.get(source),
+                end=ends.get(source),
+                reason=str(reasons.get(source, "")),
             )
             for source, remote in remotes.items()
         ],

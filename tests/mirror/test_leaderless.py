@@ -4,6 +4,9 @@ One partition without a leader: the others are answered for, and this one has a 
 Three brokers; `lonely` has its only replica on the third, which is killed.
 """
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +18,7 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import RestartTask, SourceUnavailable
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.testing import KafkaCluster, wait_until
-from tests.mirror.conftest import make_site
+from tests.mirror.conftest import Site, make_site
 from tests.mirror.toolbox import mirror, produce
 
 pytestmark = pytest.mark.brokers
@@ -178,6 +181,7 @@ def test_a_partition_without_a_leader_waits_alone(
             running.wait_for("partition.waiting", partition=f"{lonely}-0")
             site.produce(20, start=20)
             site.view.wait_caught_up(site.topic, site.remote, partitions=1)
+            assert_status_shows_the_others(config, site, lonely, is_known=side == "target")
             trio.start_node(NODE)
             site.view.wait_caught_up(lonely, remote, partitions=1)
             running.wait_for("ready")
@@ -194,3 +198,15 @@ def is_leaderless(trio: KafkaCluster, *topics: str) -> bool:
     """One of these has no leader, as the other brokers know by now."""
     known = ClusterMetadata(trio.client_config(), source=True).topics(topics)
     return any(topic.leaderless for topic in known.values())
+
+
+def assert_status_shows_the_others(
+    config: Path, site: Site, lonely: str, *, is_known: bool
+) -> None:
+    """`status` has a lag of every partition whose end can be asked for, and a reason for others."""
+    command = [sys.executable, "-m", "eos_mirror.cli.main", "status", str(config), str(site.flow)]
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = {one["source"]: one for one in json.loads(done.stdout)["partitions"]}
+    assert found[f"{site.topic}-0"]["lag"] == 0
+    assert ("LEADER_NOT_AVAILABLE" in found[f"{lonely}-0"]["reason"]) is not is_known
