@@ -144,7 +144,7 @@ class Surveyor:
         return whole_map(self._target, self._flow, self._target_config)
 
     def _faults(self, starts: Mapping[TopicPartition, StartRecord]) -> dict[TopicPartition, str]:
-        """Topics that are gone, or are not what they were."""
+        """Topics that are gone, or are not what they were, and partitions without a leader."""
         sources = self._source.topics(sorted({self._source_of(remote).topic for remote in starts}))
         targets = self._target.topics(sorted({remote.topic for remote in starts}))
         faults = {}
@@ -156,6 +156,10 @@ class Surveyor:
                 faults[remote] = f"{topic} is gone from {self._flow.source}"
             elif sources[topic].topic_id != start.topic_id:
                 faults[remote] = f"{topic} was deleted and created again"
+            elif remote.partition in targets[remote.topic].leaderless:
+                faults[remote] = f"{remote} has no leader on {self._flow.target}"
+            elif remote.partition in sources[topic].leaderless:
+                faults[remote] = f"{self._source_of(remote)} has no leader on {self._flow.source}"
         return faults
 
     def _check_rights(self, remotes: Sequence[TopicPartition]) -> None:

@@ -194,6 +194,27 @@ def test_a_partition_without_a_leader_waits_alone(
     assert site.compare().exact
 
 
+def test_verify_compares_what_has_a_leader(tmp_path: Path, trio: KafkaCluster) -> None:
+    """A partition without one is named as not compared; the copies of the others are proven."""
+    site = make_site(tmp_path, trio, trio, partitions=1)
+    lonely = f"{site.topic}-lonely"
+    create_on(trio, lonely, NODE)
+    produce(trio, lonely, 5, partitions=1)
+    site.produce(20)
+    config = site.config(replication_factor=3, internal_topic_replication_factor=3)
+    with mirror(config, "--once") as once:
+        assert once.wait() == 0, once.errors
+    trio.kill(NODE)
+    try:
+        wait_until(lambda: is_leaderless(trio, lonely), within=ELECTED, what="no leader")
+        command = [sys.executable, "-m", "eos_mirror.cli.main", "verify", str(config)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    finally:
+        trio.start_node(NODE)
+    assert f"not compared: {lonely}-0: {lonely}-0 has no leader on" in done.stdout, done.stderr
+    assert "20 records match" in done.stdout
+
+
 def is_leaderless(trio: KafkaCluster, *topics: str) -> bool:
     """One of these has no leader, as the other brokers know by now."""
     known = ClusterMetadata(trio.client_config(), source=True).topics(topics)
