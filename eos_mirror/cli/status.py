@@ -111,9 +111,11 @@ def _groups(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:
             yield json.dumps({"flow": str(settings.flow), **_group_object(one)})
         return
     behind = sum(any(p.is_behind for p in one.partitions) for one in groups)
-    yield f"{settings.flow}: {len(groups)} groups, {behind} behind on {settings.flow.target}"
+    skipped = sum(one.is_skipped for one in groups)
+    note = f", {skipped} skipped" if skipped else ""
+    yield f"{settings.flow}: {len(groups)} groups, {behind} behind on {settings.flow.target}{note}"
     for one in groups:
-        yield f"  {one.group}: {_group_text(one)}"
+        yield f"  {one.group or '(no name)'}: {_group_text(one)}"
 
 
 def _group_object(status: GroupStatus) -> dict[str, Any]:
@@ -134,6 +136,8 @@ def _group_object(status: GroupStatus) -> dict[str, Any]:
 
 
 def _group_text(status: GroupStatus) -> str:
+    if status.is_skipped:
+        return f"skipped: {status.reason}"
     counts = {
         "not translated": sum(one.upstream is None for one in status.partitions),
         "ahead of the mirror": sum(one.is_ahead for one in status.partitions),

@@ -1,12 +1,14 @@
 """Groups on the target, moved forward to where their checkpoints are."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from eos_mirror.core.checkpoints import forward
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.records import Position, TopicPartition
-from eos_mirror.kafka.group_offsets import GroupOffsets
+from eos_mirror.core.retries import Retries
+from eos_mirror.kafka.group_offsets import GroupOffsets, Refusal
 from eos_mirror.ports import GroupOffset
 
 HAS_MEMBERS = "it has members on the target"
@@ -20,12 +22,14 @@ class GroupMoves:
         waiting: By group, why it is not where its checkpoints are, as of the last look.
     """
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
+    def __init__(self, config: Mapping[str, Any], *, before_wait: Callable[[], None]) -> None:
         """
         Args:
             config: Connection to the target and its security.
+            before_wait: As of `GroupOffsets`.
         """
-        self._target = GroupOffsets(config, source=False)
+        self._target = GroupOffsets(config, source=False, before_wait=before_wait)
+        self._retries = Retries()
         self.waiting: dict[str, str] = {}
 
     @property
@@ -35,16 +39,18 @@ class GroupMoves:
 
     def move(self, wanted: Mapping[str, Mapping[TopicPartition, Checkpoint]]) -> set[str]:
         """
-        Those that were moved.
+        Those that were moved. One that cannot be is tried again later, and keeps no other waiting.
 
         Args:
             wanted: Checkpoints by group and partition of the target.
 
         Raises:
-            RestartTask: By class.
+            RestartTask: By class; no broker answers.
         """
-        free = self._target.without_members(wanted)
-        waiting = dict.fromkeys(wanted.keys() - free, HAS_MEMBERS)
+        now_s = time.monotonic()
+        due = wanted.keys() - self._retries.waiting(wanted, now_s=now_s).keys()
+        free = self._target.without_members(due)
+        refused = {group: one for group, one in self._target.refused.items() if group in due}
         there = self._target.read(free)
         moves = {}
         for group in free - self._target.refused.keys():
@@ -56,8 +62,26 @@ class GroupMoves:
                 for partition, checkpoint in forward(wanted[group], offsets).items()
             }
         moved = self._target.write({group: some for group, some in moves.items() if some})
-        waiting.update({g: r for g, r in self._target.refused.items() if g in free})
-        for group in wanted:
-            self.waiting.pop(group, None)
-        self.waiting.update(waiting)
+        refused.update({group: one for group, one in self._target.refused.items() if group in free})
+        self._note(due, free, refused, now_s)
         return moved
+
+    def _note(
+        self,
+        due: Collection[str],
+        free: Collection[str],
+        refused: Mapping[str, Refusal],
+        now_s: float,
+    ) -> None:
+        """Why groups wait. A coordinator that is away for a moment is no reason yet."""
+        for group in due:
+            one = refused.get(group)
+            before = self.waiting.pop(group, None)
+            if one is not None and (
+                self._retries.refused(group, one.reason, now_s=now_s, may_pass=one.may_pass)
+                or before == one.reason
+            ):
+                self.waiting[group] = one.reason
+            elif one is None and group not in free:
+                self.waiting[group] = HAS_MEMBERS
+        self._retries.accepted(set(due) - refused.keys())

@@ -55,18 +55,25 @@ class GroupStatus:
     One group.
 
     Attributes:
-        partitions: By topic and number.
-        reason: What keeps it from being moved on the target; empty if nothing does.
+        partitions: By topic and number; none if it cannot be read on the source.
+        reason: What keeps it from being read on the source, or moved on the target; empty if
+            nothing does.
     """
 
     group: str
     partitions: Sequence[GroupPartition]
     reason: str
 
+    @property
+    def is_skipped(self) -> bool:
+        """It cannot be read on the source."""
+        return not self.partitions
+
 
 def group_statuses(settings: FlowSettings) -> list[GroupStatus]:
     """
-    Every group that the file lets through and that has offsets on mirrored topics, by name.
+    Every group that the file lets through and that has offsets on mirrored topics, by name, and
+    those of which nobody knows because they cannot be read.
 
     Reads only. For a process that may end: see `GroupOffsets`.
 
@@ -75,15 +82,17 @@ def group_statuses(settings: FlowSettings) -> list[GroupStatus]:
         NotAuthorized: Not even describing is allowed.
     """
     routes = routes_of(settings, open_clusters(settings))
-    found = _committed(settings, routes)
+    found, skipped = _committed(settings, routes)
     checkpoints = _checkpoints(settings, found, routes)
     target = GroupOffsets(clients.target_admin(settings), source=False)
     there = target.read(found)
-    reasons = dict.fromkeys(found.keys() - target.without_members(found), HAS_MEMBERS)
-    reasons.update(target.refused)
+    refused = dict(target.refused)
+    free = target.without_members(found)
+    reasons = dict.fromkeys(found.keys() - free, HAS_MEMBERS)
+    reasons.update({group: one.reason for group, one in {**refused, **target.refused}.items()})
     if not settings.groups.sync_offsets:
         reasons = dict.fromkeys(found, SYNC_IS_OFF)
-    return [
+    statuses = [
         GroupStatus(
             group=group,
             partitions=[
@@ -98,8 +107,10 @@ def group_statuses(settings: FlowSettings) -> list[GroupStatus]:
             ],
             reason=reasons.get(group, ""),
         )
-        for group, offsets in sorted(found.items())
+        for group, offsets in found.items()
     ]
+    statuses += [GroupStatus(group=g, partitions=[], reason=why) for g, why in skipped.items()]
+    return sorted(statuses, key=lambda one: one.group)
 
 
 def _partition(
@@ -121,8 +132,8 @@ def _partition(
     )
 
 
-def _committed(settings: FlowSettings, routes: Mapping[str, str]) -> Offsets:
-    """Without the groups that have nothing on mirrored topics."""
+def _committed(settings: FlowSettings, routes: Mapping[str, str]) -> tuple[Offsets, dict[str, str]]:
+    """Without the groups that have nothing on mirrored topics; and why others cannot be read."""
     offsets = GroupOffsets(clients.source_admin(settings), source=True)
     is_wanted = group_filter_of(settings).matches
     wanted = {g for g in offsets.names() if is_wanted(g) and not g.startswith(INTERNAL_PREFIX)}
@@ -130,7 +141,8 @@ def _committed(settings: FlowSettings, routes: Mapping[str, str]) -> Offsets:
         group: {p: offset for p, offset in of.items() if p.topic in routes}
         for group, of in offsets.read(wanted).items()
     }
-    return {group: of for group, of in found.items() if of}
+    skipped = {group: one.reason for group, one in offsets.refused.items()}
+    return {group: of for group, of in found.items() if of}, skipped
 
 
 def _checkpoints(

@@ -18,11 +18,12 @@ from eos_mirror.core.flow import INTERNAL_PREFIX, Flow
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.plugins import make
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.retries import Retries
 from eos_mirror.core.spread import Spread
 from eos_mirror.errors import FatalError, MirrorError, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.checkpoints import Checkpoints, KafkaCheckpoints
 from eos_mirror.kafka.group_commits import GroupCommits
-from eos_mirror.kafka.group_offsets import GroupOffsets
+from eos_mirror.kafka.group_offsets import NAMELESS, GroupOffsets, Refusal
 from eos_mirror.ports import TaskContext
 from eos_mirror.replication.measures import CHECKPOINT_LATENCY
 
@@ -79,8 +80,10 @@ class GroupTask:
         self._context = context
         self._wanted: Mapping[str, Any] = {}
         self._filter: NameFilter = TopicFilter([], [])
-        self._source = GroupOffsets(clients["source_admin"], source=True)
-        self._moves = GroupMoves(clients["target_admin"])
+        self._source = GroupOffsets(
+            clients["source_admin"], source=True, before_wait=self._show_life
+        )
+        self._moves = GroupMoves(clients["target_admin"], before_wait=self._show_life)
         self._translation = GroupTranslation(config)
         self._topic = KafkaCheckpoints(
             clients["target_admin"],
@@ -99,12 +102,17 @@ class GroupTask:
         self._committed: dict[str, int] = {}
         self._next_at_once = 0.0
         self._known: Checkpoints | None = None
+        self._retries = Retries()
         self._groups: set[str] = set()
         self._latency: Spread | None = None
         self._is_told = False
         self._unanswered = 0
         self.counts = dict.fromkeys(("rounds", "checkpoints", "moved", "requests", "groups"), 0)
         self._told = dict(self.counts)
+
+    def _show_life(self) -> None:
+        """A round takes as long as its slowest coordinators, longer than a loop may stand still."""
+        self._context.report(self.counts)
 
     def turn(self, orders: Mapping[str, Any]) -> None:
         """
@@ -165,12 +173,20 @@ class GroupTask:
             if topic in routes and (group in self._groups or is_new):
                 self._groups.add(group)
                 self._committed[group] = TRIES
+                self._retries.accepted([group])  # its coordinator is there
         if commits.deaf_for:
             self._context.event("groups.unheard", {"reason": commits.deaf_for})
             self._commits = None
 
     def _is_followed(self, group: str) -> bool:
-        return self._filter.matches(group) and not group.startswith(INTERNAL_PREFIX)
+        is_ours = group.startswith(INTERNAL_PREFIX)
+        return bool(group) and not is_ours and self._filter.matches(group)
+
+    def _skip(self, group: str, refusal: Refusal) -> None:
+        """The others go on without it; it is asked again later."""
+        reason, may_pass = refusal
+        if self._retries.refused(group, reason, now_s=time.monotonic(), may_pass=may_pass):
+            self._context.event("group.skipped", {"group": group, "reason": reason})
 
     def _round(
         self, routes: Mapping[str, str], *, syncs: bool, only: Collection[str] | None = None
@@ -231,16 +247,36 @@ class GroupTask:
         self._latency = None
 
     def _offsets(self, routes: Mapping[str, str], only: Collection[str] | None) -> Offsets:
-        """What the groups have committed on mirrored topics."""
+        """What the groups have committed on mirrored topics, of those that can be asked now."""
         if looks := only is None and self._look.is_due():
-            self._groups = {name for name in self._source.names() if self._is_followed(name)}
+            self._find_groups()
+        asked = set(self._groups if only is None else only)
+        due = asked - self._retries.waiting(asked, now_s=time.monotonic()).keys()
         found = {
             group: {p: offset for p, offset in offsets.items() if p.topic in routes}
-            for group, offsets in self._source.read(self._groups if only is None else only).items()
+            for group, offsets in self._source.read(due).items()
         }
+        skipped = due & self._source.refused.keys()
+        self._retries.accepted(due - skipped)
+        for group in sorted(skipped):
+            self._skip(group, self._source.refused[group])
         if looks:
-            self._groups = {group for group, offsets in found.items() if offsets}
+            skipped = self._groups & self._retries.names
+            self._groups = {group for group, offsets in found.items() if offsets} | skipped
         return found
+
+    def _find_groups(self) -> None:
+        """
+        A group that is not listed any more is asked for its offsets once more: it may have been
+        deleted, or its coordinator is away, or it is of a kind that the client does not list.
+        """
+        names = self._source.names()
+        if "" in names and self._filter.matches(""):
+            self._skip("", Refusal(NAMELESS, may_pass=False))
+        self._groups = {name for name in names | self._groups if self._is_followed(name)}
+        if self._source.unlisted:
+            self._look.hurry()
+        self._retries.keep(self._groups | {""})
 
     def _move(self, only: Collection[str]) -> set[str]:
         """Those that were moved; why others wait is told when it changes."""

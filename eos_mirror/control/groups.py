@@ -29,6 +29,7 @@ TOLD = frozenset(
         "groups.followed",
         "groups.failed",
         "groups.unheard",
+        "group.skipped",
         "group.waiting",
         "checkpoints.unreadable",
     }

@@ -14,6 +14,7 @@ class _Refusal:
     reason: str
     pause_s: float
     due_s: float
+    is_reported: bool
 
 
 class Retries:
@@ -30,12 +31,31 @@ class Retries:
         """What is refused, whether it must wait or not."""
         return set(self._refusals)
 
-    def refused(self, name: str, reason: str, *, now_s: float) -> None:
-        """It was tried now. Each further time in a row doubles the pause."""
+    def refused(self, name: str, reason: str, *, now_s: float, may_pass: bool = False) -> bool:
+        """
+        It was tried now. Each further time in a row doubles the pause.
+
+        Args:
+            may_pass: The cause may be over in a moment, as while a coordinator moves: it is worth a
+                report only when it is still there the next time.
+
+        Returns:
+            Whether to report the reason: it is another one than before.
+        """
         before = self._refusals.get(name)
         grown_s = 2 * before.pause_s if before else self._first_pause_s
         pause_s = min(grown_s, self._longest_pause_s)
-        self._refusals[name] = _Refusal(reason=reason, pause_s=pause_s, due_s=now_s + pause_s)
+        is_known = before is not None and before.is_reported and before.reason == reason
+        is_reported = is_known or before is not None or not may_pass
+        self._refusals[name] = _Refusal(
+            reason=reason, pause_s=pause_s, due_s=now_s + pause_s, is_reported=is_reported
+        )
+        return is_reported and not is_known
+
+    def accepted(self, names: Iterable[str]) -> None:
+        """These are not refused any more."""
+        for name in names:
+            self._refusals.pop(name, None)
 
     def waiting(self, names: Iterable[str], *, now_s: float) -> dict[str, str]:
         """Those of these that must not be tried yet, with the last reason."""

@@ -136,6 +136,12 @@ EVENTS: Final = (
         "`__consumer_offsets` of the source may not be read; groups move at the interval only.",
     ),
     Event(
+        "group.skipped",
+        Level.WARNING,
+        "A group of the source cannot be read, and why; reported once for each reason. The others "
+        "are synced, and this one is tried again.",
+    ),
+    Event(
         "group.waiting",
         Level.INFO,
         "A group on the target is not moved to its checkpoints, and why; said when that changes.",

@@ -28,6 +28,7 @@ DIED = (
     r"|Spark job: .*"
     r"|cannot launch: .*"
 )
+AWAY = r"its coordinator does not answer|\w*(COORDINATOR|TIMED_OUT)\w* \(.*\)"
 
 EVENTS = {
     "ready": ALWAYS,
@@ -74,7 +75,8 @@ EVENTS = {
     "groups.unheard": NEVER,
     "topic.deleted": NEVER,
     "flow.ended": NEVER,
-    "group.waiting": NEVER,
+    "group.skipped": AWAY,
+    "group.waiting": AWAY,
     "groups.failed": UNREACHABLE,
     "checkpoints.unreadable": NEVER,
     "offset-syncs.failed": UNREACHABLE,

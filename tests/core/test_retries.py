@@ -50,3 +50,34 @@ def test_pauses_can_be_longer() -> None:
     retries.refused("orders", "gone", now_s=60)
     assert retries.waiting(["orders"], now_s=159)
     assert not retries.waiting(["orders"], now_s=160)
+
+
+def test_a_reason_is_reported_once() -> None:
+    """Not once for each try; another reason, and the same one after a success, are reported."""
+    retries = Retries()
+
+    assert [retries.refused("orders", "away", now_s=at) for at in range(3)] == [True, False, False]
+    assert retries.refused("orders", "denied", now_s=9)
+    assert retries.refused("users", "denied", now_s=9)
+    retries.accepted(["orders"])
+    assert retries.names == {"users"}
+    assert retries.refused("orders", "denied", now_s=10)
+
+
+def test_what_may_pass_is_reported_when_it_has_not_passed() -> None:
+    """A coordinator that moves needs no report; one that stays away does."""
+    retries = Retries()
+
+    tried = [retries.refused("readers", "away", now_s=at, may_pass=True) for at in range(3)]
+
+    assert tried == [False, True, False]
+
+
+def test_what_is_refused_keeps_no_other_one_waiting() -> None:
+    """Only the one that was refused pauses, and a success ends the pause."""
+    retries = Retries()
+    retries.refused("readers", "away", now_s=0)
+
+    assert retries.waiting(["readers", "writers"], now_s=0) == {"readers": "away"}
+    retries.accepted(["readers", "writers"])
+    assert retries.waiting(["readers", "writers"], now_s=0) == {}

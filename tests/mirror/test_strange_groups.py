@@ -1,13 +1,17 @@
 """Groups that the client library cannot deal with: the others are synced all the same."""
 
+from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.testing import wait_until
-from tests.mirror.conftest import Site
+from eos_mirror.kafka.group_offsets import NAMELESS
+from eos_mirror.testing import KafkaCluster, wait_until
+from eos_mirror.testing.external import Cluster
+from tests.mirror.conftest import Site, make_site
 from tests.mirror.raw import commit_raw
 from tests.mirror.test_checkpoints import (
     SYNCED,
@@ -19,7 +23,7 @@ from tests.mirror.test_checkpoints import (
     wait_moved,
     wait_rounds,
 )
-from tests.mirror.test_group_status import groups
+from tests.mirror.test_group_status import groups, status
 
 pytestmark = pytest.mark.brokers
 
@@ -87,3 +91,63 @@ def test_metadata_that_the_client_library_wrote_arrives_unchanged(site: Site) ->
 
     found = checkpoints(site, f"python-{site.topic}")
     assert {one.metadata for one in found.values()} == {f"of python-{site.topic}"}
+
+
+@pytest.fixture(scope="module")
+def odd(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """A source that no other test reads: a group without a name cannot be deleted."""
+    with KafkaCluster(name="odd") as cluster:
+        yield cluster
+
+
+def test_a_group_without_a_name_is_skipped_and_the_others_are_synced(
+    tmp_path: Path, odd: KafkaCluster, target_cluster: Cluster
+) -> None:
+    """Brokers keep offsets of such a group for old clients; its reason is reported once."""
+    site = make_site(tmp_path, odd, target_cluster)
+    site.produce(400)
+    nameless = dict.fromkeys(everywhere(site, 10), (10, ""))
+    commit_raw(odd.admin(), "", nameless)
+    commit(odd, "readers", everywhere(site, 50))
+    config = site.config(**SYNCED)
+    with mirrored(site, config) as running:
+        truth = Truth(site)
+        at = {n: truth.of(everywhere(site, n)) for n in (50, 90)}
+        wait_moved(site, "readers", at[50])
+        wait_rounds(running, 3)
+        commit_raw(odd.admin(), "", nameless)  # heard of at once
+        commit(odd, "readers", everywhere(site, 90))
+        wait_moved(site, "readers", at[90])
+        wait_rounds(running, 3)
+        assert not running.found("groups.failed")
+        assert [(one["group"], one["reason"]) for one in running.found("group.skipped")] == [
+            ("", NAMELESS)
+        ]
+
+    found = groups(config)
+    assert found.keys() == {"", "readers"}
+    assert found[""]["reason"] == NAMELESS
+    assert found[""]["partitions"] == []
+    assert not any(one["behind"] for one in found["readers"]["partitions"])
+    assert status(config, "--groups").splitlines() == [
+        f"{site.flow}: 2 groups, 0 behind on {site.flow.target}, 1 skipped",
+        f"  (no name): skipped: {NAMELESS}",
+        "  readers: 4 partitions, in step",
+    ]
+
+
+def test_a_filter_that_leaves_out_the_nameless_group_is_quiet(
+    tmp_path: Path, odd: KafkaCluster, target_cluster: Cluster
+) -> None:
+    """`groups = .+` is the way to say that it is known."""
+    site = make_site(tmp_path, odd, target_cluster)
+    site.produce(400)
+    commit_raw(odd.admin(), "", dict.fromkeys(everywhere(site, 10), (10, "")))
+    commit(odd, "known", everywhere(site, 50))
+    config = site.config(**SYNCED, groups=".+")
+    with mirrored(site, config) as running:
+        wait_moved(site, "known", Truth(site).of(everywhere(site, 50)))
+        wait_rounds(running, 3)
+        assert not running.found("group.skipped")
+
+    assert groups(config).keys() == {"known"}

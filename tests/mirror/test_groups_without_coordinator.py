@@ -1,0 +1,163 @@
+"""
+A broker that takes the coordinator of some groups with it: the others are synced all the same.
+
+Three brokers, and one replica of each partition of `__consumer_offsets`; the third broker is
+killed, and the groups on it have no coordinator until it is back.
+"""
+
+import itertools
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.retries import LONGEST_PAUSE_S
+from eos_mirror.testing import KafkaCluster, wait_until
+from eos_mirror.testing.external import Cluster
+from tests.mirror.conftest import Site, make_site
+from tests.mirror.raw import commit_raw
+from tests.mirror.test_checkpoints import (
+    SYNCED,
+    Truth,
+    commit,
+    committed,
+    everywhere,
+    mirrored,
+    wait_moved,
+)
+
+pytestmark = pytest.mark.brokers
+
+COORDINATORS = "__consumer_offsets"
+NODE = 3
+"""The one that is killed."""
+SOON = timedelta(seconds=90)
+KEPT = {
+    "replication_factor": 3,
+    "internal_topic_replication_factor": 3,
+    "checkpoints_topic_replication_factor": 3,
+}
+
+
+@pytest.fixture
+def trio(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """Everything but the offsets of groups survives the loss of one."""
+    spread = {"offsets.topic.replication.factor": 1, "offsets.topic.num.partitions": 9}
+    with KafkaCluster(3, name="trio", controllers="separate", broker_config=spread) as cluster:
+        cluster.create_topic("some", 1)
+        # the first commit creates the topic of the coordinators
+        commit_raw(cluster.admin(), "somebody", {TopicPartition("some", 0): (0, "")})
+        yield cluster
+
+
+def java_hash(text: str) -> int:
+    """`String.hashCode` of Java, of ASCII."""
+    value = 0
+    for char in text:
+        value = (31 * value + ord(char)) & 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value
+
+
+def coordinator_of(cluster: KafkaCluster, group: str) -> int | None:
+    """The node that leads the group's partition of `__consumer_offsets`."""
+    count = len(
+        cluster.admin().list_topics(COORDINATORS, timeout=10).topics[COORDINATORS].partitions
+    )
+    return cluster.leader_of(COORDINATORS, abs(java_hash(group)) % count)
+
+
+def named(cluster: KafkaCluster, stem: str, is_wanted: Callable[[int | None], bool]) -> str:
+    """A group with such a coordinator."""
+    names = (f"{stem}-{number}" for number in itertools.count())
+    return next(name for name in names if is_wanted(coordinator_of(cluster, name)))
+
+
+def site_of(folder: Path, source: Cluster, target: Cluster, trio: KafkaCluster) -> Site:
+    """A flow whose own groups survive."""
+    while True:
+        site = make_site(folder, source, target)
+        own = (site.flow.source_group, site.flow.shadow_group)
+        if NODE not in {coordinator_of(trio, group) for group in own}:
+            return site
+
+
+def in_step(config: Path) -> set[str]:
+    """Groups that `status` finds in step; the client complains of the broker on stderr."""
+    command = [sys.executable, "-m", "eos_mirror.cli.main", "status", str(config)]
+    done = subprocess.run(
+        [*command, "--groups"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "Traceback" not in done.stderr
+    return set(re.findall(r"^  (\S+): \d+ partitions, in step$", done.stdout, re.MULTILINE))
+
+
+def lose_node(trio: KafkaCluster, group: str) -> None:
+    """Kill the broker, and wait until nobody coordinates the group."""
+    trio.kill(NODE)
+    wait_until(lambda: coordinator_of(trio, group) is None, within=SOON, what="no coordinator")
+
+
+def test_groups_of_the_source_whose_coordinator_is_away_keep_nobody_waiting(
+    tmp_path: Path, trio: KafkaCluster, target_cluster: Cluster
+) -> None:
+    """The group is skipped with its reason, once, and synced when the broker is back."""
+    site = site_of(tmp_path, trio, target_cluster, trio)
+    good = named(trio, f"good-{site.topic}", lambda node: node != NODE)
+    lost = named(trio, f"lost-{site.topic}", lambda node: node == NODE)
+    site.produce(400)
+    for group in (good, lost):
+        commit(trio, group, everywhere(site, 10))
+    config = site.config(**SYNCED, groups=f".*-{site.topic}-.*")
+    with mirrored(site, config) as running:
+        truth = Truth(site)
+        at = {offset: truth.of(everywhere(site, offset)) for offset in (10, 50, 90)}
+        for group in (good, lost):
+            wait_moved(site, group, at[10])
+        lose_node(trio, lost)
+        commit(trio, good, everywhere(site, 50))
+        wait_moved(site, good, at[50])
+        skipped = running.wait_for("group.skipped", group=lost, within_s=90)
+        assert skipped["reason"]
+        assert in_step(config) >= {good}
+        trio.start_node(NODE)
+        # byte by byte: a client that looked for the coordinator in vain looks again late
+        commit_raw(trio.admin(), lost, dict.fromkeys(everywhere(site, 90), (90, "")))
+        wait_moved(site, lost, at[90])
+        assert len(running.found("group.skipped")) == 1
+        assert not [one["reason"] for one in running.found("groups.failed")]
+
+
+def test_groups_of_the_target_whose_coordinator_is_away_keep_nobody_waiting(
+    tmp_path: Path, source_cluster: Cluster, trio: KafkaCluster
+) -> None:
+    """The group waits with its reason, and is moved when the broker is back."""
+    site = site_of(tmp_path, source_cluster, trio, trio)
+    good = named(trio, f"good-{site.topic}", lambda node: node != NODE)
+    lost = named(trio, f"lost-{site.topic}", lambda node: node == NODE)
+    site.produce(400)
+    for group in (good, lost):
+        commit(source_cluster, group, everywhere(site, 10))
+    config = site.config(**{**SYNCED, **KEPT}, groups=f".*-{site.topic}-.*")
+    with mirrored(site, config) as running:
+        truth = Truth(site)
+        at = {offset: truth.of(everywhere(site, offset)) for offset in (10, 50)}
+        for group in (good, lost):
+            wait_moved(site, group, at[10])
+        lose_node(trio, lost)
+        for group in (good, lost):
+            commit(source_cluster, group, everywhere(site, 50))
+        wait_moved(site, good, at[50])
+        waiting = running.wait_for("group.waiting", group=lost, within_s=90)
+        assert waiting["reason"]
+        trio.start_node(NODE)
+        wait_until(
+            lambda: committed(trio, lost, list(at[50])) == at[50],
+            within=timedelta(seconds=2 * LONGEST_PAUSE_S),
+            what=f"{lost} is moved",
+        )
+        assert not [one["reason"] for one in running.found("groups.failed")]
