@@ -35,7 +35,7 @@ def mirrored_before(
     if not routes:
         return set()
     if mode is DeliveryMode.AT_LEAST_ONCE:
-        return _committed(clusters, {one.source_topic: one.partitions for one in routes})
+        return _committed(clusters, [route.source_topic for route in routes])
     starts = _starts(clusters)
     if starts is None:
         return None
@@ -56,11 +56,11 @@ def owners(
         SourceUnavailable, TargetUnavailable: No answer.
     """
     names = sorted({topic for one in contested for topic in one.source_topics})
-    topics = clusters.source_metadata.topics(names)
     if mode is DeliveryMode.AT_LEAST_ONCE:
-        begun = _committed(clusters, {name: topic.partitions for name, topic in topics.items()})
+        begun = _committed(clusters, names)
         known = {(one.remote_topic, name) for one in contested for name in begun}
     else:
+        topics = clusters.source_metadata.topics(names)
         starts = _starts(clusters) or {}
         made = {(remote.topic, start.topic_id) for remote, start in starts.items()}
         known = {
@@ -90,8 +90,21 @@ def _starts(clusters: FlowClusters) -> Mapping[TopicPartition, StartRecord] | No
     return None
 
 
-def _committed(clusters: FlowClusters, topics: Mapping[str, int]) -> set[str]:
-    """Topics with a position of ours; one that somebody set by hand is a wish for the start."""
-    partitions = [TopicPartition(name, p) for name, count in topics.items() for p in range(count)]
-    offsets = retrying(lambda: clusters.source_offsets.read(partitions), within=PATIENCE)
-    return {p.topic for p, offset in offsets.items() if decode_group(offset.metadata) is not None}
+def _committed(clusters: FlowClusters, names: Sequence[str]) -> set[str]:
+    """
+    Topics with a position of ours.
+
+    One that somebody set by hand is a wish for the start, one of an earlier topic with this name
+    is for the task that meets it.
+    """
+    topics = clusters.source_metadata.topics(names)
+    wanted = [TopicPartition(name, p) for name in topics for p in range(topics[name].partitions)]
+    offsets = retrying(lambda: clusters.source_offsets.read(wanted), within=PATIENCE)
+    noted = {
+        partition.topic: decode_group(offset.metadata) for partition, offset in offsets.items()
+    }
+    return {
+        name
+        for name, metadata in noted.items()
+        if metadata is not None and metadata.topic_id == topics[name].topic_id
+    }
