@@ -59,6 +59,7 @@ def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
     if noted is None:
         raise ConfigError(f"{flow}: it never ran: there is nothing to adopt. Just run it.")
     _wait_until_nobody_runs(settings, clusters)
+    topics.trust(route.source_topic for route in facts.plan.routes)  # as the other mode left them
     topics.begin()
     ids = clusters.target.topic_ids([flow.claims_topic])
     switch = Switch(

@@ -23,14 +23,13 @@ from eos_mirror.kafka.groups import group_members
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.operate.facts import FlowClusters, FlowFacts, gather
-from eos_mirror.operate.preflight import judge, rivals
+from eos_mirror.operate.preflight import GRANT, judge, rivals
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings import clients
 from eos_mirror.settings.filters import TOPIC_FILTER
 from eos_mirror.settings.model import FlowSettings
 
 SESSION_MARGIN = timedelta(seconds=3)
-GRANT = "Grant it with kafka-acls.sh."
 NEVER_REFUSED = timedelta(minutes=1)
 """What the clients of Kafka ask for without being told to."""
 
@@ -66,7 +65,9 @@ def check_flow(
             raise ConfigError(*faults)
         if verdict.dangers:
             raise UnsafeError("\n".join(verdict.dangers))
-        plan = _fitting(topics.rehearse(facts.plan), facts, clusters, sync=topics.config_sync)
+        plan = facts.plan.refusing(verdict.refused)
+        topics.trust(route.source_topic for route in plan.routes)
+        plan = _fitting(topics.rehearse(plan), facts, clusters, sync=topics.config_sync)
         topics.report(plan)
     except NotAuthorized as exc:
         raise ConfigError(f"{settings.flow}: not authorized: {exc}. {GRANT}") from exc

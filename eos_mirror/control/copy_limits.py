@@ -42,7 +42,7 @@ def raise_limits(
     denied = target.alter(wanted)
     changed = {remote: wanted[remote] for remote in wanted if remote not in denied}
     refused = _undescribed(plan, sources, remotes) | refuse_small_limits(
-        plan, sync, source=_values(sources), remote=_values(remotes), denied=denied
+        plan, sync, source=sources.values, remote=remotes.values, denied=denied
     )
     mirrored = {r.remote_topic for r in plan.routes if r.source_topic not in refused}
     # the reason of a refused topic has what the target said, and is not repeated
@@ -79,14 +79,7 @@ def _urgent(
 
 def _check_effect(target: Topics, changed: Mapping[str, Changes]) -> None:
     """Tasks start next, and a broker with the old limit would refuse their records."""
-    now = _values(target.describe(sorted(changed)))
+    now = target.describe(sorted(changed)).values
     for remote, changes in changed.items():
         if not changes.set.items() <= now.get(remote, {}).items():
             raise RetriableError(f"{remote} does not have its new configuration yet")
-
-
-def _values(described: Described) -> dict[str, dict[str, str]]:
-    return {
-        topic: {name: entry.value for name, entry in entries.items()}
-        for topic, entries in described.entries.items()
-    }

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from eos_mirror.control.copy_limits import raise_limits
@@ -19,8 +19,9 @@ from eos_mirror.core.topic_configs import (
 )
 from eos_mirror.errors import ConfigError, NotAuthorized
 from eos_mirror.kafka.topics import TopicSpec
-from eos_mirror.operate.facts import FlowClusters
+from eos_mirror.operate.facts import FlowClusters, remote_partitions
 from eos_mirror.operate.history import mirrored_before, owners
+from eos_mirror.operate.preflight import strangers
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.filters import CONFIG_FILTER
 from eos_mirror.settings.model import FlowSettings
@@ -68,6 +69,8 @@ class TopicSync:
         self._begun: dict[str, str] = {}  # as routes, with those that were refused since
         self._contested: set[Conflict] = set()  # whose owners were looked for
         self._owners: set[str] = set()
+        self._trusted: set[str] = set()
+        self._strangers = Retries()
         self._deletions = Retries(
             first_pause_s=LET_GO_WITHIN_S, longest_pause_s=10 * LET_GO_WITHIN_S
         )
@@ -196,6 +199,7 @@ class TopicSync:
         on_source, on_target = self._source.list(), self._target.list()
         hidden = self._add_unlisted(on_source, on_target)
         plan = self.without_deleted(self.plan(on_source, on_target).refusing(hidden))
+        plan = self._without_strangers(plan, on_target)
         plan = self._remotes.settle(
             plan,
             self.config_sync.rules,
@@ -246,6 +250,32 @@ class TopicSync:
                 hidden[sources[remote]] = why
         return hidden
 
+    def trust(self, topics: Iterable[str]) -> None:
+        """The copies of these source topics were judged: this flow may write them."""
+        self._trusted = set(topics)
+
+    def _without_strangers(self, plan: FlowPlan, on_target: Mapping[str, int]) -> FlowPlan:
+        """Refuse topics that are new to this run, and whose copy is there, but not ours."""
+        known, now_s = self._begun.keys() | self._trusted, time.monotonic()
+        fresh = {
+            route.source_topic
+            for route in plan.routes
+            if route.remote_topic in on_target and route.source_topic not in known
+        }
+        waiting = self._strangers.waiting(fresh, now_s=now_s)
+        asked = plan.only(fresh - waiting.keys())
+        found = self._strange(asked, on_target) if asked.routes else {}
+        for topic, why in found.items():
+            self._strangers.refused(topic, why, now_s=now_s)
+        self._strangers.keep(waiting.keys() | found.keys())
+        self._trusted |= fresh - waiting.keys() - found.keys()
+        return plan.refusing(waiting | found)
+
+    def _strange(self, plan: FlowPlan, on_target: Mapping[str, int]) -> dict[str, str]:
+        mode = mode_of(self._settings)
+        partitions = remote_partitions(self._clusters, plan, on_target, mode=mode)
+        return strangers(plan, partitions, has_company=self.way.notes_provenance)
+
     def without_deleted(self, plan: FlowPlan) -> FlowPlan:
         """
         Refuse topics that were mirrored before, and whose copy does not exist any more.
@@ -275,6 +305,7 @@ class TopicSync:
         self.routes = {route.source_topic: route.remote_topic for route in plan.routes}
         since = {t: remote for t, remote in self._begun.items() if t in self.refused}
         self._begun = since | self.routes
+        self._trusted &= self.routes.keys() | self.refused.keys()
         self.partitions = {
             TopicPartition(route.source_topic, p): TopicPartition(route.remote_topic, p)
             for route in plan.routes

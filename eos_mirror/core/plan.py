@@ -163,6 +163,16 @@ class FlowPlan:
             ),
         )
 
+    def only(self, topics: Collection[str]) -> "FlowPlan":
+        """The part of the plan that is about these source topics."""
+        return replace(
+            self,
+            routes=tuple(one for one in self.routes if one.source_topic in topics),
+            to_create=tuple(one for one in self.to_create if one.source_topic in topics),
+            too_small=tuple(one for one in self.too_small if one.source_topic in topics),
+            conflicts=(),
+        )
+
     def not_growing(self, reasons: Mapping[str, str]) -> "FlowPlan":
         """
         The same plan, in which these topics have the partitions that their copies have already.

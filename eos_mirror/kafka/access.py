@@ -46,15 +46,21 @@ def missing_topic_rights(topics: Topics, wanted: Mapping[str, Sequence[AclOperat
     Raises:
         RestartTask: By class.
     """
+    return [right for rights in rights_missing(topics, wanted).values() for right in rights]
+
+
+def rights_missing(
+    topics: Topics, wanted: Mapping[str, Sequence[AclOperation]]
+) -> dict[str, list[str]]:
+    """The same by topic, of those that lack any."""
     if not wanted:
-        return []
+        return {}
     allowed = topics.allowed(list(wanted))
-    return [
-        f"{operation.name} on topic {name}"
+    found = {
+        name: [f"{one.name} on topic {name}" for one in operations if one not in allowed[name]]
         for name, operations in wanted.items()
-        for operation in operations
-        if operation not in allowed[name]
-    ]
+    }
+    return {name: rights for name, rights in found.items() if rights}
 
 
 def may_commit_in_group(admin: AdminClient, group: str) -> bool:

@@ -89,6 +89,14 @@ class Described:
     entries: Mapping[str, Mapping[str, Entry]]
     refused: Mapping[str, MirrorError]
 
+    @property
+    def values(self) -> dict[str, dict[str, str]]:
+        """The values in effect."""
+        return {
+            topic: {name: entry.value for name, entry in entries.items()}
+            for topic, entries in self.entries.items()
+        }
+
 
 class Topics:
     """The topics of one cluster."""
@@ -153,10 +161,7 @@ class Topics:
         described = self.describe(names)
         for refusal in described.refused.values():
             raise refusal
-        return {
-            topic: {name: entry.value for name, entry in entries.items()}
-            for topic, entries in described.entries.items()
-        }
+        return described.values
 
     def describe(self, names: Sequence[str]) -> Described:
         """The same for each topic by itself, with where each entry comes from."""

@@ -11,7 +11,8 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.core.map_records import start_of
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.kafka.access import MIRROR_FROM, MIRROR_TO, missing_topic_rights
+from eos_mirror.errors import MirrorError
+from eos_mirror.kafka.access import MIRROR_FROM, MIRROR_TO, missing_topic_rights, rights_missing
 from eos_mirror.kafka.flow_mode import FlowMode
 from eos_mirror.kafka.groups import CommittedOffsets, GroupMember, group_members
 from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
@@ -75,7 +76,9 @@ class FlowFacts:
         noted_mode: The mode that the flow runs in; None if it never ran.
         shadow_members: Members of the shadow group; there must be none.
         source_members: Members of the source group.
-        missing_rights: Such as `WRITE on topic A.orders (target)`.
+        missing_rights: On internal topics, such as `WRITE on topic claims (target)`.
+        denied: The same, on a topic or its copy, by source topic.
+        undescribed: Why a topic or its copy cannot be compared with the other, by source topic.
     """
 
     plan: FlowPlan
@@ -90,6 +93,8 @@ class FlowFacts:
     shadow_members: Sequence[GroupMember]
     source_members: Sequence[GroupMember]
     missing_rights: Sequence[str]
+    denied: Mapping[str, Sequence[str]]
+    undescribed: Mapping[str, str]
 
 
 def gather(
@@ -125,19 +130,22 @@ def gather(
         on_source, on_target = (answer.result() for answer in lists)
         plan = plan_of(on_source, on_target)
         existing = [route for route in plan.routes if route.remote_topic in on_target]
-        source_configs = source.configs([route.source_topic for route in plan.routes])
-        remote_configs = target.configs([route.remote_topic for route in existing])
+        sources = source.describe([route.source_topic for route in plan.routes])
+        remotes = target.describe([route.remote_topic for route in existing])
+        remote_configs = remotes.values
         return FlowFacts(
             plan=plan,
             planned_partitions=sum(route.partitions for route in plan.routes),
             source_topics=on_source,
-            source_configs=source_configs,
+            source_configs=sources.values,
             remote_configs=remote_configs,
             remote_timestamp_types=_timestamp_types(remote_configs),
-            partitions=_remote_partitions(clusters, plan, on_target, mode=mode),
+            partitions=remote_partitions(clusters, plan, on_target, mode=mode),
             has_claims_topic=flow.claims_topic in on_target,
             noted_mode=clusters.mode.read() if flow.claims_topic in on_target else None,
-            missing_rights=_missing_rights(clusters, plan, on_target),
+            missing_rights=_missing_rights(clusters, on_target),
+            denied=_denied(clusters, plan, on_target),
+            undescribed=_by_source(plan, sources.refused, remotes.refused),
             shadow_members=shadows.result(),
             source_members=readers.result(),
         )
@@ -149,9 +157,19 @@ def _timestamp_types(configs: Configs) -> dict[str, str]:
     }
 
 
-def _remote_partitions(
+def remote_partitions(
     clusters: FlowClusters, plan: FlowPlan, on_target: Mapping[str, int], *, mode: DeliveryMode
 ) -> list[RemotePartition]:
+    """
+    What is known of the partitions of a plan's remote topics that exist.
+
+    Args:
+        on_target: Partition counts of the target's topics.
+        mode: The one that is asked for.
+
+    Raises:
+        SourceUnavailable, TargetUnavailable: No answer.
+    """
     sources = {
         TopicPartition(route.remote_topic, p): TopicPartition(route.source_topic, p)
         for route in plan.routes
@@ -193,21 +211,36 @@ def _read(
     return retrying(lambda: offsets.read(partitions), within=PATIENCE)
 
 
-def _missing_rights(
-    clusters: FlowClusters, plan: FlowPlan, on_target: Mapping[str, int]
-) -> list[str]:
+def _missing_rights(clusters: FlowClusters, on_target: Mapping[str, int]) -> list[str]:
     flow = clusters.flow
-    internal = (flow.claims_topic, flow.offset_map_topic)
-    on_source = missing_topic_rights(
-        clusters.source_topics,
-        {route.source_topic: MIRROR_FROM for route in plan.routes},
+    internal = [n for n in (flow.claims_topic, flow.offset_map_topic) if n in on_target]
+    found = missing_topic_rights(clusters.target_topics, dict.fromkeys(internal, MIRROR_TO))
+    return [f"{right} ({flow.target})" for right in found]
+
+
+def _denied(
+    clusters: FlowClusters, plan: FlowPlan, on_target: Mapping[str, int]
+) -> dict[str, list[str]]:
+    flow = clusters.flow
+    on_source = rights_missing(
+        clusters.source_topics, {route.source_topic: MIRROR_FROM for route in plan.routes}
     )
-    remote_names = [*internal, *(route.remote_topic for route in plan.routes)]
-    on_the_other = missing_topic_rights(
+    on_the_other = rights_missing(
         clusters.target_topics,
-        {name: MIRROR_TO for name in remote_names if name in on_target},
+        {r.remote_topic: MIRROR_TO for r in plan.routes if r.remote_topic in on_target},
     )
-    return [
-        *(f"{right} ({flow.source})" for right in on_source),
-        *(f"{right} ({flow.target})" for right in on_the_other),
-    ]
+    found = {
+        route.source_topic: [
+            *(f"{right} ({flow.source})" for right in on_source.get(route.source_topic, ())),
+            *(f"{right} ({flow.target})" for right in on_the_other.get(route.remote_topic, ())),
+        ]
+        for route in plan.routes
+    }
+    return {topic: rights for topic, rights in found.items() if rights}
+
+
+def _by_source(
+    plan: FlowPlan, sources: Mapping[str, MirrorError], remotes: Mapping[str, MirrorError]
+) -> dict[str, str]:
+    found = {r.source_topic: remotes.get(r.remote_topic) for r in plan.routes} | dict(sources)
+    return {topic: str(refusal) for topic, refusal in found.items() if refusal is not None}

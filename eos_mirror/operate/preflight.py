@@ -1,13 +1,15 @@
 """Deciding whether a flow may start, from facts alone."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.filters import unmatched
-from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.plan import FlowPlan
 from eos_mirror.kafka.groups import GroupMember
 from eos_mirror.operate.facts import FlowFacts, RemotePartition
+
+GRANT = "Grant it with kafka-acls.sh."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,11 +19,13 @@ class Verdict:
         faults: The configuration, or a right, must be fixed (exit 2).
         dangers: Going on could break the guarantee (exit 4).
         warnings: Worth knowing; the flow starts.
+        refused: Topics that the flow starts without; the reason by source topic.
     """
 
     faults: tuple[str, ...]
     dangers: tuple[str, ...]
     warnings: tuple[str, ...]
+    refused: Mapping[str, str]
 
 
 def judge(
@@ -41,11 +45,34 @@ def judge(
     """
     return Verdict(
         faults=tuple(_faults(facts)),
-        dangers=tuple(
-            _other_mode(facts, mode) or _dangers(facts, mode, deployment, has_company=has_company)
-        ),
+        dangers=tuple(_other_mode(facts, mode) or _dangers(facts, mode, deployment)),
         warnings=(*_warnings(facts), *_idle_patterns(facts, include)),
+        refused={
+            **facts.undescribed,
+            **strangers(facts.plan, facts.partitions, has_company=has_company),
+        },
     )
+
+
+def strangers(
+    plan: FlowPlan, partitions: Iterable[RemotePartition], *, has_company: bool
+) -> dict[str, str]:
+    """
+    Why a copy that exists must not be written, by source topic: this flow did not make it.
+
+    Args:
+        partitions: Those of the plan's remote topics that exist.
+        has_company: Others may write the remote topics, too.
+    """
+    known = list(partitions)
+    reasons = dict(_too_small(plan, known))
+    if not has_company:
+        reasons |= _foreign(known)
+    return {
+        route.source_topic: reasons[route.remote_topic]
+        for route in plan.routes
+        if route.remote_topic in reasons
+    }
 
 
 def rivals(members: Iterable[GroupMember], deployment: str) -> list[GroupMember]:
@@ -54,8 +81,13 @@ def rivals(members: Iterable[GroupMember], deployment: str) -> list[GroupMember]
 
 
 def _faults(facts: FlowFacts) -> Iterator[str]:
-    for right in facts.missing_rights:
-        yield f"{facts.plan.flow}: not authorized: {right}. Grant it with kafka-acls.sh."
+    """A right that is missing for every topic concerns the flow."""
+    flow, topics = facts.plan.flow, {route.source_topic for route in facts.plan.routes}
+    rights = list(facts.missing_rights)
+    if topics and topics <= facts.denied.keys() | facts.undescribed.keys():
+        rights += (right for denied in facts.denied.values() for right in denied)
+        yield from (f"{flow}: not authorized: {why}. {GRANT}" for why in facts.undescribed.values())
+    yield from (f"{flow}: not authorized: {right}. {GRANT}" for right in rights)
 
 
 def _other_mode(facts: FlowFacts, mode: DeliveryMode) -> list[str]:
@@ -74,13 +106,8 @@ def _other_mode(facts: FlowFacts, mode: DeliveryMode) -> list[str]:
     ]
 
 
-def _dangers(
-    facts: FlowFacts, mode: DeliveryMode, deployment: str, *, has_company: bool
-) -> Iterator[str]:
+def _dangers(facts: FlowFacts, mode: DeliveryMode, deployment: str) -> Iterator[str]:
     flow = facts.plan.flow
-    yield from _too_small(facts)
-    if not has_company:
-        yield from _foreign(facts)
     if facts.shadow_members:
         yield (
             f"{flow}: group {flow.shadow_group} on {flow.target} has members "
@@ -103,33 +130,38 @@ def _dangers(
         )
 
 
-def _too_small(facts: FlowFacts) -> Iterator[str]:
-    started = {p.remote.topic for p in facts.partitions if p.was_started}
-    for small in facts.plan.too_small:
+def _too_small(plan: FlowPlan, partitions: Iterable[RemotePartition]) -> Iterator[tuple[str, str]]:
+    """Remote topics and reasons."""
+    started = {one.remote.topic for one in partitions if one.was_started or one.has_position}
+    for small in plan.too_small:
         if small.remote_topic not in started:
             yield (
-                f"{facts.plan.flow}: {small.remote_topic} has {small.present} partitions, "
-                f"{small.source_topic} has {small.needed}. Raise it to {small.needed} with "
-                f"kafka-topics.sh --alter, or delete it and let the flow create it."
+                small.remote_topic,
+                f"it has {small.present} partitions, {small.source_topic} has {small.needed}, and "
+                f"the flow did not create it. Raise it to {small.needed} with kafka-topics.sh "
+                f"--alter, or delete it and let the flow create it",
             )
 
 
-def _foreign(facts: FlowFacts) -> Iterator[str]:
-    foreign: dict[str, list[RemotePartition]] = {}
-    for partition in facts.partitions:
-        if partition.end > 0 and not partition.has_position and not partition.was_started:
-            foreign.setdefault(partition.remote.topic, []).append(partition)
-    for topic, partitions in foreign.items():
-        first: TopicPartition = partitions[0].remote
-        yield (
-            f"{facts.plan.flow}: {topic} already holds records that this flow never wrote "
-            f"({first} ends at {partitions[0].end}, and the flow has no position for it). Delete "
-            f"it, rename it, or exclude its source topic."
-        )
+def _foreign(partitions: Iterable[RemotePartition]) -> dict[str, str]:
+    """Reason by remote topic."""
+    found: dict[str, str] = {}
+    for one in partitions:
+        if one.end > 0 and not one.has_position and not one.was_started:
+            found.setdefault(
+                one.remote.topic,
+                f"it already holds records that this flow never wrote ({one.remote} ends at "
+                f"{one.end}, and the flow has no position for it). Delete it, rename it, or "
+                f"exclude its source topic",
+            )
+    return found
 
 
 def _warnings(facts: FlowFacts) -> Iterator[str]:
     flow = facts.plan.flow
+    for rights in facts.denied.values():
+        for right in rights:
+            yield f"{flow}: not authorized: {right}. Its partitions stop until it is granted."
     if not facts.plan.routes and not facts.plan.conflicts:
         yield (
             f"{flow}: no topic to mirror yet: nothing that `topics` matches exists on "

@@ -295,3 +295,18 @@ def test_a_copy_that_does_not_grow_is_mirrored_as_far_as_it_goes() -> None:
     assert stuck.refusing(small).refused == {
         "clicks": "A->B clicks to A.clicks: A.clicks takes smaller messages"
     }, "none of its partitions is copied now"
+
+
+def test_a_part_of_a_plan_is_about_its_topics_only() -> None:
+    """In every list of it; refused topics are of the whole."""
+    plan = _plan({"orders": 3, "clicks": 5, "x" * 250: 1}, {"A.clicks": 2})
+
+    assert plan.only({"clicks"}) == FlowPlan(
+        flow=FLOW,
+        routes=(_route("clicks", 5),),
+        to_create=(),
+        too_small=plan.too_small,
+        conflicts=(),
+    )
+    assert plan.only({"orders"}).to_create == (_route("orders", 3),)
+    assert plan.only({"orders"}).too_small == ()

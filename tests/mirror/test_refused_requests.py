@@ -246,3 +246,68 @@ def test_an_internal_topic_that_the_target_refuses_is_a_fault_of_the_file(site: 
         says=[site.flow.claims_topic, "INVALID_REPLICATION_FACTOR", "internal.topic.replication"],
     )
     assert site.remote not in site.target.admin().list_topics(timeout=10).topics
+
+
+@pytest.mark.parametrize("side", ["source", "remote"])
+def test_a_right_that_is_missing_for_one_topic_does_not_keep_the_others_from_starting(
+    mine: Site, guarded: KafkaCluster, side: str
+) -> None:
+    """The check names it; its partitions stop, and resume when the right is there."""
+    other = f"{mine.topic}-other"
+    mine.source.create_topic(other, mine.partitions)
+    config = login(mine)
+    with mirror(config, "--once") as first:
+        assert first.wait() == 0, first.errors
+    denied = other if side == "source" else remote_of(mine, other)
+    operation = AclOperation.READ if side == "source" else AclOperation.WRITE
+    for name in (mine.topic, other):
+        produce(mine.source, name, 400, partitions=mine.partitions)
+    deny(guarded, topic(denied), operation)
+    try:
+        code, [warning, _] = check(config)
+        assert code == 0
+        assert warning["event"] == "flow.warning"
+        assert f"not authorized: {operation.name} on topic {denied} " in warning["reason"]
+        with mirror(config) as running:
+            running.wait_for("ready")
+            mine.view.wait_caught_up(mine.topic, mine.remote, partitions=mine.partitions)
+            stopped = running.found("partition.stopped")
+            assert {one["cause"] for one in stopped} == {"RightMissing"}
+            assert {one["partition"].rpartition("-")[0] for one in stopped} == {other}
+            allow_again(guarded, topic(denied), operation)
+            mine.view.wait_caught_up(other, remote_of(mine, other), partitions=mine.partitions)
+            assert running.stop() == 0, running.errors
+    finally:
+        allow_again(guarded, topic(denied), operation)
+    for name in (mine.topic, other):
+        compared = mine.compare(name, remote_of(mine, name))
+        assert compared.exact, compared
+        assert compared.matched == 400
+
+
+@pytest.mark.parametrize("side", ["source", "remote"])
+def test_a_topic_whose_configuration_may_not_be_described_is_refused_alone(
+    mine: Site, guarded: KafkaCluster, side: str
+) -> None:
+    """Nobody knows which records its copy takes."""
+    other = f"{mine.topic}-other"
+    mine.source.create_topic(other, mine.partitions)
+    config = login(mine)
+    with mirror(config, "--once") as first:
+        assert first.wait() == 0, first.errors
+    mine.produce(400)
+    hidden = other if side == "source" else remote_of(mine, other)
+    deny(guarded, topic(hidden), AclOperation.DESCRIBE_CONFIGS)
+    try:
+        code, [warning, _] = check(config)
+        assert code == 0
+        assert warning["topic"] == other
+        assert "DESCRIBE_CONFIGS on the topic is not granted" in warning["reason"]
+        assert hidden in warning["reason"]
+        with mirror(config, "--once") as second:
+            assert second.wait() == 1, second.errors
+    finally:
+        allow_again(guarded, topic(hidden), AclOperation.DESCRIBE_CONFIGS)
+    assert [one["reason"] for one in second.found("topic.refused")] == [warning["reason"]]
+    assert mine.compare().exact
+    assert mine.compare().matched == 400

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from eos_mirror.testing.checker import read_topic
 from tests.mirror.conftest import Site
-from tests.mirror.surgery import delete_topic
+from tests.mirror.surgery import delete_topic, produce_values
 from tests.mirror.toolbox import Mirror, mirror, produce
 
 pytestmark = pytest.mark.brokers
@@ -33,6 +34,24 @@ def colliding(site: Site) -> tuple[str, str]:
     site.target.create_topic(twin_of(site, topic), 1)
     site.source.create_topic(topic, site.partitions)
     return topic, f"in the way: {twin_of(site, topic)}"
+
+
+def too_small(site: Site) -> tuple[str, str]:
+    """A source topic whose copy somebody else made, with fewer partitions."""
+    topic = f"{site.topic}-small"
+    site.target.create_topic(f"{site.flow.source}.{topic}", 2)
+    site.source.create_topic(topic, site.partitions)
+    return topic, "it has 2 partitions"
+
+
+def foreign(site: Site) -> tuple[str, str]:
+    """A source topic whose copy has a record of somebody else."""
+    topic = f"{site.topic}-foreign"
+    remote = f"{site.flow.source}.{topic}"
+    site.target.create_topic(remote, site.partitions)
+    produce_values(site.target, remote, [b"foreign"], partition=2)
+    site.source.create_topic(topic, site.partitions)
+    return topic, f"records that this flow never wrote ({remote}-2 ends at 1"
 
 
 def twin_of(site: Site, topic: str) -> str:
@@ -59,7 +78,7 @@ def wait_for_checks(running: Mirror) -> None:
     running.wait_for("flow.summary", count=len(running.found("flow.summary")) + CHECKS)
 
 
-BAD = pytest.mark.parametrize("bad", [too_long, colliding])
+BAD = pytest.mark.parametrize("bad", [too_long, colliding, too_small, foreign])
 
 
 @BAD
@@ -112,6 +131,49 @@ def test_an_impossible_topic_that_appears_later_is_reported_once(
     assert repeated["reason"] == refused["reason"]
     assert site.compare().exact
     assert site.compare().matched == 800
+
+
+def test_a_copy_that_is_not_ours_is_not_touched(site: Site) -> None:
+    """Neither grown nor written, by a start or by a run; when it is large enough, it is used."""
+    topic, _ = too_small(site)
+    remote = f"{site.flow.source}.{topic}"
+    other, _ = foreign(site)
+    produce(site.source, topic, 400, partitions=site.partitions)
+    produce(site.source, other, 400, partitions=site.partitions)
+    with mirror(site.config(**EVERY_SECOND)) as running:
+        running.wait_for("ready")
+        assert {one["topic"] for one in running.found("topic.refused")} == {topic, other}
+        wait_for_checks(running)
+        assert len(site.target.admin().list_topics(timeout=10).topics[remote].partitions) == 2
+        site.target.tool(
+            "TopicCommand", "--alter", "--topic", remote, "--partitions", str(site.partitions)
+        )
+        site.view.wait_caught_up(topic, remote, partitions=site.partitions)
+        assert running.stop() == 1, running.errors
+    assert len(running.found("topic.refused")) == 2
+    assert not running.found("topic.grown")
+    assert not running.found("partition.stopped")
+    assert site.compare(topic, remote).exact
+    assert site.compare(topic, remote).matched == 400
+    copy = read_topic(site.target.client_config(), f"{site.flow.source}.{other}", partitions=4)
+    assert [record.value for partition in copy for record in partition] == [b"foreign"]
+
+
+def test_a_copy_grows_with_a_topic_that_grew_while_nothing_ran(site: Site) -> None:
+    """At least once, too: there the source group knows whose copy it is."""
+    config = site.config(transaction_producer="false")
+    site.produce(400)
+    with mirror(config, "--once") as first:
+        assert first.wait() == 0, first.errors
+    site.source.tool("TopicCommand", "--alter", "--topic", site.topic, "--partitions", "6")
+    grown = Site(**{**vars(site), "partitions": 6})
+    grown.produce(600, start=400)
+
+    with mirror(config, "--once") as second:
+        assert second.wait() == 0, second.errors
+    assert second.found("topic.grown", topic=site.remote, partitions=6)
+    assert grown.compare().matched == 1000
+    assert grown.compare().exact
 
 
 def test_a_refused_topic_is_mirrored_when_its_obstacle_is_gone(site: Site) -> None:
