@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
-from eos_mirror.core.topic_acls import missing_acls
+from eos_mirror.core.topic_acls import Acl, missing_acls
 from eos_mirror.errors import NotAuthorized
 from eos_mirror.kafka.acls import TopicAcls
 from eos_mirror.runtime.control import EventSink
@@ -44,17 +44,26 @@ class AclSync:
         try:
             there, here = self._source.list(), self._target.list()
             missing = missing_acls(there, here, self._routes(), full=self._is_full)
-            if not self._target.add(missing):
-                self._tell_once("the target has no access control")
-                return
+            refused = self._target.add(missing)
         except NotAuthorized as exc:
             self._tell_once(str(exc))
             return
-        self._told = ""
+        if refused is None:
+            self._tell_once("the target has no access control")
+            return
         for acl in missing:
-            self._on_event("acl.added", asdict(acl))
+            if acl not in refused:
+                self._on_event("acl.added", asdict(acl))
+        if refused:
+            self._tell_once("; ".join(f"{_named(acl)}: {why}" for acl, why in refused.items()))
+        else:
+            self._told = ""
 
     def _tell_once(self, reason: str) -> None:
         if reason != self._told:
             self._told = reason
             self._on_event("acls.skipped", {"reason": reason})
+
+
+def _named(acl: Acl) -> str:
+    return f"{acl.permission} {acl.operation} on {acl.topic} to {acl.principal} from {acl.host}"

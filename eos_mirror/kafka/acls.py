@@ -15,10 +15,13 @@ from confluent_kafka.admin import (
 )
 
 from eos_mirror.core.topic_acls import Acl
-from eos_mirror.errors import NotAuthorized
+from eos_mirror.errors import MirrorError, NotAuthorized, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.metadata import ANSWER
+
+UNKNOWN = AclOperation.UNKNOWN.name
+UNKNOWN_TO_US = "the client library does not know its operation"
 
 
 class TopicAcls:
@@ -82,44 +85,55 @@ class TopicAcls:
                 "kafka-acls.sh"
             )
 
-    def add(self, acls: Collection[Acl]) -> bool:
+    def add(self, acls: Collection[Acl]) -> dict[Acl, str] | None:
         """
-        Add these.
+        Add these, each by itself: one that is refused holds up no other.
 
         Returns:
-            False if the cluster has no access control.
+            Why not, of those that the cluster refused; None if it has no access control.
 
         Raises:
             NotAuthorized: Alter on the cluster is missing.
-            RestartTask: By class.
+            SourceUnavailable, TargetUnavailable: The cluster does not answer.
         """
-        if not acls:
-            return True
-        bindings = [
-            AclBinding(
-                ResourceType.TOPIC,
-                acl.topic,
-                ResourcePatternType.LITERAL,
-                acl.principal,
-                acl.host,
-                AclOperation[acl.operation],
-                AclPermissionType[acl.permission],
-            )
-            for acl in acls
-        ]
-        answers = self._connected().create_acls(bindings, request_timeout=ANSWER.total_seconds())
+        refused = {acl: UNKNOWN_TO_US for acl in acls if acl.operation == UNKNOWN}
+        wanted = {_binding(acl): acl for acl in acls if acl not in refused}
+        if not wanted:
+            return refused
+        answers = self._connected().create_acls(
+            list(wanted), request_timeout=ANSWER.total_seconds()
+        )
         for binding, answer in answers.items():
             what = f"add an access right of {binding.name}"
-            with translated(what, source=self._source):
-                try:
+            try:
+                with translated(what, source=self._source, of=self._client):
                     answer.result(ANSWER.total_seconds() + 1)
-                except KafkaException as exc:
-                    if exc.args[0].code() == KafkaError.SECURITY_DISABLED:
-                        return False
-                    raise
-        return True
+            except (NotAuthorized, SourceUnavailable, TargetUnavailable):
+                raise
+            except MirrorError as exc:
+                if _code_of(exc) == KafkaError.SECURITY_DISABLED:
+                    return None
+                refused[wanted[binding]] = str(exc)
+        return refused
 
     def _connected(self) -> AdminClient:
         if self._client is None:
             self._client = Lasting(AdminClient, self._config)
         return self._client.client
+
+
+def _binding(acl: Acl) -> AclBinding:
+    return AclBinding(
+        ResourceType.TOPIC,
+        acl.topic,
+        ResourcePatternType.LITERAL,
+        acl.principal,
+        acl.host,
+        AclOperation[acl.operation],
+        AclPermissionType[acl.permission],
+    )
+
+
+def _code_of(error: MirrorError) -> int | None:
+    cause = error.__cause__
+    return cause.args[0].code() if isinstance(cause, KafkaException) else None

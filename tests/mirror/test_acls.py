@@ -1,6 +1,8 @@
 """Access rights of remote topics, on real brokers with and without access control."""
 
+import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,6 +114,29 @@ def test_who_may_read_a_topic_may_read_its_copy(tmp_path: Path, guarded: KafkaCl
         )
         for user, permission in (("reader", "ALLOW"), ("owner", "ALLOW"), ("enemy", "DENY"))
     }
+
+
+def test_a_right_that_the_target_refuses_holds_up_no_other(guarded: KafkaCluster) -> None:
+    """It is named with the reason; the others of the request are added."""
+    for operation in (AclOperation.DESCRIBE, AclOperation.ALTER):
+        grant(guarded, CLUSTER, "mirror", operation)
+    good = Acl(
+        topic=f"topic-{uuid.uuid4().hex[:8]}",
+        principal="User:reader",
+        host="*",
+        operation="READ",
+        permission="ALLOW",
+    )
+    nobody = replace(good, principal="no principal")
+    strange = replace(good, operation="UNKNOWN")
+    acls = TopicAcls(guarded.client_config("mirror"), source=False)
+
+    refused = acls.add([nobody, strange, good])
+
+    assert refused is not None
+    assert refused.keys() == {nobody, strange}
+    assert "INVALID_REQUEST" in refused[nobody]
+    assert good in acls.list()
 
 
 def test_a_target_without_access_control_is_said_once(
