@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing import wait_until
@@ -21,6 +23,7 @@ FIND_COORDINATOR, FIND_COORDINATOR_VERSION = 10, 0
 NOT_LEADER = 6
 LATER = frozenset({14, 15, 16})
 """A coordinator that is loading, not there yet, or somewhere else."""
+OLD_METADATA = frozenset({KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.FENCED_LEADER_EPOCH})
 CASTAGNOLI = 0x82F63B78
 
 
@@ -82,13 +85,38 @@ def write_marker(
         + b"\x02"
         + struct.pack(">i", partition)
         + b"\0"
-        + struct.pack(">i", 0)  # epoch of a coordinator that never moved
+        + struct.pack(">i", _coordinator_epoch(admin))
         + b"\0\0"
     )
     header = struct.pack(">hhih", WRITE_TXN_MARKERS, WRITE_TXN_MARKERS_VERSION, 1, 4) + b"test\0"
     answer = _ask_leader(admin, topic, partition, header + body)
     error = struct.unpack_from(">h", answer, 4 + 1 + 1 + 8 + 1 + 1 + len(name) + 1 + 4)[0]
     assert error == 0, f"the broker refused the marker: error {error}"
+
+
+def _coordinator_epoch(admin: AdminClient) -> int:
+    """
+    Leader epoch of the only partition of the transaction log.
+
+    It moves when a busy machine lets the session of the broker time out. A client that still knows
+    the epoch before reads the metadata again.
+    """
+    log = ClientPartition("__transaction_state", 0)
+    found: list[int | None] = []
+
+    def is_known() -> bool:
+        (answer,) = admin.list_offsets({log: OffsetSpec.latest()}).values()
+        try:
+            found.append(answer.result(10).leader_epoch)
+        except KafkaException as error:
+            if error.args[0].code() not in OLD_METADATA:
+                raise
+            admin.list_topics(timeout=10)
+        return bool(found)
+
+    wait_until(is_known, within=timedelta(seconds=30), what="the epoch of the transaction log")
+    assert found[0] is not None, "the broker did not say the epoch of the transaction log"
+    return found[0]
 
 
 def commit_raw(
