@@ -45,7 +45,7 @@ class GroupMoves:
             wanted: Checkpoints by group and partition of the target.
 
         Raises:
-            RestartTask: By class; no broker answers.
+            RestartTask: No broker answers.
         """
         now_s = time.monotonic()
         due = wanted.keys() - self._retries.waiting(wanted, now_s=now_s).keys()

@@ -73,7 +73,7 @@ class GroupStatus:
 def group_statuses(settings: FlowSettings) -> list[GroupStatus]:
     """
     Every group that the file lets through and that has offsets on mirrored topics, by name, and
-    those of which nobody knows because they cannot be read.
+    those whose offsets cannot be read.
 
     Reads only. For a process that may end: see `GroupOffsets`.
 

@@ -183,7 +183,7 @@ class GroupTask:
         return bool(group) and not is_ours and self._filter.matches(group)
 
     def _skip(self, group: str, refusal: Refusal) -> None:
-        """The others go on without it; it is asked again later."""
+        """Leave the group out now and ask for it again later; the other groups are synced."""
         reason, may_pass = refusal
         if self._retries.refused(group, reason, now_s=time.monotonic(), may_pass=may_pass):
             self._context.event("group.skipped", {"group": group, "reason": reason})

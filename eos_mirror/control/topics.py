@@ -44,7 +44,7 @@ class TopicSync:
         routes: Remote topic by source topic, as of the last look.
         partitions: Remote partition by source partition, likewise.
         deleted: Source topics that were deleted while they were mirrored.
-        refused: Why a source topic is not mirrored, by topic, likewise.
+        refused: The reason, by source topic, for each topic that is not mirrored.
         way: What is mirrored, and under which names.
         config_sync: How remote topics follow the configuration of their source topics.
         others: Those of the flows that run beside it, whose looks and this one's never overlap:

@@ -6,7 +6,7 @@ from typing import Final
 
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 60.0
-"""One more request a minute costs a cluster nothing, and nobody waits long for a repair."""
+"""A cluster does not notice a request a minute, and a repair is noticed within a minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

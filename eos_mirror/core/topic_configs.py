@@ -15,7 +15,7 @@ LIMIT: Final = "max.message.bytes"
 POLICY: Final = "cleanup.policy"
 COMPACT: Final = "compact"
 IN_EFFECT: Final = frozenset({LIMIT, POLICY})
-"""Copied also where nobody set them for the topic: its records must fit, and stay."""
+"""Copied even if the source topic has only the default: the records must fit and must be kept."""
 
 OURS: Final = frozenset(
     {"message.timestamp.type", "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"}

@@ -105,7 +105,7 @@ class GroupOffsets:
         share consumers. One may have the empty name.
 
         Raises:
-            RestartTask: By class; no broker answers.
+            RestartTask: No broker answers.
         """
         return {group.group_id for group in self._list().valid}
 
@@ -115,7 +115,7 @@ class GroupOffsets:
         cannot be asked: for them see `refused`.
 
         Raises:
-            RestartTask: By class; no broker answers.
+            RestartTask: No broker answers.
         """
 
         def ask(group: str) -> "Future[Any]":
@@ -138,10 +138,10 @@ class GroupOffsets:
     def without_members(self, groups: Collection[str]) -> set[str]:
         """
         Those of them that nobody is in, also because they do not exist or may not be described.
-        Of those that cannot be asked nobody knows: for them see `refused`.
+        Groups that cannot be asked are not among them; see `refused`.
 
         Raises:
-            RestartTask: By class; no broker answers.
+            RestartTask: No broker answers.
         """
 
         def ask(group: str) -> "Future[Any]":
@@ -187,7 +187,7 @@ class GroupOffsets:
             The groups that have all of it now; for the others see `refused`.
 
         Raises:
-            RestartTask: By class; no broker answers.
+            RestartTask: No broker answers.
         """
 
         def ask(group: str) -> "Future[Any]":
@@ -226,7 +226,7 @@ class GroupOffsets:
                 if found is not None:
                     yield group, found
         if any(self.refused.get(group) == NO_ANSWER for group in groups):
-            self._client.replace()  # this one goes on waiting for the coordinator that was
+            self._client.replace()  # the old one would not find the coordinator again
         if True in are_answered:
             self._answered_s = time.monotonic()
         elif are_answered and time.monotonic() - self._answered_s > ALIVE_FOR_S:

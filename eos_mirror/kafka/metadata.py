@@ -253,7 +253,7 @@ class ClusterMetadata:
         self, partitions: Collection[TopicPartition], answer_s: float, *, may_fail: bool
     ) -> Mapping[str, TopicMetadata]:
         """
-        Without it the client goes on asking the leaders it remembers, also after
+        Have the client read the leaders again; by itself it keeps asking the old ones, even after
         FENCED_LEADER_EPOCH.
 
         Args:

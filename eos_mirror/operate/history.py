@@ -94,8 +94,8 @@ def _committed(clusters: FlowClusters, names: Sequence[str]) -> set[str]:
     """
     Topics with a position of ours.
 
-    One that somebody set by hand is a wish for the start, one of an earlier topic with this name
-    is for the task that meets it.
+    Positions set by hand do not count: they only say where to start. Nor do those of an earlier
+    topic with the same name: the task decides about them.
     """
     topics = clusters.source_metadata.topics(names)
     wanted = [TopicPartition(name, p) for name in topics for p in range(topics[name].partitions)]

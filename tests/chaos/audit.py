@@ -147,7 +147,7 @@ def audit_leftovers(
     records = read_compacted(
         site.target.client_config(), FLOW.claims_topic, group=FLOW.shadow_group
     )
-    # nobody claims a copy that was deleted, so nobody buries the claim of a dead writer on it
+    # a deleted copy gets no new claim, so the claim of its dead writer is never removed
     claims = [key for key in records if key != MODE_KEY and DOOMED not in key]
     written = [
         *(remote(one) for one in sources),

@@ -82,7 +82,7 @@ def test_only_a_copy_with_less_room_is_refused(
 
 
 def test_other_topics_are_not_refused_with_it() -> None:
-    """Nor is one whose copy nobody knows."""
+    """Nor is a topic whose copy is not known."""
     plan = plan_of("small", "large", "unknown")
     source = dict.fromkeys(("small", "large", "unknown"), limit(2000))
     found = refuse_small_limits(

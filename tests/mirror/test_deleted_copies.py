@@ -100,7 +100,7 @@ def forget(site: Site, *, exactly_once: bool) -> None:
 def test_a_copy_deleted_between_two_runs_is_not_created_again(
     site: Site, exactly_once: bool
 ) -> None:
-    """An empty copy would hide what is missing. After what the page says, it begins anew."""
+    """An empty copy would hide what is missing. After the steps of operations.md it begins anew."""
     site.produce(400)
     config = site.config(transaction_producer=str(exactly_once).lower(), session_timeout_ms=6000)
     with mirror(config, "--once") as first:

@@ -289,7 +289,7 @@ def test_a_right_that_is_missing_for_one_topic_does_not_keep_the_others_from_sta
 def test_a_topic_whose_configuration_may_not_be_described_is_refused_alone(
     mine: Site, guarded: KafkaCluster, side: str
 ) -> None:
-    """Nobody knows which records its copy takes."""
+    """Without its configuration it is unknown which records the copy accepts."""
     other = f"{mine.topic}-other"
     mine.source.create_topic(other, mine.partitions)
     config = login(mine)
