@@ -102,7 +102,7 @@ class GroupTask:
         self._committed: dict[str, int] = {}
         self._next_at_once = 0.0
         self._known: Checkpoints | None = None
-        self._retries = Retries()
+        self._retries, self._untranslated = Retries(), Retries()
         self._groups: set[str] = set()
         self._latency: Spread | None = None
         self._is_told = False
@@ -198,7 +198,8 @@ class GroupTask:
             if self._topic.unreadable:
                 self._context.event("checkpoints.unreadable", {"records": self._topic.unreadable})
         found = self._offsets(routes, only)
-        checkpoints, ahead = self._translation.translate(found, routes)
+        checkpoints, ahead, untranslated = self._translation.translate(found, routes)
+        self._tell_untranslated(untranslated, all_groups=only is None)
         news = [
             checkpoint
             for checkpoint in checkpoints
@@ -217,6 +218,21 @@ class GroupTask:
         self._count(checkpoints=len(news), moved=len(moved))
         if only is None:
             self._tell_round(took_s)
+
+    def _tell_untranslated(
+        self, reasons: Mapping[TopicPartition, str], *, all_groups: bool
+    ) -> None:
+        """Once, and only what is still so the next time: a map may be in the middle of a spill."""
+        for remote, reason in reasons.items():
+            is_new = self._untranslated.refused(
+                str(remote), reason, now_s=time.monotonic(), may_pass=True
+            )
+            if is_new:
+                self._context.event(
+                    "groups.untranslated", {"partition": str(remote), "reason": reason}
+                )
+        if all_groups:
+            self._untranslated.keep({str(remote) for remote in reasons})
 
     def _measure(self, checkpoints: int, took_ms: int) -> None:
         """From the question for the offsets to the acknowledgement."""

@@ -18,10 +18,10 @@ Offsets = Mapping[str, Mapping[TopicPartition, GroupOffset]]
 Translate = Callable[[int], Pair | None]
 Reader = Callable[
     [Mapping[TopicPartition, TopicPartition], Mapping[TopicPartition, int]],
-    Mapping[TopicPartition, Translate],
+    tuple[Mapping[TopicPartition, Translate], Mapping[TopicPartition, str]],
 ]
 """Takes remote by source partitions, and the smallest offset of each that is asked for; returns
-what is known of them, by remote partition."""
+what is known of them, by remote partition, and why nothing is known of others."""
 
 
 class Translated(NamedTuple):
@@ -29,10 +29,12 @@ class Translated(NamedTuple):
     Attributes:
         checkpoints: Of every offset that can be translated.
         ahead: Groups that have read what is not mirrored yet.
+        reasons: By remote partition, why no group is translated on it.
     """
 
     checkpoints: list[Checkpoint]
     ahead: set[str]
+    reasons: Mapping[TopicPartition, str]
 
 
 class GroupTranslation:
@@ -64,7 +66,7 @@ class GroupTranslation:
             for partition, offset in offsets.items():
                 at = offset.position.next_offset
                 lowest[partition] = min(at, lowest.get(partition, at))
-        known = self._read(remotes, lowest)
+        known, reasons = self._read(remotes, lowest)
         checkpoints, ahead = [], set()
         for group, offsets in found.items():
             for partition, offset in offsets.items():
@@ -75,7 +77,7 @@ class GroupTranslation:
                     ahead.add(group)
                 if pair is not None:
                     checkpoints.append(_checkpoint(group, remote, pair, offset.metadata))
-        return Translated(checkpoints, ahead)
+        return Translated(checkpoints, ahead, reasons)
 
 
 def _checkpoint(group: str, remote: TopicPartition, pair: Pair, metadata: str) -> Checkpoint:
@@ -93,13 +95,20 @@ def _reader(config: Mapping[str, Any]) -> Reader:
     flow, target = Flow(*config["flow"]), config["clients"]["target_admin"]
     if config["exactly_once"]:
         maps = FollowedMaps(flow, target)
-        return lambda remotes, lowest: {
-            remote: partial(exact, offsets)
-            for remote, offsets in maps.read(
-                {remotes[partition]: offset for partition, offset in lowest.items()}
-            ).items()
-        }
+        return lambda remotes, lowest: (
+            {
+                remote: partial(exact, offsets)
+                for remote, offsets in maps.read(
+                    {remotes[partition]: offset for partition, offset in lowest.items()}
+                ).items()
+            },
+            maps.reasons,
+        )
     syncs = FollowedSyncs(target, config["syncs_topic"], group=flow.shadow_group)
-    return lambda remotes, _lowest: {
-        remote: partial(sparse, store, end) for remote, (store, end) in syncs.read(remotes).items()
-    }
+    return lambda remotes, _lowest: (
+        {
+            remote: partial(sparse, store, end)
+            for remote, (store, end) in syncs.read(remotes).items()
+        },
+        syncs.reasons,
+    )

@@ -29,6 +29,7 @@ TOLD = frozenset(
         "groups.followed",
         "groups.failed",
         "groups.unheard",
+        "groups.untranslated",
         "group.skipped",
         "group.waiting",
         "checkpoints.unreadable",

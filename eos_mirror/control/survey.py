@@ -9,6 +9,7 @@ from datetime import datetime
 from eos_mirror.audit.compacted import Compaction
 from eos_mirror.audit.extent import Standing, Window
 from eos_mirror.core.map_records import StartRecord, segments_in, starts_in
+from eos_mirror.core.map_segment import decode_segment
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
@@ -201,7 +202,8 @@ class Surveyor:
                 continue
             try:
                 tail = MapTail.decode(decode(shadow.metadata).tail)
-                maps[remote] = ends[remote], OffsetMap(segments.get(remote, []), tail)
+                found = [decode_segment(data) for data in segments.get(remote, ())]
+                maps[remote] = ends[remote], OffsetMap(found, tail)
             except ValueError as exc:
                 faults[remote] = f"its offset map is damaged: {exc}"
         return maps

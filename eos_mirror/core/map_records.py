@@ -5,6 +5,8 @@ Key `["<remote topic>",<partition>,<number>]`: a spilled segment (core/offset_ma
 Key `["<remote topic>",<partition>,"start"]`: written once, by the transaction that committed the
 first position. It is how a task knows a partition that was never mirrored from one whose shadow
 offset was lost.
+
+A record with any other key is of somebody else. It belongs to no partition and is passed over.
 """
 
 import json
@@ -60,6 +62,16 @@ class StartRecord:
             raise ValueError(f"not a start record: {data[:80]!r}") from exc
 
 
+def place_of(key: str | bytes | None) -> tuple[TopicPartition, int | str] | None:
+    """Remote partition, and number of the segment or `start`; None if the key is not of ours."""
+    try:
+        topic, partition, kind = json.loads(key or "")
+    except (ValueError, TypeError):
+        return None
+    is_ours = isinstance(topic, str) and isinstance(partition, int) and isinstance(kind, int | str)
+    return (TopicPartition(topic, partition), kind) if is_ours else None
+
+
 def segment_key(remote: TopicPartition, number: int) -> str:
     """Record key of a spilled segment."""
     return json.dumps([remote.topic, remote.partition, number], separators=(",", ":"))
@@ -79,8 +91,8 @@ def segments_of(entries: Mapping[str, bytes], remote: TopicPartition) -> list[Se
     """
     found = []
     for key, value in entries.items():
-        topic, partition, number = json.loads(key)
-        if (topic, partition) == remote and isinstance(number, int):
+        place = place_of(key)
+        if place is not None and place[0] == remote and isinstance(place[1], int):
             found.append(decode_segment(value))
     return sorted(found, key=lambda segment: segment.number)
 
@@ -94,25 +106,22 @@ def starts_in(entries: Mapping[str, bytes]) -> dict[TopicPartition, StartRecord]
     """
     found = {}
     for key, value in entries.items():
-        topic, partition, kind = json.loads(key)
-        if kind == "start":
-            found[TopicPartition(topic, partition)] = StartRecord.decode(value)
+        place = place_of(key)
+        if place is not None and place[1] == "start":
+            found[place[0]] = StartRecord.decode(value)
     return found
 
 
-def segments_in(entries: Mapping[str, bytes]) -> dict[TopicPartition, list[Segment]]:
+def segments_in(entries: Mapping[str, bytes]) -> dict[TopicPartition, list[bytes]]:
     """
-    The spilled segments of every remote partition that has any, in no order.
-
-    Raises:
-        ValueError: A record cannot be read.
+    The spilled segments of every remote partition that has any, in no order, and as they are
+    encoded: one that is damaged concerns its partition.
     """
-    found: dict[TopicPartition, list[Segment]] = {}
+    found: dict[TopicPartition, list[bytes]] = {}
     for key, value in entries.items():
-        topic, partition, number = json.loads(key)
-        if isinstance(number, int):
-            segments = found.setdefault(TopicPartition(topic, partition), [])
-            segments.append(decode_segment(value))
+        place = place_of(key)
+        if place is not None and isinstance(place[1], int):
+            found.setdefault(place[0], []).append(value)
     return found
 
 

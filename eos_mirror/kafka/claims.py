@@ -109,15 +109,23 @@ class KafkaClaimsLog:
         raw_key, raw_value, offset = message.key(), message.value(), message.offset()
         if not isinstance(raw_key, bytes) or offset is None:
             raise ForeignWriter(f"{self._topic} offset={offset}: a record without a key")
-        key = raw_key.decode()
+        try:
+            self._apply(raw_key.decode(), raw_value, offset)
+        except ValueError as exc:  # also of a key that is no UTF-8
+            raise ForeignWriter(f"{self._topic} offset={offset}: {exc}") from exc
+        self._next_offset = offset + 1
+
+    def _apply(self, key: str, raw_value: bytes | None, offset: int) -> None:
+        """
+        Keep invariant A.
+
+        Raises:
+            ValueError: Not a claim.
+        """
         if key == MODE_KEY:
-            pass
-        elif raw_value is None:
+            return
+        if raw_value is None:
             self._live.pop(key, None)
         else:
-            try:
-                claim = parse_claim(key, bytes(raw_value).decode())
-            except ValueError as exc:
-                raise ForeignWriter(f"{self._topic} offset={offset}: {exc}") from exc
+            claim = parse_claim(key, bytes(raw_value).decode())
             self._live[key] = ClaimRecord(claim=claim, offset=offset)
-        self._next_offset = offset + 1

@@ -33,7 +33,8 @@ def read_log(
     config: Mapping[str, Any], topic: str, *, group: str
 ) -> list[tuple[str, bytes | None]]:
     """
-    Every record with a key, read_committed, as (key, value), in the order of its partition.
+    Every record with a key of UTF-8, read_committed, as (key, value), in the order of its
+    partition. Others are none of ours.
 
     Args:
         config: Connection and security.
@@ -79,6 +80,13 @@ def _records(
                     raise as_mirror_error(error, f"read {topic}", source=False)
                 unread.discard(message.partition())
                 continue
-            raw_key, raw_value = message.key(), message.value()
-            if isinstance(raw_key, bytes):
-                yield raw_key.decode(), None if raw_value is None else bytes(raw_value)
+            key, raw_value = _text(message.key()), message.value()
+            if key is not None:
+                yield key, None if raw_value is None else bytes(raw_value)
+
+
+def _text(key: object) -> str | None:
+    try:
+        return key.decode() if isinstance(key, bytes) else None
+    except UnicodeDecodeError:
+        return None

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain, repeat
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.errors import MirrorError
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.metadata import ANSWER, PATIENCE
@@ -73,6 +74,17 @@ def _members(admin: AdminClient, group: str, *, source: bool, wait_s: float) -> 
     return [GroupMember(client_id=m.client_id, host=m.host) for m in described.members]
 
 
+class CommittedOrReasons(NamedTuple):
+    """
+    Attributes:
+        offsets: By partition.
+        reasons: Why nothing is known of others, by partition.
+    """
+
+    offsets: dict[TopicPartition, GroupOffset]
+    reasons: dict[TopicPartition, MirrorError]
+
+
 class CommittedOffsets:
     """
     Committed offsets of one group, for a process that must not end.
@@ -109,21 +121,37 @@ class CommittedOffsets:
         Raises:
             RestartTask: By class.
         """
+        offsets, reasons = self.read_or_reasons(partitions)
+        for reason in reasons.values():
+            raise reason
+        return offsets
+
+    def read_or_reasons(self, partitions: Sequence[TopicPartition]) -> CommittedOrReasons:
+        """
+        The same, with a reason for each partition of which the coordinator does not say anything,
+        such as one of a topic that may not be described.
+
+        Raises:
+            RestartTask: By class; nothing is known of any partition.
+        """
+        offsets: dict[TopicPartition, GroupOffset] = {}
+        reasons: dict[TopicPartition, MirrorError] = {}
         if not partitions:
-            return {}
+            return CommittedOrReasons(offsets, reasons)
         if self._client is None:
             self._client = Lasting(Consumer, self._config)
         what = f"read the offsets of group {self._group}"
         wanted = [ClientPartition(*partition) for partition in partitions]
         with translated(what, source=self._source, of=self._client):
             found = self._client.client.committed(wanted, timeout=ANSWER.total_seconds())
-        offsets = {}
         for one in found:
+            partition = TopicPartition(one.topic, one.partition)
             if one.error is not None:
-                raise as_mirror_error(one.error, what, source=self._source)
-            if (offset := as_group_offset(one)) is not None:
-                offsets[TopicPartition(one.topic, one.partition)] = offset
-        return offsets
+                said = f"{what} on {partition}"
+                reasons[partition] = as_mirror_error(one.error, said, source=self._source)
+            elif (offset := as_group_offset(one)) is not None:
+                offsets[partition] = offset
+        return CommittedOrReasons(offsets, reasons)
 
 
 def as_group_offset(found: ClientPartition) -> GroupOffset | None:

@@ -5,26 +5,31 @@ A read_committed reader is held up by the first transaction that is open on the 
 tasks committed behind it is missing, as if it had never been written. Who needs a whole map waits.
 """
 
-import json
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 from eos_mirror.core.flow import Flow
+from eos_mirror.core.map_records import place_of
 from eos_mirror.core.map_window import MapWindow
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import ForeignWriter, TargetUnavailable
+from eos_mirror.errors import TargetUnavailable
 from eos_mirror.kafka.compacted import read_compacted
 from eos_mirror.kafka.following import FollowedTopic
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.retry import retrying
-from eos_mirror.ports import UNSTABLE, Unstable
+from eos_mirror.ports import UNSTABLE, GroupOffset, Unstable
 
 DECIDED_WITHIN = timedelta(seconds=60)
 """A transaction of ours that is open for longer is nobody's: it hangs."""
+
+
+NOT_WHOLE = "its offset map is not whole; `eos-mirror translate` says what is missing"
+"""Without numbers, which are others each time: a reason is reported when it changes."""
 
 
 def whole_map(metadata: ClusterMetadata, flow: Flow, config: Mapping[str, Any]) -> dict[str, bytes]:
@@ -80,7 +85,7 @@ class FollowedMaps:
     Holds of each map what is asked for. One thread uses it.
 
     Attributes:
-        unreadable: Why, by partition, where the last `read` found no whole map.
+        reasons: By remote partition, why the last `read` found no whole map.
     """
 
     def __init__(self, flow: Flow, config: Mapping[str, Any]) -> None:
@@ -88,48 +93,59 @@ class FollowedMaps:
         Args:
             config: Connection to the target and security.
         """
-        self._topic = flow.offset_map_topic
         self._log = FollowedTopic(config, flow.offset_map_topic, group=flow.shadow_group)
         self._tails = CommittedOffsets(config, flow.shadow_group, source=False)
         self._windows: dict[TopicPartition, MapWindow] = {}
-        self.unreadable: dict[TopicPartition, str] = {}
+        self.reasons: dict[TopicPartition, str] = {}
 
     def read(self, lowest: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetMap]:
         """
-        Maps as of their last commits, of the partitions that were ever mirrored.
+        Maps as of their last commits, of the partitions that were ever mirrored. One that cannot
+        be read is left out: see `reasons`.
 
         Args:
             lowest: Smallest upstream offset that is to be translated, by remote partition. What
                 lies before it may be missing in the map.
 
         Raises:
-            ForeignWriter: A record of the topic is not ours.
             RestartTask: By class.
         """
         # the tails first: what is spilled in between is then known to be newer
-        shadows = self._tails.read(list(lowest))
-        try:
-            tails = {p: MapTail.decode(decode(s.metadata).tail) for p, s in shadows.items()}
+        shadows, denied = self._tails.read_or_reasons(list(lowest))
+        self.reasons = {remote: str(reason) for remote, reason in denied.items()}
+        tails = self._decoded(shadows)
+        self._follow(lowest)
+        if not all(self._reaches(remote, lowest[remote], tail) for remote, tail in tails.items()):
+            self._windows.clear()
+            self._log.rewind()
             self._follow(lowest)
-            if not all(
-                self._windows[remote].reaches(lowest[remote], tail.upstream_start)
-                for remote, tail in tails.items()
-            ):
-                self._windows.clear()
-                self._log.rewind()
-                self._follow(lowest)
-        except ValueError as exc:
-            raise ForeignWriter(f"{self._topic}: {exc}") from exc
         return self._maps(tails)
+
+    def _decoded(
+        self, shadows: Mapping[TopicPartition, GroupOffset]
+    ) -> dict[TopicPartition, MapTail]:
+        tails = {}
+        for remote, shadow in shadows.items():
+            try:
+                tails[remote] = MapTail.decode(decode(shadow.metadata).tail)
+            except ValueError as exc:
+                self.reasons[remote] = str(exc)
+        return tails
+
+    def _reaches(self, remote: TopicPartition, lowest: int, tail: MapTail) -> bool:
+        """Reading again does not help a map that is damaged."""
+        try:
+            return self._windows[remote].reaches(lowest, tail.upstream_start)
+        except ValueError:
+            return True
 
     def _maps(self, tails: Mapping[TopicPartition, MapTail]) -> dict[TopicPartition, OffsetMap]:
         found = {}
-        self.unreadable = {}
         for remote, tail in tails.items():
             try:
                 found[remote] = OffsetMap(self._windows[remote].segments(), tail)
-            except ValueError as exc:  # also while a spilled segment waits for its neighbours
-                self.unreadable[remote] = str(exc)
+            except ValueError:  # also while a spilled segment waits for its neighbours
+                self.reasons[remote] = NOT_WHOLE
         return found
 
     def _follow(self, lowest: Mapping[TopicPartition, int]) -> None:
@@ -137,9 +153,11 @@ class FollowedMaps:
             window = self._windows.setdefault(remote, MapWindow())
             window.lowest = lowest.get(remote)
         for key, value in self._log.news():
-            topic, partition, number = json.loads(key)
-            if isinstance(number, int):
-                remote = TopicPartition(topic, partition)
-                self._windows.setdefault(remote, MapWindow()).put(number, value)
+            place = place_of(key)
+            if place is not None and isinstance(place[1], int):
+                remote, number = place[0], place[1]
+                with suppress(ValueError):  # said where the map is read
+                    self._windows.setdefault(remote, MapWindow()).put(number, value)
         for window in self._windows.values():
-            window.trim()
+            with suppress(ValueError):
+                window.trim()

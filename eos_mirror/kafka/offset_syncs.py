@@ -4,12 +4,14 @@ Offset syncs of the at-least-once mode, on the target: written by tasks, read by
 Source: KIP-382; Kafka's OffsetSyncWriter and OffsetSyncStore.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eos_mirror.core.internal_records import OffsetSync
 from eos_mirror.core.offset_syncs import Sync, SyncStore
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.retries import Retries
 from eos_mirror.kafka.best_effort import BestEffortTopic
 from eos_mirror.kafka.following import FollowedTopic
 from eos_mirror.kafka.metadata import ClusterMetadata
@@ -48,6 +50,7 @@ class FollowedSyncs:
 
     Attributes:
         unreadable: Records of others in the topic.
+        reasons: By remote partition, why nobody knew at the last `read` where the copy ends.
     """
 
     def __init__(self, config: Mapping[str, Any], topic: str, *, group: str) -> None:
@@ -61,12 +64,15 @@ class FollowedSyncs:
         self._stores: dict[TopicPartition, SyncStore] = {}
         self._is_loaded = False
         self.unreadable = 0
+        self.reasons: dict[TopicPartition, str] = {}
+        self._retries = Retries()
 
     def read(
         self, partitions: Mapping[TopicPartition, TopicPartition]
     ) -> dict[TopicPartition, tuple[SyncStore, int]]:
         """
-        What is known of these partitions, and where their copies end.
+        What is known of these partitions, and where their copies end. A partition without an end
+        is left out: see `reasons`.
 
         Args:
             partitions: Remote partition by source partition.
@@ -92,8 +98,20 @@ class FollowedSyncs:
         known = [source for source in partitions if source in self._stores]
         ends = self._ends([partitions[source] for source in known])
         return {
-            partitions[source]: (self._stores[source], ends[partitions[source]]) for source in known
+            remote: (self._stores[source], ends[remote])
+            for source in known
+            if (remote := partitions[source]) in ends
         }
 
     def _ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        return self._metadata.ends(remotes) if remotes else {}
+        """A copy without a leader is not asked each time: the question takes some seconds."""
+        now_s = time.monotonic()
+        waiting = self._retries.waiting(map(str, remotes), now_s=now_s)
+        self.reasons = {one: waiting[str(one)] for one in remotes if str(one) in waiting}
+        asked = [one for one in remotes if one not in self.reasons]
+        ends, reasons = self._metadata.ends_or_reasons(asked)
+        for remote, reason in reasons.items():
+            self.reasons[remote] = str(reason)
+            self._retries.refused(str(remote), str(reason), now_s=now_s)
+        self._retries.accepted(map(str, ends))
+        return ends

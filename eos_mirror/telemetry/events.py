@@ -136,6 +136,12 @@ EVENTS: Final = (
         "`__consumer_offsets` of the source may not be read; groups move at the interval only.",
     ),
     Event(
+        "groups.untranslated",
+        Level.WARNING,
+        "Groups are not translated on one partition, and why; reported once for each reason. On "
+        "other partitions they are.",
+    ),
+    Event(
         "group.skipped",
         Level.WARNING,
         "A group of the source cannot be read, and why; reported once for each reason. The others "

@@ -75,6 +75,7 @@ EVENTS = {
     "groups.unheard": NEVER,
     "topic.deleted": NEVER,
     "flow.ended": NEVER,
+    "groups.untranslated": r"list offsets of .*|its offset map is not whole; .*",
     "group.skipped": AWAY,
     "group.waiting": AWAY,
     "groups.failed": UNREACHABLE,

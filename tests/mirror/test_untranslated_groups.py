@@ -1,0 +1,199 @@
+"""One partition on which no group can be translated: groups on the others are synced."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AclOperation
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import RestartTask
+from eos_mirror.testing import KafkaCluster, Security, wait_until
+from eos_mirror.testing.external import Cluster
+from tests.mirror.conftest import Site, make_site
+from tests.mirror.test_bad_input import NOTHING, grant_all_but
+from tests.mirror.test_checkpoints import (
+    SYNCED,
+    Offsets,
+    Truth,
+    commit,
+    committed,
+    everywhere,
+    mirrored,
+    wait_moved,
+    wait_rounds,
+)
+from tests.mirror.test_group_status import groups
+from tests.mirror.test_leaderless import NODE, create_on
+from tests.mirror.test_matrix_offsets import edit_position
+from tests.mirror.test_matrix_rights import allow_again, deny, login, resource_of
+from tests.mirror.toolbox import mirror, produce
+
+pytestmark = pytest.mark.brokers
+
+SOON = timedelta(seconds=90)
+KEPT = {
+    "replication_factor": 2,
+    "internal_topic_replication_factor": 3,
+    "checkpoints_topic_replication_factor": 3,
+    "offset-syncs_topic_replication_factor": 3,
+}
+
+
+@pytest.fixture(scope="module")
+def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """Source and target in one, with users and access control."""
+    with KafkaCluster(
+        name="guarded", security=Security.SASL_PLAIN, users={"mirror": "pw"}, authorizer=True
+    ) as cluster:
+        grant_all_but(cluster, NOTHING)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def trio(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """Three brokers of which any may die without an election of controllers."""
+    with KafkaCluster(3, name="trio", controllers="separate") as cluster:
+        yield cluster
+
+
+def moved(site: Site, group: str, wanted: Offsets) -> bool:
+    """Whether the group is there on the target; its coordinator may be moving."""
+    with suppress(RestartTask):
+        return committed(site.target, group, list(wanted)) == wanted
+    return False
+
+
+def test_a_position_that_was_edited_keeps_no_group_waiting_on_other_partitions(site: Site) -> None:
+    """The line that belongs to the position is gone, and with it the end of one map."""
+    site.produce(400)
+    commit(site.source, "readers", everywhere(site, 10))
+    with mirrored(site, site.config(**SYNCED, groups="readers")) as running:
+        truth = Truth(site)
+        wait_moved(site, "readers", truth.of(everywhere(site, 10)))
+        edit_position(site, 1, 7)
+        commit(site.source, "readers", everywhere(site, 50))
+        others = {p: at for p, at in truth.of(everywhere(site, 50)).items() if p.partition != 1}
+        wait_until(lambda: moved(site, "readers", others), within=SOON, what="the others moved")
+        told = running.wait_for("groups.untranslated")
+        wait_rounds(running, 3)
+        assert told["partition"] == f"{site.remote}-1"
+        assert "not written by eos_mirror" in told["reason"]
+        assert len(running.found("groups.untranslated")) == 1
+        assert not running.found("groups.failed")
+        site.produce(400, start=400)  # the next commit of the task writes the line again
+        wait_moved(site, "readers", truth.of(everywhere(site, 50)))
+
+
+def test_records_of_others_in_the_offset_map_are_passed_over(site: Site) -> None:
+    """Their keys belong to no partition of the flow; the map is whole without them."""
+    site.produce(400)
+    commit(site.source, "readers", everywhere(site, 10))
+    config = site.config(**SYNCED, groups="readers")
+    with mirrored(site, config) as running:
+        truth = Truth(site)
+        wait_moved(site, "readers", truth.of(everywhere(site, 10)))
+        producer = Producer(site.target.client_config())
+        for key in (b"\xad", b"{}", b"[1]", b"7", b'["t",0,"x","y"]', b'["t",0,7]'):
+            producer.produce(site.flow.offset_map_topic, b"nonsense", key)
+        assert producer.flush(10) == 0
+        commit(site.source, "readers", everywhere(site, 50))
+        wait_moved(site, "readers", truth.of(everywhere(site, 50)))
+        wait_rounds(running, 3)
+        assert not running.found("groups.failed")
+
+    assert groups(config)["readers"]["partitions"][0]["upstream"] == 50
+    flow = str(site.flow)
+    file = str(config)
+    for verb in (["translate", file, flow, site.topic, "0", "5"], ["verify", file, flow]):
+        done = subprocess.run(
+            [sys.executable, "-m", "eos_mirror.cli.main", *verb],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done
+
+
+def test_a_right_on_one_copy_keeps_no_group_waiting_on_other_copies(
+    tmp_path: Path, guarded: KafkaCluster
+) -> None:
+    """Where it is granted again the group follows."""
+    site = make_site(tmp_path, guarded, guarded)
+    other = Site(**{**vars(site), "topic": f"{site.topic}-other"})
+    guarded.create_topic(other.topic, other.partitions)
+    names = {one.topic: f"readers-{one.topic}" for one in (site, other)}
+    for one in (site, other):
+        one.produce(400)
+        commit(guarded, names[one.topic], everywhere(one, 10))
+    config = login(site, **SYNCED, groups="readers-.*")
+    resource = resource_of("remote topic", site.flow, site)
+    with mirror(config) as running:
+        for one in (site, other):
+            one.view.wait_caught_up(one.topic, one.remote, partitions=one.partitions)
+            wait_moved(one, names[one.topic], Truth(one).of(everywhere(one, 10)))
+        deny(guarded, resource, AclOperation.DESCRIBE)
+        try:
+            for one in (site, other):
+                commit(guarded, names[one.topic], everywhere(one, 50))
+            wait_moved(other, names[other.topic], Truth(other).of(everywhere(other, 50)))
+            wait_rounds(running, 3)
+            assert not running.found("groups.failed")
+        finally:
+            allow_again(guarded, resource, AclOperation.DESCRIBE)
+        wait_until(
+            lambda: moved(site, names[site.topic], Truth(site).of(everywhere(site, 50))),
+            within=SOON,
+            what="the group moved when the right is back",
+        )
+        running.stop()
+
+
+def test_a_copy_without_a_leader_keeps_no_group_waiting_on_other_copies(
+    tmp_path: Path, source_cluster: Cluster, trio: KafkaCluster
+) -> None:
+    """At least once: where a copy ends is asked of its leader."""
+    site = make_site(tmp_path, source_cluster, trio, partitions=1)
+    lonely = Site(**{**vars(site), "topic": f"{site.topic}-lonely"})
+    source_cluster.create_topic(lonely.topic, 1)
+    create_on(trio, site.remote, 1, 2)
+    create_on(trio, lonely.remote, NODE)
+    names = {one.topic: f"readers-{one.topic}" for one in (site, lonely)}
+    for one in (site, lonely):
+        produce(source_cluster, one.topic, 100, partitions=1)
+        commit(source_cluster, names[one.topic], {TopicPartition(one.topic, 0): 100})
+    mode = {"emit_offset-syncs_enabled": "true", "transaction_producer": "false"}
+    config = site.config(**{**SYNCED, **KEPT, **mode}, groups="readers-.*")
+    with mirror(config) as running:
+        for one in (site, lonely):
+            wait_moved(one, names[one.topic], {TopicPartition(one.remote, 0): 100})
+        trio.kill(NODE)
+        wait_until(lambda: trio.leader_of(lonely.remote) is None, within=SOON, what="no leader")
+        rounds = len(running.found("groups.followed"))
+        produce(source_cluster, site.topic, 100, partitions=1, start=100)
+        for one in (site, lonely):
+            commit(source_cluster, names[one.topic], {TopicPartition(one.topic, 0): 200})
+        wait_until(
+            lambda: moved(site, names[site.topic], {TopicPartition(site.remote, 0): 200}),
+            within=SOON,
+            what="the group on the copy with a leader moved",
+        )
+        running.wait_for("groups.followed", count=rounds + 2)
+        told = running.wait_for("groups.untranslated")
+        assert told["partition"] == f"{lonely.remote}-0"
+        assert "LEADER_NOT_AVAILABLE" in told["reason"]
+        assert not running.found("groups.failed")
+        trio.start_node(NODE)
+        produce(source_cluster, lonely.topic, 100, partitions=1, start=100)
+        wait_until(
+            lambda: moved(lonely, names[lonely.topic], {TopicPartition(lonely.remote, 0): 200}),
+            within=SOON,
+            what="the other group moved when the leader is back",
+        )
+        running.stop()
