@@ -32,7 +32,8 @@ from eos_mirror.runtime.spark import SparkRuntime, check_spark
 from eos_mirror.runtime.supervisor import Patience
 from eos_mirror.settings.model import Settings
 from eos_mirror.settings.values import Runtime
-from eos_mirror.telemetry.metrics import Of, Reader, register_metrics
+from eos_mirror.telemetry.metrics import Of
+from eos_mirror.telemetry.registry import Reader, register_metrics
 
 POLL_S = 0.05
 CAUGHT_UP_POLL_S = 0.25

@@ -5,7 +5,8 @@ from typing import Any
 
 from eos_mirror.control.flow import FlowRunner
 from eos_mirror.runtime.control import EventSink
-from eos_mirror.telemetry.metrics import COUNTERS, Totals
+from eos_mirror.telemetry.metrics import COUNTERS
+from eos_mirror.telemetry.registry import Totals
 
 
 class Summary:

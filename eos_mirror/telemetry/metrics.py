@@ -1,12 +1,8 @@
-"""Every metric, in one table; nothing else may name one. And how they reach OpenTelemetry."""
+"""Every metric, in one table. No other module names one."""
 
-import threading
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
-
-from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
+from typing import Final
 
 
 class Kind(Enum):
@@ -162,55 +158,3 @@ COUNTERS: Final = tuple(
     if metric.of is Of.TASK and metric.kind is Kind.COUNTER and metric.key != "restarts"
 )
 """What each process of a task counts from zero; the driver counts its processes."""
-
-
-class Totals:
-    """Counters of a task slot over all its processes, which count from zero. Any thread may ask."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._before: dict[int, dict[str, int]] = {}
-        self._last: dict[int, tuple[object, dict[str, int]]] = {}
-
-    def add(self, slot: int, submission: object, status: Mapping[str, Any]) -> dict[str, int]:
-        """Take the newest status of a slot; return its totals."""
-        now = {name: int(status.get(name, 0)) for name in COUNTERS}
-        with self._lock:
-            return self._add(slot, submission, now)
-
-    def _add(self, slot: int, submission: object, now: dict[str, int]) -> dict[str, int]:
-        known, last = self._last.get(slot, (submission, dict.fromkeys(COUNTERS, 0)))
-        before = self._before.setdefault(slot, dict.fromkeys(COUNTERS, 0))
-        if known != submission:
-            for name in COUNTERS:
-                before[name] += last[name]
-        self._last[slot] = (submission, now)
-        return {name: before[name] + now[name] for name in COUNTERS}
-
-
-Reader = Callable[[], Iterable[tuple[Mapping[str, str], Mapping[str, Any]]]]
-"""Attributes and values by `Metric.key`, as of now; a value that is not there is not shown."""
-
-
-def register_metrics(provider: MeterProvider, readers: Mapping[Of, Reader]) -> None:
-    """Create the instruments that have a reader; values are read when an exporter asks."""
-    meter = provider.get_meter("eos_mirror")
-    for metric in METRICS:
-        if metric.of not in readers:
-            continue
-
-        def observe(
-            _: CallbackOptions, key: str = metric.key, read: Reader = readers[metric.of]
-        ) -> Iterable[Observation]:
-            return [
-                Observation(values[key], dict(attributes))
-                for attributes, values in read()
-                if key in values
-            ]
-
-        create = (
-            meter.create_observable_counter
-            if metric.kind is Kind.COUNTER
-            else meter.create_observable_gauge
-        )
-        create(metric.name, callbacks=[observe], unit=metric.unit, description=metric.text)
