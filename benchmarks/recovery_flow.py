@@ -13,7 +13,7 @@ from time import monotonic
 from benchmarks.mirror import STOP_WITHIN_S, Event, Mirror
 from benchmarks.recovery_witness import ALL, FLOW, Witness
 from eos_mirror.core.claims import MODE_KEY, parse_claim
-from eos_mirror.kafka.compacted import read_compacted
+from eos_mirror.kafka.topic_reader import read_compacted
 from eos_mirror.runtime.supervisor import DEFAULT_PATIENCE
 from eos_mirror.testing import KafkaCluster, wait_until
 from eos_mirror.testing.processes import start_time

@@ -30,14 +30,14 @@ class Polled:
         ends: End-of-partition events: offset at which the reader stood at the end (LSO).
             They come after the runs.
         faults: Partitions that cannot be read on after the runs, with the reason.
-        more_waits: It brought no runs, but more of what was just read is on its way. An open
+        more_pending: It brought no runs, but more of what was just read is on its way. An open
             transaction of the source looks like this for a moment.
     """
 
     runs: list[RecordRun] = field(default_factory=list)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     faults: dict[TopicPartition, PartitionStopped] = field(default_factory=dict)
-    more_waits: bool = False
+    more_pending: bool = False
 
 
 class RebalanceListener(Protocol):

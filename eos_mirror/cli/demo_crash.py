@@ -15,7 +15,7 @@ from typing import Final
 from eos_mirror.cli.demo_mirror import FLOW, MirrorRun
 from eos_mirror.cli.demo_story import Story
 from eos_mirror.core.claims import MODE_KEY, Claim, parse_claim
-from eos_mirror.kafka.compacted import read_compacted
+from eos_mirror.kafka.topic_reader import read_compacted
 from eos_mirror.testing.cluster import KafkaCluster
 from eos_mirror.testing.processes import run
 from eos_mirror.testing.waiting import wait_until

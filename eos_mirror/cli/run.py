@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from eos_mirror.cli.signals import on_signals
-from eos_mirror.kafka.waking import find_coordinator, find_transaction_coordinator
+from eos_mirror.kafka.warm_up import find_coordinator, find_transaction_coordinator
 from eos_mirror.settings import clients
 from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.model import Settings

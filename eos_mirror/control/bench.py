@@ -19,7 +19,7 @@ from eos_mirror.control.topics import TopicSync
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import ConfigError, MirrorError
-from eos_mirror.kafka.scratch import ScratchTopic, ages_ms, remove
+from eos_mirror.kafka.bench_topics import ScratchTopic, ages_ms, remove
 from eos_mirror.kafka.topics import TopicSpec
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings, Settings

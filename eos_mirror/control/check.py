@@ -13,7 +13,7 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.topic_configs import LIMIT
 from eos_mirror.errors import ConfigError, NotAuthorized, RetriableError, UnsafeError
-from eos_mirror.kafka.access import (
+from eos_mirror.kafka.authorization import (
     largest_message,
     longest_transaction,
     may_commit_in_group,

@@ -22,7 +22,7 @@ from eos_mirror.core.retries import Retries
 from eos_mirror.core.spread import Spread
 from eos_mirror.errors import FatalError, MirrorError, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.checkpoints import Checkpoints, KafkaCheckpoints
-from eos_mirror.kafka.group_commits import GroupCommits
+from eos_mirror.kafka.consumer_offsets_reader import GroupCommits
 from eos_mirror.kafka.group_offsets import NAMELESS, GroupOffsets, Refusal
 from eos_mirror.ports import TaskContext
 from eos_mirror.replication.measures import CHECKPOINT_LATENCY
@@ -36,7 +36,7 @@ SHARE = 0.1
 """Of the time, at most, that rounds over those who just committed take."""
 
 UNANSWERED = 3
-"""Rounds in a row that no broker answered; after that, too: see `kafka/lasting.py`."""
+"""Rounds in a row that no broker answered; after that, too: see `kafka/reconnecting.py`."""
 
 TRIES = 10
 """So often a group that just committed is looked at, if it is ahead of the mirror."""
@@ -174,8 +174,8 @@ class GroupTask:
                 self._groups.add(group)
                 self._committed[group] = TRIES
                 self._retries.accepted([group])  # its coordinator is there
-        if commits.deaf_for:
-            self._context.event("groups.unheard", {"reason": commits.deaf_for})
+        if commits.unavailable_reason:
+            self._context.event("groups.unheard", {"reason": commits.unavailable_reason})
             self._commits = None
 
     def _is_followed(self, group: str) -> bool:

@@ -14,7 +14,7 @@ from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import ConfigError, MirrorError
-from eos_mirror.kafka.access import MIRROR_FROM, missing_topic_rights
+from eos_mirror.kafka.authorization import MIRROR_FROM, missing_topic_rights
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
 from eos_mirror.kafka.offset_maps import whole_map

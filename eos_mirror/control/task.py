@@ -12,13 +12,13 @@ from eos_mirror.core.boundary import Boundary
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.topic_limits import SenderLimits
 from eos_mirror.errors import RestartTask, TopicDenied
-from eos_mirror.kafka.access import COPY_TO, MIRROR_FROM, MIRROR_TO
+from eos_mirror.kafka.authorization import COPY_TO, MIRROR_FROM, MIRROR_TO
 from eos_mirror.kafka.best_effort import BestEffortTopic
 from eos_mirror.kafka.claims import KafkaClaimsLog
+from eos_mirror.kafka.idempotent_producer import KafkaPlainProducer
 from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.offset_syncs import KafkaOffsetSyncs
-from eos_mirror.kafka.plain import KafkaPlainProducer
 from eos_mirror.kafka.source import KafkaSource
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.ports import TaskContext

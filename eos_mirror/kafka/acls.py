@@ -17,8 +17,8 @@ from confluent_kafka.admin import (
 from eos_mirror.core.topic_acls import Acl
 from eos_mirror.errors import MirrorError, NotAuthorized, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.errors import translated
-from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.metadata import ANSWER
+from eos_mirror.kafka.reconnecting import ReconnectingClient
 
 UNKNOWN = AclOperation.UNKNOWN.name
 UNKNOWN_TO_US = "the client library does not know its operation"
@@ -35,7 +35,9 @@ class TopicAcls:
         """
         self._config = dict(config)
         self._source = source
-        self._client: Lasting[AdminClient] | None = None  # it connects as soon as there is one
+        self._client: ReconnectingClient[AdminClient] | None = (
+            None  # it connects as soon as there is one
+        )
 
     def list(self) -> set[Acl]:
         """
@@ -118,7 +120,7 @@ class TopicAcls:
 
     def _connected(self) -> AdminClient:
         if self._client is None:
-            self._client = Lasting(AdminClient, self._config)
+            self._client = ReconnectingClient(AdminClient, self._config)
         return self._client.client
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError, Message
 
 from eos_mirror.kafka.errors import as_mirror_error, translated
-from eos_mirror.kafka.lasting import LastingProducer
+from eos_mirror.kafka.reconnecting import ReconnectingProducer
 from eos_mirror.kafka.topics import Topics, TopicSpec
 
 
@@ -34,7 +34,7 @@ class BestEffortTopic:
         self._producer_config = dict(producer)
         self._replication_factor = replication_factor
         self._outlives_clients = outlives_clients
-        self._producer: LastingProducer | None = None
+        self._producer: ReconnectingProducer | None = None
         self._error: KafkaError | None = None
         self._has_arrived = False
 
@@ -52,7 +52,7 @@ class BestEffortTopic:
         """
         if self._producer is None:
             self._create()
-            self._producer = LastingProducer(self._producer_config)
+            self._producer = ReconnectingProducer(self._producer_config)
         what = f"write to {self._name}"
         with translated(what):
             self._producer.client.produce(

@@ -21,7 +21,7 @@ from eos_mirror.errors import (
     TargetUnavailable,
 )
 from eos_mirror.kafka.errors import translated
-from eos_mirror.kafka.lasting import Lasting
+from eos_mirror.kafka.reconnecting import ReconnectingClient
 
 NOT_ALLOWED = frozenset(
     {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
@@ -47,7 +47,7 @@ class Request:
 
 
 def by_topic(
-    request: Request, answers: Mapping[str, Any], *, source: bool, of: Lasting[Any]
+    request: Request, answers: Mapping[str, Any], *, source: bool, of: ReconnectingClient[Any]
 ) -> tuple[dict[str, Any], dict[str, MirrorError]]:
     """
     What the cluster answered, and which topics it refused and why.

@@ -6,8 +6,8 @@ from typing import Any
 
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.kafka.appending import Appender
 from eos_mirror.kafka.internal_topics import read_internal
+from eos_mirror.kafka.topic_writer import Appender
 from eos_mirror.kafka.topics import Topics, TopicSpec
 
 READ_WITHIN = timedelta(seconds=60)

@@ -10,8 +10,8 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.claims import MODE_KEY, Claim, ClaimRecord, parse_claim
 from eos_mirror.errors import FatalError, ForeignWriter, TargetUnavailable
-from eos_mirror.kafka.appending import append_records
 from eos_mirror.kafka.errors import as_mirror_error, translated
+from eos_mirror.kafka.topic_writer import append_records
 
 DEADLINE = timedelta(seconds=20)
 

@@ -24,7 +24,7 @@ from eos_mirror.errors import (
     TargetUnavailable,
     TopicDenied,
 )
-from eos_mirror.kafka.lasting import Lasting
+from eos_mirror.kafka.reconnecting import ReconnectingClient
 
 FENCED = frozenset(
     {
@@ -128,7 +128,7 @@ def _right(code: int, *, source: bool) -> str:
 
 @contextmanager
 def translated(
-    what: object, *, source: bool = False, of: Lasting[Any] | None = None
+    what: object, *, source: bool = False, of: ReconnectingClient[Any] | None = None
 ) -> Iterator[None]:
     """
     Turn whatever the client raises in the block into our errors.

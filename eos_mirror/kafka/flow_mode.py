@@ -13,8 +13,8 @@ from confluent_kafka import Producer
 from eos_mirror.core.claims import MODE_KEY, DeliveryMode
 from eos_mirror.core.flow import Flow
 from eos_mirror.errors import ForeignWriter
-from eos_mirror.kafka.appending import append_records
-from eos_mirror.kafka.compacted import read_log
+from eos_mirror.kafka.topic_reader import read_log
+from eos_mirror.kafka.topic_writer import append_records
 
 PLAINLY = {"enable.idempotence": "false", "max.in.flight.requests.per.connection": "1"}
 """An idempotent client that is not connected yet looks again after 500 ms only, at each start. A

@@ -24,7 +24,7 @@ from confluent_kafka.admin import AdminClient
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.errors import UNREACHABLE, translated
 from eos_mirror.kafka.groups import NO_SUCH_GROUP, TO_A_COORDINATOR_S, as_group_offset
-from eos_mirror.kafka.lasting import Lasting
+from eos_mirror.kafka.reconnecting import ReconnectingClient
 from eos_mirror.ports import GroupOffset
 
 AT_ONCE = 1000
@@ -91,7 +91,7 @@ class GroupOffsets:
             before_wait: Called before each wait, of some 5 s: a task shows with it that its loop
                 turns.
         """
-        self._client = Lasting(AdminClient, config)
+        self._client = ReconnectingClient(AdminClient, config)
         self._before_wait = before_wait
         self._answered_s = -math.inf
         self._source = source

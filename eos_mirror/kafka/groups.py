@@ -13,8 +13,8 @@ from confluent_kafka.admin import AdminClient
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import MirrorError
 from eos_mirror.kafka.errors import as_mirror_error, translated
-from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.metadata import ANSWER, PATIENCE
+from eos_mirror.kafka.reconnecting import ReconnectingClient
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import GroupOffset
 
@@ -112,7 +112,9 @@ class CommittedOffsets:
         }
         self._group = group
         self._source = source
-        self._client: Lasting[Consumer] | None = None  # it connects as soon as there is one
+        self._client: ReconnectingClient[Consumer] | None = (
+            None  # it connects as soon as there is one
+        )
 
     def read(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, GroupOffset]:
         """
@@ -139,7 +141,7 @@ class CommittedOffsets:
         if not partitions:
             return CommittedOrReasons(offsets, reasons)
         if self._client is None:
-            self._client = Lasting(Consumer, self._config)
+            self._client = ReconnectingClient(Consumer, self._config)
         what = f"read the offsets of group {self._group}"
         wanted = [ClientPartition(*partition) for partition in partitions]
         with translated(what, source=self._source, of=self._client):

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.kafka.errors import DENIED, as_mirror_error
-from eos_mirror.kafka.lasting import Silence
+from eos_mirror.kafka.reconnecting import StallDetector
 
 MEMBER = {
     "partition.assignment.strategy": "cooperative-sticky",  # who comes later takes nothing away
@@ -55,7 +55,7 @@ class Leadership:
 
     def _join(self) -> None:
         self._consumer = Consumer(self._config)
-        self._silence = Silence(self._consumer, self._config)
+        self._silence = StallDetector(self._consumer, self._config)
         self._has_it = False
         self._consumer.subscribe(
             [self._topic], on_assign=self._won, on_revoke=self._lost, on_lost=self._lost
@@ -72,7 +72,7 @@ class Leadership:
         error = None if message is None else message.error()
         if error is not None and error.code() in DENIED:
             raise as_mirror_error(error, "wait for our turn to lead", source=False)
-        if self._silence.is_for_ever(time.monotonic(), self._topic):
+        if self._silence.is_stalled(time.monotonic(), self._topic):
             self._leave()  # its callbacks say nothing of who leads any more
             self._join()
         return self.leads

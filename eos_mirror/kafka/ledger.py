@@ -9,8 +9,8 @@ from typing import Any
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.ledger import Kind, LedgerEntry, decode_entry
 from eos_mirror.errors import ForeignWriter
-from eos_mirror.kafka.appending import Appender
-from eos_mirror.kafka.compacted import read_log
+from eos_mirror.kafka.topic_reader import read_log
+from eos_mirror.kafka.topic_writer import Appender
 
 
 class KafkaLedger:

@@ -25,7 +25,7 @@ from eos_mirror.errors import (
     TargetUnavailable,
 )
 from eos_mirror.kafka.errors import UNANSWERED, as_mirror_error, translated
-from eos_mirror.kafka.lasting import Lasting
+from eos_mirror.kafka.reconnecting import ReconnectingClient
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import KnownTopic
 
@@ -77,7 +77,7 @@ class ClusterMetadata:
                 raises where one may not be described.
         """
         self._needed = needed
-        self._client = Lasting(AdminClient, config)
+        self._client = ReconnectingClient(AdminClient, config)
         self.patience = patience
         self.answer_s = min(ANSWER, patience / 2).total_seconds()
         self._source = source

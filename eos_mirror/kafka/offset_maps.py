@@ -17,11 +17,11 @@ from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import TargetUnavailable
-from eos_mirror.kafka.compacted import read_compacted
 from eos_mirror.kafka.following import FollowedTopic
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.retry import retrying
+from eos_mirror.kafka.topic_reader import read_compacted
 from eos_mirror.ports import UNSTABLE, GroupOffset, Unstable
 
 DECIDED_WITHIN = timedelta(seconds=60)

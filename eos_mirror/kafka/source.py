@@ -24,8 +24,8 @@ from eos_mirror.errors import (
 )
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.groups import as_group_offset
-from eos_mirror.kafka.lasting import Silence
 from eos_mirror.kafka.metadata import ANSWER, PATIENCE
+from eos_mirror.kafka.reconnecting import StallDetector
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import GroupOffset, Polled, RebalanceListener, SourceGroup
 
@@ -75,7 +75,7 @@ class KafkaSource:
             listener: Told about rebalances, from inside `poll` and `close`.
         """
         self._consumer = Consumer(dict(config))
-        self._silence = Silence(self._consumer, config)
+        self._silence = StallDetector(self._consumer, config)
         self.group: SourceGroup = KafkaSourceGroup(self._consumer)
         self._listener = listener
         self._reading: set[TopicPartition] = set()
@@ -133,15 +133,15 @@ class KafkaSource:
             self._read_to[run.partition] = run.next_offset, now
         if polled.runs:
             self._silence.broken(now)
-        elif self._topics and self._silence.is_for_ever(now, self._topics[0]):
+        elif self._topics and self._silence.is_stalled(now, self._topics[0]):
             raise RestartTask(
                 "the source consumer finds no broker any more, and a new client does: the source "
                 "had none for a moment"
             )
-        polled.more_waits = not polled.runs and self._more_waits(now)
+        polled.more_pending = not polled.runs and self._more_pending(now)
         return polled
 
-    def _more_waits(self, now: float) -> bool:
+    def _more_pending(self, now: float) -> bool:
         """Whether a partition that was just read has more, by what its last fetch told."""
         while self._read_to:
             partition, (next_offset, read_at) = next(iter(self._read_to.items()))

@@ -25,8 +25,8 @@ from eos_mirror.kafka.groups import TO_A_COORDINATOR_S
 from eos_mirror.kafka.limits import read_limits
 from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
 from eos_mirror.kafka.offset_maps import map_unless_open
-from eos_mirror.kafka.producer import KafkaProducer
 from eos_mirror.kafka.retry import retrying
+from eos_mirror.kafka.transactional_producer import KafkaProducer
 from eos_mirror.kafka.visible import first_offsets
 from eos_mirror.ports import UNSTABLE, KnownTopic, PartitionEnd, ShadowOffset, Unstable
 

@@ -27,8 +27,8 @@ from eos_mirror.errors import (
 )
 from eos_mirror.kafka.by_topic import Request, by_topic
 from eos_mirror.kafka.errors import translated
-from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.metadata import ANSWER, MISSING, PATIENCE
+from eos_mirror.kafka.reconnecting import ReconnectingClient
 from eos_mirror.kafka.retry import retrying
 
 T = TypeVar("T")
@@ -109,7 +109,7 @@ class Topics:
         """
         self._config = dict(config)
         self._source = source
-        self._client = Lasting(AdminClient, self._config)
+        self._client = ReconnectingClient(AdminClient, self._config)
 
     @property
     def admin(self) -> AdminClient:

@@ -12,7 +12,12 @@ from eos_mirror.core.map_records import start_of
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import MirrorError
-from eos_mirror.kafka.access import MIRROR_FROM, MIRROR_TO, missing_topic_rights, rights_missing
+from eos_mirror.kafka.authorization import (
+    MIRROR_FROM,
+    MIRROR_TO,
+    missing_topic_rights,
+    rights_missing,
+)
 from eos_mirror.kafka.flow_mode import FlowMode
 from eos_mirror.kafka.groups import CommittedOffsets, GroupMember, group_members
 from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata

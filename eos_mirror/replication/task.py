@@ -89,7 +89,7 @@ class MirrorTask:
         self._refusals = Refusals(config, world.target, context, now=now, wall_ms=wall_ms)
         self._pace = Pace(config.boundary)
         self._failure: Exception | None = None
-        self._rebalanced = self._suspicious = self._spoilt = self._more_waits = False
+        self._rebalanced = self._suspicious = self._spoilt = self._more_pending = False
         self._tend_at = self._check_topics_at = self._advise_at = self._committed_at = now()
         self._limits_at = now() + LIMITS_EVERY_S
         self._counters = Counters()
@@ -141,10 +141,10 @@ class MirrorTask:
             self._reread(list(self._hold.owned.values()))
         else:
             self._take(polled)
-        self._more_waits = polled.more_waits
+        self._more_pending = polled.more_pending
         if self._spoilt:
             return
-        if self._is_due(queue_empty=not polled.runs and not polled.more_waits):
+        if self._is_due(queue_empty=not polled.runs and not polled.more_pending):
             self._commit()
         if self._acquisition.is_due:
             self._acquire()
@@ -153,7 +153,7 @@ class MirrorTask:
 
     def _patience(self) -> timedelta:
         if self._writer.is_open:
-            return SHORT_WAIT if self._more_waits else NO_WAIT
+            return SHORT_WAIT if self._more_pending else NO_WAIT
         # a grant arrives inside the poll, which sits out its time
         return IDLE_WAIT if self._hold.owned and not self._acquisition.is_busy else SHORT_WAIT
 

@@ -12,10 +12,10 @@ from confluent_kafka import Message
 
 from eos_mirror.core.offset_map import stretches
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.kafka import producer as producer_module
 from eos_mirror.kafka import source as source_module
-from eos_mirror.kafka.producer import KafkaProducer
+from eos_mirror.kafka import transactional_producer as producer_module
 from eos_mirror.kafka.source import KafkaSource
+from eos_mirror.kafka.transactional_producer import KafkaProducer
 
 CHUNK, LARGE_CHUNK = 500, 5_000
 SLACK = 50

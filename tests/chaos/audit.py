@@ -10,8 +10,8 @@ from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import MirrorError
-from eos_mirror.kafka.compacted import read_compacted
 from eos_mirror.kafka.target import read_shadow_offsets
+from eos_mirror.kafka.topic_reader import read_compacted
 from eos_mirror.operate.translate import MapReader
 from eos_mirror.ports import PartitionEnd, ShadowOffset
 from eos_mirror.testing import PartitionComparison, Record, compare_partition, read_topic

@@ -115,8 +115,8 @@ class FakeSource:
             self._reading.pop(partition, None)
 
     def _read(self) -> Polled:
-        polled = Polled(more_waits=self._cluster.is_slow and self._is_behind())
-        if polled.more_waits:
+        polled = Polled(more_pending=self._cluster.is_slow and self._is_behind())
+        if polled.more_pending:
             return polled
         for partition in sorted(self._reading):
             if partition in self._cluster.logs and not self._reading[partition].is_silent:

@@ -14,11 +14,11 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.topic_limits import limits_of
 from eos_mirror.kafka.claims import KafkaClaimsLog
 from eos_mirror.kafka.errors import translated
+from eos_mirror.kafka.idempotent_producer import KafkaPlainProducer
 from eos_mirror.kafka.metadata import ClusterMetadata
-from eos_mirror.kafka.plain import KafkaPlainProducer
-from eos_mirror.kafka.producer import KafkaProducer
 from eos_mirror.kafka.source import KafkaSource
 from eos_mirror.kafka.target import KafkaTarget
+from eos_mirror.kafka.transactional_producer import KafkaProducer
 from eos_mirror.ports import (
     ClaimsLog,
     PlainProducer,

@@ -46,7 +46,7 @@ def test_a_coordinator_that_is_found_late_does_not_end_the_process(
     asking = textwrap.dedent(
         f"""
         from confluent_kafka.admin import AdminClient
-        from eos_mirror.kafka.access import may_commit_in_group
+        from eos_mirror.kafka.authorization import may_commit_in_group
         from eos_mirror.kafka.groups import group_members
         admin = AdminClient({{"bootstrap.servers": "{proxied.proxied_bootstrap}"}})
         admin.list_topics(timeout=10)  # or it asks a second time on a second connection

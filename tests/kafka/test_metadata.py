@@ -12,8 +12,8 @@ from confluent_kafka.admin import OffsetSpec
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import NotAuthorized, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.errors import translated
-from eos_mirror.kafka.lasting import Lasting
 from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.reconnecting import ReconnectingClient
 
 ORDERS = TopicPartition("orders", 0)
 SILENT = TopicPartition("silent", 0)
@@ -75,7 +75,7 @@ def metadata_with(admin: Admin) -> ClusterMetadata:
     """Of a target that answers so."""
     metadata = ClusterMetadata({}, source=False, patience=timedelta(milliseconds=50))
     metadata.answer_s = -0.99  # a second more is waited for the client
-    fake: Lasting[Any] = Lasting(lambda _: admin, {})
+    fake: ReconnectingClient[Any] = ReconnectingClient(lambda _: admin, {})
     metadata._client = fake  # noqa: SLF001
     return metadata
 

@@ -69,10 +69,10 @@ def test_between_two_fetches_more_waits_but_not_at_the_end(cluster: KafkaCluster
     for polled in polls(source):
         if polled.runs:
             next_offset = polled.runs[-1].next_offset
-            assert not polled.more_waits
+            assert not polled.more_pending
         elif next_offset:
             where = "behind" if COUNT - next_offset >= MUCH_RECORDS else "near the end"
-            said[where] += polled.more_waits
+            said[where] += polled.more_pending
         if PARTITION in polled.ends:
             break
     source.close()
@@ -85,8 +85,8 @@ def test_between_two_fetches_more_waits_but_not_at_the_end(cluster: KafkaCluster
 def test_nothing_waits_in_a_partition_that_is_not_read_any_more(cluster: KafkaCluster) -> None:
     """What was read of it last was far from its end."""
     source = a_source(cluster, 1)
-    next(polled for polled in polls(source) if polled.more_waits)
+    next(polled for polled in polls(source) if polled.more_pending)
     source.unassign([PARTITION])
 
-    assert not source.poll(wait=NO_WAIT).more_waits
+    assert not source.poll(wait=NO_WAIT).more_pending
     source.close()

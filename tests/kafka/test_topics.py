@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from eos_mirror.errors import ConfigError
-from eos_mirror.kafka.access import MIRROR_TO, missing_topic_rights
+from eos_mirror.kafka.authorization import MIRROR_TO, missing_topic_rights
 from eos_mirror.kafka.topics import Topics, TopicSpec
 from eos_mirror.testing import KafkaCluster, fault_proxies
 from eos_mirror.testing.external import Cluster

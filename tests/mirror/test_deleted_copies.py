@@ -7,8 +7,8 @@ from confluent_kafka import Producer
 
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import RestartTask
-from eos_mirror.kafka.compacted import read_compacted
 from eos_mirror.kafka.groups import set_group_offsets
+from eos_mirror.kafka.topic_reader import read_compacted
 from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import wait_until
 from tests.mirror.conftest import Site

@@ -4,7 +4,7 @@ import math
 from typing import Any, cast
 
 from eos_mirror.core.records import RecordRun, TopicPartition
-from eos_mirror.kafka.sending import AHEAD_BYTES, Backlog
+from eos_mirror.kafka.batching import AHEAD_BYTES, Backlog
 
 VALUE = b"v" * 1_000
 BATCH, CHUNK = 1_000, 500
@@ -94,7 +94,7 @@ def test_records_beside_are_left_to_the_flush() -> None:
     outgoing = Outgoing()
     backlog = handed(outgoing, chunks=0, partitions=1)
     outgoing.take(TopicPartition("map", 0), 2)
-    backlog.add_beside(2)
+    backlog.add_unbatched(2)
 
     backlog.settle(until=math.inf)
 

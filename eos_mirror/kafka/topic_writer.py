@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from eos_mirror.errors import RestartTask, TargetUnavailable
 from eos_mirror.kafka.errors import as_mirror_error, translated
-from eos_mirror.kafka.lasting import LastingProducer
+from eos_mirror.kafka.reconnecting import ReconnectingProducer
 
 WITHIN = timedelta(seconds=20)
 
@@ -65,12 +65,12 @@ class Appender:
         """
         self._producer_config = dict(producer_config)
         self._topic = topic
-        self._producer: LastingProducer | None = None
+        self._producer: ReconnectingProducer | None = None
 
     def append(self, records: Sequence[tuple[str | bytes, str | bytes | None]]) -> None:
         """See `append_records`."""
         if self._producer is None:
-            self._producer = LastingProducer(self._producer_config)
+            self._producer = ReconnectingProducer(self._producer_config)
         try:
             append_records(self._producer.client, self._topic, records)
         except RestartTask:

@@ -53,7 +53,7 @@ class Backlog:
         self._records = self._bytes = self._unfilled = 0
         self._is_silent = False
 
-    def add_beside(self, count: int) -> None:
+    def add_unbatched(self, count: int) -> None:
         """So many records were handed over that fill no batch."""
         self._unfilled += count
 

@@ -10,11 +10,11 @@ from confluent_kafka.admin import AdminClient
 
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import RestartTask, SourceUnavailable
-from eos_mirror.kafka import lasting
-from eos_mirror.kafka.appending import Appender
-from eos_mirror.kafka.lasting import LastingProducer
+from eos_mirror.kafka import reconnecting
 from eos_mirror.kafka.leadership import Leadership
+from eos_mirror.kafka.reconnecting import ReconnectingProducer
 from eos_mirror.kafka.source import KafkaSource
+from eos_mirror.kafka.topic_writer import Appender
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.settings.clients import MEMBER
 from eos_mirror.testing import FaultProxy, KafkaCluster, fault_proxies, read_topic, wait_until
@@ -130,7 +130,7 @@ def test_a_consumer_that_finds_no_broker_any_more_ends_its_task(
     cluster: KafkaCluster, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would wait in silence. Before, while nobody finds one, and after an outage, it waits."""
-    monkeypatch.setattr(lasting, "SILENT_S", 0.1)
+    monkeypatch.setattr(reconnecting, "SILENT_S", 0.1)
     source = a_source(cluster)
     consumer = source._consumer  # noqa: SLF001 (whether it is lost, nobody else knows)
     wait_until(lambda: values(source) == [] and is_answered(consumer), within=SOON, what="idle")
@@ -154,7 +154,7 @@ def test_a_member_that_finds_no_broker_any_more_stands_by_with_a_new_client(
     cluster: KafkaCluster, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would lead, or wait for its turn, whoever the group has given its partition to."""
-    monkeypatch.setattr(lasting, "SILENT_S", 0.1)
+    monkeypatch.setattr(reconnecting, "SILENT_S", 0.1)
     session = timedelta(seconds=6)
     member = Leadership(config_of(cluster), group="drivers", topic=ORDERS.topic, session=session)
     wait_until(lambda: member.poll(timedelta(0)), within=SOON, what="its turn")
@@ -180,7 +180,7 @@ def test_a_producer_that_is_replaced_writes_nothing_behind_the_next_one(
 ) -> None:
     """An older checkpoint on top of a newer one would send its group back."""
     cluster.create_topic("notes", 1)
-    producer = LastingProducer(config_of(cluster))
+    producer = ReconnectingProducer(config_of(cluster))
     proxy.part()
     first = producer.client
     first.produce("notes", b"older", partition=0)

@@ -9,7 +9,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.internal_records import committed_by
 from eos_mirror.kafka.errors import DENIED, translated
-from eos_mirror.kafka.lasting import Silence, let_go
+from eos_mirror.kafka.reconnecting import StallDetector, let_go
 
 COMMITS = "__consumer_offsets"
 AT_ONCE = 10_000
@@ -32,7 +32,7 @@ class GroupCommits:
     the first call is heard. Facts are asked of the coordinator.
 
     Attributes:
-        deaf_for: Why nothing is heard, if so; it stays that way.
+        unavailable_reason: Why nothing is heard, if so; it stays that way.
     """
 
     def __init__(self, config: Mapping[str, Any], *, group: str) -> None:
@@ -50,8 +50,8 @@ class GroupCommits:
             "queued.max.messages.kbytes": BUFFER_KB,
         }
         self._consumer: Consumer | None = None
-        self._silence: Silence | None = None
-        self.deaf_for = ""
+        self._silence: StallDetector | None = None
+        self.unavailable_reason = ""
 
     def heard(self) -> set[GroupCommit]:
         """
@@ -61,7 +61,7 @@ class GroupCommits:
         Raises:
             RestartTask: By class, the first time.
         """
-        if self.deaf_for:
+        if self.unavailable_reason:
             return set()
         if self._consumer is None:
             self._listen()
@@ -72,7 +72,7 @@ class GroupCommits:
         now = time.monotonic()
         if messages:
             self._silence.broken(now)
-        elif self._silence.is_for_ever(now, COMMITS):
+        elif self._silence.is_stalled(now, COMMITS):
             lost: list[object] = [self._consumer, self._silence]
             self._consumer = self._silence = None
             let_go(lost)
@@ -95,10 +95,10 @@ class GroupCommits:
                 consumer.close()
                 return
             consumer.assign([ClientPartition(COMMITS, p, OFFSET_END) for p in found.partitions])
-        self._consumer, self._silence = consumer, Silence(consumer, self._config)
+        self._consumer, self._silence = consumer, StallDetector(consumer, self._config)
 
     def _give_up(self, reason: str) -> None:
-        self.deaf_for = reason
+        self.unavailable_reason = reason
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None

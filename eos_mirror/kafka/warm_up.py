@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from eos_mirror.kafka.access import refused_producer
+from eos_mirror.kafka.authorization import refused_producer
 
 HELD_S = 60.0
 

@@ -10,9 +10,9 @@ from confluent_kafka import KafkaError, Message, Producer
 from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.core.suspects import Refusal
 from eos_mirror.errors import RefusedByTarget, RestartTask, TargetUnavailable
-from eos_mirror.kafka.batches import Batches
+from eos_mirror.kafka.batch_queue import Batches
+from eos_mirror.kafka.batching import Backlog, send_stretch
 from eos_mirror.kafka.errors import DENIED, REFUSED, as_mirror_error, translated
-from eos_mirror.kafka.sending import Backlog, send_stretch
 
 
 class KafkaPlainProducer:
@@ -33,7 +33,7 @@ class KafkaPlainProducer:
         with translated(f"produce to {remote}"):
             if batch is not None:
                 self._batches.add(run, remote, number=batch, on_record=self._on_failure)
-                self._backlog.add_beside(len(run.offsets))
+                self._backlog.add_unbatched(len(run.offsets))
                 return
             send_stretch(
                 self._producer,

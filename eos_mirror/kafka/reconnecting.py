@@ -20,7 +20,7 @@ ASK_S = 1.0
 C = TypeVar("C")
 
 
-class Lasting(Generic[C]):
+class ReconnectingClient(Generic[C]):
     """
     A client that is replaced when no broker answered it.
 
@@ -46,7 +46,7 @@ class Lasting(Generic[C]):
         let_go(old)
 
 
-class LastingProducer(Lasting[Producer]):
+class ReconnectingProducer(ReconnectingClient[Producer]):
     """The same for a producer without transactions. What it had not sent by then never is."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
@@ -62,7 +62,7 @@ class LastingProducer(Lasting[Producer]):
         super().replace()
 
 
-class Silence:
+class StallDetector:
     """Tells a consumer that has nothing to read from one that finds no broker any more."""
 
     def __init__(self, consumer: Consumer, config: Mapping[str, Any]) -> None:
@@ -79,7 +79,7 @@ class Silence:
         """Something was read."""
         self._since, self._was_lost = now, False
 
-    def is_for_ever(self, now: float, topic: str) -> bool:
+    def is_stalled(self, now: float, topic: str) -> bool:
         """
         Whether, twice in a row, another client was answered and this one was not.
 

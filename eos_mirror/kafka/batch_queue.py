@@ -14,8 +14,8 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.core.suspects import Refusal
+from eos_mirror.kafka.batching import send_one
 from eos_mirror.kafka.errors import REFUSED
-from eos_mirror.kafka.sending import send_one
 
 OnRecord = Callable[[KafkaError | None, Message], None]
 """Takes each acknowledgement, refusals included."""

@@ -10,7 +10,8 @@ from confluent_kafka import Consumer
 
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.errors import RestartTask
-from eos_mirror.kafka.producer import KafkaProducer, _Rest
+from eos_mirror.kafka.marker_pause import MarkerPause
+from eos_mirror.kafka.transactional_producer import KafkaProducer
 from eos_mirror.ports import ShadowCommit
 from eos_mirror.testing import KafkaCluster
 from eos_mirror.testing.faults import Action, Api, Fault
@@ -19,8 +20,8 @@ from eos_mirror.testing.proxy import fault_proxies
 pytestmark = pytest.mark.brokers
 
 TRANSACTIONS, WARM_UP = 120, 40
-REST_S, SINCE_COMMIT_S = 0.3, 0.1
-"""A rest that is seen on a busy machine; it began with the answer to the commit."""
+PAUSE_S, SINCE_COMMIT_S = 0.3, 0.1
+"""A pause that is seen on a busy machine; it began with the answer to the commit."""
 BUDGET = timedelta(seconds=30)
 REMOTE = TopicPartition("copies", 0)
 
@@ -94,12 +95,14 @@ def test_short_transactions_are_seldom_refused_while_markers_are_written(
     assert refused <= (TRANSACTIONS - WARM_UP) // 4
 
 
-def test_behind_a_short_transaction_the_next_begins_with_the_rest(
+def test_behind_a_short_transaction_the_next_begins_with_the_pause(
     proxied: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Records that arrive in it are polled before the transaction ends, not after."""
-    monkeypatch.setattr(_Rest, "PERIOD_S", REST_S)
-    monkeypatch.setattr(_Rest, "REFUSED_S", BUDGET.total_seconds())  # short on a busy machine, too
+    monkeypatch.setattr(MarkerPause, "PERIOD_S", PAUSE_S)
+    monkeypatch.setattr(
+        MarkerPause, "REFUSED_S", BUDGET.total_seconds()
+    )  # short on a busy machine, too
     with (
         fault_proxies(proxied.proxy_ports),
         a_producer(proxied, "rested", linger_ms=0) as producer,
@@ -107,14 +110,14 @@ def test_behind_a_short_transaction_the_next_begins_with_the_rest(
         since = time.monotonic()
         commit(producer, fill(producer, until=lambda _: True))
         producer.begin()
-        assert time.monotonic() - since >= REST_S
+        assert time.monotonic() - since >= PAUSE_S
 
 
 def test_records_behind_a_long_transaction_wait_for_its_markers(
     proxied: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the client is handed too early is refused, waits for 20 ms, and goes in one heap."""
-    monkeypatch.setattr(_Rest, "AFTER_LONG_S", REST_S)
+    monkeypatch.setattr(MarkerPause, "AFTER_LONG_S", PAUSE_S)
     with (
         fault_proxies(proxied.proxy_ports) as proxies,
         a_producer(proxied, "filled", linger_ms=0) as producer,
@@ -124,19 +127,19 @@ def test_records_behind_a_long_transaction_wait_for_its_markers(
             return proxies[1].seen(Api.ADD_PARTITIONS_TO_TXN)
 
         def after_a_long_one() -> float:
-            long_s = REST_S + 2 * _Rest.REFUSED_S  # also behind another one
+            long_s = PAUSE_S + 2 * MarkerPause.REFUSED_S  # also behind another one
             commit(producer, fill(producer, until=lambda at: time.monotonic() > at + long_s))
             return time.monotonic()
 
         rest_from = after_a_long_one()
         before = asked()
         sent = fill(producer, until=lambda _: asked() > before)
-        assert time.monotonic() - rest_from > REST_S - SINCE_COMMIT_S, "they went at once"
+        assert time.monotonic() - rest_from > PAUSE_S - SINCE_COMMIT_S, "they went at once"
         commit(producer, sent)
 
         rest_from = after_a_long_one()
         commit(producer, fill(producer, until=lambda _: True))
-        assert time.monotonic() - rest_from > REST_S - SINCE_COMMIT_S, "a flush did not wait"
+        assert time.monotonic() - rest_from > PAUSE_S - SINCE_COMMIT_S, "a flush did not wait"
 
 
 def fill(producer: KafkaProducer, *, until: Callable[[float], bool]) -> int:
