@@ -351,7 +351,7 @@ class ClaimsLog(Protocol):
     def read_through(self, offset: int | None) -> Mapping[str, ClaimRecord]:
         """Every live claim, from a view that includes `offset`; None: today's end (A2)."""
 
-    def bury(self, keys: Sequence[str]) -> None:
+    def tombstone(self, keys: Sequence[str]) -> None:
         """Tombstone claims: our own on release, others' after they were fenced (A5)."""
 
 

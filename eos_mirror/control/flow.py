@@ -25,7 +25,7 @@ from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.operate.facts import FlowClusters
-from eos_mirror.replication.measures import MEASURED
+from eos_mirror.replication.partition_metrics import MEASURED
 from eos_mirror.runtime.control import ControlServer, EventSink
 from eos_mirror.runtime.herd import Herd
 from eos_mirror.runtime.launcher import Launcher

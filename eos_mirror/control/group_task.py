@@ -12,7 +12,7 @@ from typing import Any
 
 from eos_mirror.control.group_moves import GroupMoves
 from eos_mirror.control.group_translation import GroupTranslation, Offsets
-from eos_mirror.core.checkpoints import is_news
+from eos_mirror.core.checkpoints import is_more_recent
 from eos_mirror.core.filters import NameFilter, TopicFilter
 from eos_mirror.core.flow import INTERNAL_PREFIX, Flow
 from eos_mirror.core.internal_records import Checkpoint
@@ -25,7 +25,7 @@ from eos_mirror.kafka.checkpoints import Checkpoints, KafkaCheckpoints
 from eos_mirror.kafka.consumer_offsets_reader import GroupCommits
 from eos_mirror.kafka.group_offsets import NAMELESS, GroupOffsets, Refusal
 from eos_mirror.ports import TaskContext
-from eos_mirror.replication.measures import CHECKPOINT_LATENCY
+from eos_mirror.replication.partition_metrics import CHECKPOINT_LATENCY
 
 TURN_S = 0.25
 BUDGET = timedelta(minutes=5)
@@ -203,7 +203,7 @@ class GroupTask:
         news = [
             checkpoint
             for checkpoint in checkpoints
-            if is_news(checkpoint, self._known.get((checkpoint.group, checkpoint.partition)))
+            if is_more_recent(checkpoint, self._known.get((checkpoint.group, checkpoint.partition)))
         ]
         self._topic.write(news)
         self._measure(len(news), int((time.monotonic() - began) * 1_000))

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from eos_mirror.control.measures import told
+from eos_mirror.control.measures import metric_rows
 from eos_mirror.control.task_config import claims_producer
 from eos_mirror.core.spread import Spread, Window
-from eos_mirror.replication.measures import CHECKPOINT_LATENCY
+from eos_mirror.replication.partition_metrics import CHECKPOINT_LATENCY
 from eos_mirror.runtime.control import ControlServer, EventSink
 from eos_mirror.runtime.herd import Herd
 from eos_mirror.runtime.launcher import Launcher
@@ -111,7 +111,7 @@ class GroupFollower:
             if not self._counts:
                 return {}
             now = time.monotonic()
-            latency = dict(told("checkpoint-latency-ms", self._latency.spread(now)))
+            latency = dict(metric_rows("checkpoint-latency-ms", self._latency.spread(now)))
             return {**self._counts, **latency, "groups.age": now - self._followed_at}
 
     def _count(self, fields: Mapping[str, Any]) -> None:

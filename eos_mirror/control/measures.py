@@ -78,8 +78,8 @@ class _Partition:
         yield "record-rate", self.counted.rate(now_s)
         yield "byte-count", self.bytes
         yield "byte-rate", self.sized.rate(now_s)
-        yield from told("record-age-ms", self.sized.spread(now_s))
-        yield from told("replication-latency-ms", self.counted.spread(now_s))
+        yield from metric_rows("record-age-ms", self.sized.spread(now_s))
+        yield from metric_rows("replication-latency-ms", self.counted.spread(now_s))
 
 
 class FlowMeasures:
@@ -115,7 +115,7 @@ class FlowMeasures:
         self._partitions: dict[TopicPartition, _Partition] = {}
 
     def take(self, fields: Mapping[str, Any]) -> None:
-        """What a task measured, as `replication/measures.py` tells it."""
+        """What a task measured, as `replication/partition_metrics.py` tells it."""
         with self._lock:
             for topic, partition, *row in fields["partitions"]:
                 self._of(TopicPartition(topic, partition)).take(self._now(), row)
@@ -184,7 +184,7 @@ def _spread(encoded: list[int] | None) -> Spread | None:
     return None if encoded is None else Spread.decode(encoded)
 
 
-def told(name: str, spread: Spread | None) -> Iterator[tuple[str, float]]:
+def metric_rows(name: str, spread: Spread | None) -> Iterator[tuple[str, float]]:
     """MirrorMaker 2's four values of a spread, if there is one."""
     if spread is not None:
         yield name, spread.last

@@ -22,9 +22,9 @@ from eos_mirror.kafka.offset_syncs import KafkaOffsetSyncs
 from eos_mirror.kafka.source import KafkaSource
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.ports import TaskContext
+from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.config import Fencing, TaskConfig
 from eos_mirror.replication.task import MirrorTask
-from eos_mirror.replication.world import World
 
 PATIENCE = timedelta(seconds=10)
 """For questions of a running task; after that its process ends, and the next has new clients."""
@@ -59,7 +59,7 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
         patience=PATIENCE,
         needed=MIRROR_TO if task_config.exactly_once else COPY_TO,
     )
-    world = World(
+    adapters = Adapters(
         open_source=lambda listener: KafkaSource(
             {**clients["source_consumer"], "group.instance.id": flow.instance_id(context.slot)},
             listener,
@@ -73,13 +73,13 @@ def mirror(config: Mapping[str, Any], context: TaskContext) -> None:
     )
     task = MirrorTask(
         task_config,
-        world,
+        adapters,
         context,
         now=time.monotonic,
         wall_ms=_wall_ms,
         reached=_pauser(config.get("pause_at")),
     )
-    _kept.append((world, task))
+    _kept.append((adapters, task))
     _run(task)
 
 

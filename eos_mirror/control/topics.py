@@ -9,7 +9,7 @@ from eos_mirror.control.copy_limits import raise_limits
 from eos_mirror.control.remote_topics import RemoteTopics
 from eos_mirror.control.task_config import mode_of
 from eos_mirror.core.copy_limits import ConfigSync
-from eos_mirror.core.plan import Conflict, FlowPlan, Way, plan_flow
+from eos_mirror.core.plan import Conflict, FlowPlan, TopicMapping, plan_flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.retries import Retries
 from eos_mirror.core.topic_configs import (
@@ -45,7 +45,7 @@ class TopicSync:
         partitions: Remote partition by source partition, likewise.
         deleted: Source topics that were deleted while they were mirrored.
         refused: The reason, by source topic, for each topic that is not mirrored.
-        way: What is mirrored, and under which names.
+        mapping: What is mirrored, and under which names.
         config_sync: How remote topics follow the configuration of their source topics.
         others: Those of the flows that run beside it, whose looks and this one's never overlap:
             of two that would write one topic, the first to see it does.
@@ -78,7 +78,7 @@ class TopicSync:
 
     def take(self, settings: FlowSettings) -> None:
         """Let through from now on what these say."""
-        self.way = Way(
+        self.mapping = TopicMapping(
             flow=settings.flow,
             policy=policy_of(settings),
             topic_filter=topic_filter_of(settings),
@@ -113,14 +113,16 @@ class TopicSync:
 
     def _plan(self, source: Mapping[str, int], target: Mapping[str, int]) -> FlowPlan:
         mirrored = self.routes.keys() | self._owners
-        ways = [other.way for other in self.others]
+        mappings = [other.mapping for other in self.others]
         taken = {
-            remote: other.way.flow
+            remote: other.mapping.flow
             for other in self.others
-            if other.way.flow.target == self._flow.target
+            if other.mapping.flow.target == self._flow.target
             for remote in other.routes.values()
         }
-        return plan_flow(source, target, self.way, others=ways, taken=taken, mirrored=mirrored)
+        return plan_flow(
+            source, target, self.mapping, others=mappings, taken=taken, mirrored=mirrored
+        )
 
     def report(self, plan: FlowPlan) -> None:
         """Log the topics that a plan refuses: each one once, and again if the reason changes."""
@@ -274,7 +276,7 @@ class TopicSync:
     def _strange(self, plan: FlowPlan, on_target: Mapping[str, int]) -> dict[str, str]:
         mode = mode_of(self._settings)
         partitions = remote_partitions(self._clusters, plan, on_target, mode=mode)
-        return strangers(plan, partitions, has_company=self.way.notes_provenance)
+        return strangers(plan, partitions, has_company=self.mapping.notes_provenance)
 
     def without_deleted(self, plan: FlowPlan) -> FlowPlan:
         """

@@ -43,7 +43,7 @@ def sparse(syncs: SyncStore, end: int, upstream: int) -> Pair | None:
     return None if downstream == UNTRANSLATABLE else Pair(upstream, min(downstream, end))
 
 
-def is_news(checkpoint: Checkpoint, previous: Checkpoint | None) -> bool:
+def is_more_recent(checkpoint: Checkpoint, previous: Checkpoint | None) -> bool:
     """
     Whether it says more than the one before.
 

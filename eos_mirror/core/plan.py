@@ -1,4 +1,4 @@
-"""The plan of a flow: which topics are copied, under which names, and what stands in the way."""
+"""The plan of a flow: which topics are copied, under which names, and which are refused."""
 
 import re
 from collections import Counter, defaultdict
@@ -16,7 +16,7 @@ _LEGAL_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class TopicMapping:
     """
     What a flow lets through, and under which names.
 
@@ -45,7 +45,12 @@ class Way:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """One topic's way. `partitions` is the count on the source; numbers are kept."""
+    """
+    One source topic and its remote topic.
+
+    Attributes:
+        partitions: Of the source topic. Partition numbers stay the same.
+    """
 
     source_topic: str
     remote_topic: str
@@ -188,9 +193,9 @@ class FlowPlan:
 def plan_flow(
     source_topics: Mapping[str, int],
     target_topics: Mapping[str, int],
-    way: Way,
+    mapping: TopicMapping,
     *,
-    others: Collection[Way] = (),
+    others: Collection[TopicMapping] = (),
     taken: Mapping[str, Flow] = MappingProxyType({}),
     mirrored: Collection[str] = (),
 ) -> FlowPlan:
@@ -200,22 +205,22 @@ def plan_flow(
     Args:
         source_topics: Partition counts of all topics of the source.
         target_topics: Partition counts of all topics of the target.
-        way: The flow's.
+        mapping: The flow's.
         others: Those of the flows that run beside it: no topic may come round to itself.
         taken: Topics of the target that such flows write, and which.
         mirrored: Source topics that this flow copies now. They are never refused: of several
             topics for one name the newer ones are.
     """
-    flow = way.flow
+    flow = mapping.flow
     wanted = [
         Route(source_topic=topic, remote_topic=remote, partitions=partitions)
         for topic, partitions in sorted(source_topics.items())
-        if (remote := way.remote_of(topic)) is not None
+        if (remote := mapping.remote_of(topic)) is not None
     ]
     found = (
         *_conflicts(flow, wanted, target_topics),
         *(_taken(flow, r, taken[r.remote_topic]) for r in wanted if r.remote_topic in taken),
-        *(loop for route in wanted if (loop := _loop(way, route, others))),
+        *(loop for route in wanted if (loop := _loop(mapping, route, others))),
     )
     conflicts = tuple(left for conflict in found if (left := conflict.sparing(mirrored)))
     refused = {topic for conflict in conflicts for topic in conflict.source_topics}
@@ -302,19 +307,19 @@ def _taken(flow: Flow, route: Route, writer: Flow) -> Conflict:
     )
 
 
-def _loop(way: Way, route: Route, others: Collection[Way]) -> Conflict | None:
+def _loop(mapping: TopicMapping, route: Route, others: Collection[TopicMapping]) -> Conflict | None:
     """
-    The way by which the copies of a topic would be written to the topic itself, over and over.
+    A chain of flows that would copy the copies of a topic back into the topic, endlessly.
 
-    Not over flows that all note where a record has been; one of another kind among them neither
-    notes nor looks.
+    A chain whose flows all note where a record has been is no loop. A flow that notes nothing
+    checks nothing either, so one such flow makes the chain a loop.
     """
-    flow = way.flow
+    flow = mapping.flow
     home = (flow.source, route.source_topic)
     seen = {home}
-    ways = [((flow.target, route.remote_topic), [way])]
-    while ways:
-        (cluster, topic), passed = ways.pop()
+    chains = [((flow.target, route.remote_topic), [mapping])]
+    while chains:
+        (cluster, topic), passed = chains.pop()
         for onward in others:
             remote = onward.remote_of(topic) if onward.flow.source == cluster else None
             if remote is None:
@@ -334,7 +339,7 @@ def _loop(way: Way, route: Route, others: Collection[Way]) -> Conflict | None:
                 )
             if place not in seen:
                 seen.add(place)
-                ways.append((place, round_trip))
+                chains.append((place, round_trip))
     return None
 
 

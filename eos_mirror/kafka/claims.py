@@ -64,7 +64,7 @@ class KafkaClaimsLog:
                 f"an older writer may be alive. docs/operations.md says how to start over."
             )
 
-    def bury(self, keys: Sequence[str]) -> None:
+    def tombstone(self, keys: Sequence[str]) -> None:
         """See `ports.ClaimsLog`."""
         if keys:
             self._write(dict.fromkeys(keys))

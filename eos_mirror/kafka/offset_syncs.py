@@ -18,7 +18,7 @@ from eos_mirror.kafka.metadata import ClusterMetadata
 
 
 class KafkaOffsetSyncs:
-    """What `replication/world.py` calls `OffsetSyncs`."""
+    """What `replication/adapters.py` calls `OffsetSyncs`."""
 
     def __init__(self, metadata: ClusterMetadata, topic: BestEffortTopic) -> None:
         """

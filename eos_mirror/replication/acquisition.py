@@ -18,9 +18,9 @@ from eos_mirror.errors import (
     RightMissing,
 )
 from eos_mirror.ports import KnownTopic, TaskContext, Unstable
+from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.config import MARKERS_LOST_AFTER, TaskConfig
-from eos_mirror.replication.positions import Claimed, Resolved
-from eos_mirror.replication.world import World
+from eos_mirror.replication.partition import Claimed, Resolved
 
 ASK_AGAIN_S = 0.02
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 30.0
@@ -78,7 +78,7 @@ class Acquisition:
     def __init__(
         self,
         config: TaskConfig,
-        world: World,
+        adapters: Adapters,
         context: TaskContext,
         *,
         claims: Claims,
@@ -87,8 +87,8 @@ class Acquisition:
     ) -> None:
         self._config = config
         self._claims = claims
-        self._target = world.target
-        self._metadata = world.metadata
+        self._target = adapters.target
+        self._metadata = adapters.metadata
         self._positions = positions
         self._context = context
         self._now = now

@@ -18,12 +18,12 @@ from eos_mirror.core.topic_limits import RefusedRecords
 from eos_mirror.errors import NotAuthorized, RefusedByTarget, RestartTask
 from eos_mirror.ports import GroupOffset, PlainProducer, SourceGroup, TaskContext
 from eos_mirror.replication.acquisition import Acquisition
+from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.config import COMMIT_BUDGET, FLUSH_BUDGET, WATCH_MARGIN, TaskConfig
 from eos_mirror.replication.group_positions import GroupPositions
 from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.replication.portions import Portions
 from eos_mirror.replication.provenance import Provenance
-from eos_mirror.replication.world import World
 
 T = TypeVar("T")
 
@@ -35,13 +35,13 @@ class AtLeastOnce:
     """Implements `Mode`. There is nobody to fence: a late writer repeats its last batch."""
 
     advises = False
-    renews = False
+    reopens = False
     fences = 0
 
     def __init__(
         self,
         config: TaskConfig,
-        world: World,
+        adapters: Adapters,
         context: TaskContext,
         *,
         group: SourceGroup,
@@ -55,7 +55,7 @@ class AtLeastOnce:
             reached: Called at named points of a batch.
         """
         self._config = config
-        self._world = world
+        self._adapters = adapters
         self._context = context
         self._group = group
         self._now = now
@@ -67,17 +67,17 @@ class AtLeastOnce:
         self.drops = not config.abort_on_send_failure
         self.acquisition = Acquisition(
             config,
-            world,
+            adapters,
             context,
             claims=_NoClaims(),
-            positions=GroupPositions(config, world, group),
+            positions=GroupPositions(config, adapters, group),
             now=now,
         )
 
     def open(self) -> "Batch":
         """See `Mode`."""
         self._batch = Batch(
-            self._world.open_plain_producer(),
+            self._adapters.open_plain_producer(),
             self._group,
             self._context,
             hooks=_Hooks(self._onward, self._note, self._pairs, self._committed),
@@ -93,7 +93,7 @@ class AtLeastOnce:
     def _note(self, owned: OwnedPartition, dropped: "Dropped") -> None:
         """Before the offsets are committed: nothing is left out without a record of it."""
         with self._context.watch("ledger", FLUSH_BUDGET + WATCH_MARGIN):
-            self._world.note(
+            self._adapters.note(
                 Kind.DROP,
                 {
                     "task": self._context.slot,
@@ -124,15 +124,15 @@ class AtLeastOnce:
         They count once the offsets are committed: until then another task may have gone on in
         our place, and what is at a position and behind it may lie before these ends.
         """
-        if self._world.offset_syncs is None or self._now() < self._pairs_from:
+        if self._adapters.offset_syncs is None or self._now() < self._pairs_from:
             return []
         positions = {owned.remote: (owned.source, owned.position.next_offset) for owned in touched}
-        return self._trying(partial(self._world.offset_syncs.pairs, positions)) or []
+        return self._trying(partial(self._adapters.offset_syncs.pairs, positions)) or []
 
     def _committed(self, pairs: Sequence[OffsetSync]) -> None:
-        if self._world.offset_syncs is None or not pairs:
+        if self._adapters.offset_syncs is None or not pairs:
             return
-        if self._trying(partial(self._world.offset_syncs.write, pairs)):
+        if self._trying(partial(self._adapters.offset_syncs.write, pairs)):
             self._is_told = False
 
     def _trying(self, step: Callable[[], T]) -> T | None:
@@ -148,7 +148,7 @@ class AtLeastOnce:
                 self._context.event("offset-syncs.failed", {"reason": reason})
             return None
 
-    def renew(self) -> "Batch":
+    def reopen(self) -> "Batch":
         """See `Mode`; a batch is never suspicious, and what was refused spoils no other."""
         return self.open()
 

@@ -6,26 +6,26 @@ from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.core.topic_limits import RefusedRecords
 from eos_mirror.ports import TaskContext, TransactionalProducer
 from eos_mirror.replication.acquisition import Acquisition
+from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.config import TaskConfig
 from eos_mirror.replication.ownership import Ownership
 from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.replication.positions import Positions
 from eos_mirror.replication.transaction import Transaction
-from eos_mirror.replication.world import World
 
 
 class ExactlyOnce:
     """Implements `Mode`."""
 
     advises = True
-    renews = True
+    reopens = True
     drops = False
     dropped = 0
 
     def __init__(
         self,
         config: TaskConfig,
-        world: World,
+        adapters: Adapters,
         context: TaskContext,
         *,
         now: Callable[[], float],
@@ -40,16 +40,16 @@ class ExactlyOnce:
         self._context = context
         self._now = now
         self._reached = reached
-        if world.claims is None:
+        if adapters.claims is None:
             raise ValueError("exactly once needs the claims log")
         self._producer: TransactionalProducer | None = None
-        self._ownership = Ownership(config, world.target, world.claims, context)
+        self._ownership = Ownership(config, adapters.target, adapters.claims, context)
         self.acquisition = Acquisition(
             config,
-            world,
+            adapters,
             context,
             claims=self._ownership,
-            positions=Positions(config, world.target, world.metadata),
+            positions=Positions(config, adapters.target, adapters.metadata),
             now=now,
         )
 
@@ -62,7 +62,7 @@ class ExactlyOnce:
         """See `Mode`: the first incarnation."""
         return self._transaction(self._ownership.new_incarnation())
 
-    def renew(self) -> Transaction:
+    def reopen(self) -> Transaction:
         """See `Mode`: a new incarnation that claims again what we hold."""
         old = self._producer
         transaction = self._transaction(self._ownership.renew())
@@ -75,7 +75,7 @@ class ExactlyOnce:
         raise RuntimeError(f"exactly once leaves nothing out: {owned.source} {run} {refused}")
 
     def release(self, remotes: Iterable[TopicPartition]) -> None:
-        """See `Mode`: tombstone the claims."""
+        """See `Mode`: write tombstones for the claims."""
         self._ownership.release(remotes)
 
     def _transaction(self, producer: TransactionalProducer) -> Transaction:

@@ -7,19 +7,18 @@ from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import PartitionStopped, PositionLost, SourceDataLost
 from eos_mirror.ports import GroupOffset, PartitionEnd, SourceGroup, Unstable
+from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.config import TaskConfig
-from eos_mirror.replication.partition import OwnedPartition
-from eos_mirror.replication.positions import Claimed, Resolved
-from eos_mirror.replication.world import World
+from eos_mirror.replication.partition import Claimed, OwnedPartition, Resolved
 
 
 class GroupPositions:
     """Implements `PositionReader`."""
 
-    def __init__(self, config: TaskConfig, world: World, group: SourceGroup) -> None:
+    def __init__(self, config: TaskConfig, adapters: Adapters, group: SourceGroup) -> None:
         self._config = config
-        self._target = world.target
-        self._metadata = world.metadata
+        self._target = adapters.target
+        self._metadata = adapters.metadata
         self._group = group
 
     def resolve(

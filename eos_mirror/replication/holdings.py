@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import PartitionStopped
-from eos_mirror.replication.partition import OwnedPartition
-from eos_mirror.replication.positions import Claimed
+from eos_mirror.replication.partition import Claimed, OwnedPartition
 
 
 @dataclass(slots=True)

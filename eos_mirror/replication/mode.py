@@ -56,8 +56,8 @@ class Writer(Protocol):
             Records sent and committed.
 
         Raises:
-            NewIncarnation: Committed; continue with `Mode.renew`.
-            RefusedByTarget: Exactly once, nothing is committed; continue with `Mode.renew`. At
+            NewIncarnation: Committed; continue with `Mode.reopen`.
+            RefusedByTarget: Exactly once, nothing is committed; continue with `Mode.reopen`. At
                 least once, everything is committed but the refused partitions, whose positions
                 are back where they were, or before the refused batch.
             RestartTask, FatalError: End the process.
@@ -71,13 +71,13 @@ class Mode(Protocol):
     Attributes:
         acquisition: From granted to owned.
         advises: Positions are kept elsewhere; those of the source group are for people.
-        renews: A refused batch spoils everything that is not committed.
+        reopens: A refused batch spoils everything that is not committed.
         drops: A record that the target refuses is left out, and its partition continues.
     """
 
     acquisition: Acquisition
     advises: bool
-    renews: bool
+    reopens: bool
     drops: bool
 
     @property
@@ -91,7 +91,7 @@ class Mode(Protocol):
     def open(self) -> Writer:
         """The first writer of the task."""
 
-    def renew(self) -> Writer:
+    def reopen(self) -> Writer:
         """A new writer with the partitions that the task holds."""
 
     def drop(self, owned: OwnedPartition, run: RecordRun, refused: RefusedRecords) -> None:

@@ -1,8 +1,8 @@
 """
 Who writes a target partition: claim-log fencing.
 
-acquire: claim, read the log through the claims, fence every earlier claimer, bury what was fenced,
-read the stable shadow offsets, and only then hand a partition to the loop.
+acquire: claim, read the log through the claims, fence every earlier claimer, tombstone the fenced
+claims, read the stable shadow offsets, and only then hand a partition to the loop.
 
 Invariants (docs/guarantees.md has the argument, tests/model the exhaustive check):
     I1: An incarnation finished init_transactions before any claim of it was appended.
@@ -71,7 +71,7 @@ class Ownership:
             live = self._log.read_through(max(own.values()))
             earlier = earlier_claims(live, own, self.transactional_id)
             self._fence(earlier, own)
-            self._log.bury(sorted(earlier))
+            self._log.tombstone(sorted(earlier))
 
     def _append(self, remotes: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         claims = []
@@ -140,4 +140,4 @@ class Ownership:
         keys = [self._claims.pop(remote)[0] for remote in remotes if remote in self._claims]
         if keys:
             with self._context.watch("release", ACQUIRE_BUDGET):
-                self._log.bury(keys)
+                self._log.tombstone(keys)

@@ -2,11 +2,23 @@
 
 from dataclasses import dataclass
 
+from eos_mirror.core.map_records import StartRecord
 from eos_mirror.core.metadata import ShadowMetadata, encode
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.suspects import BatchLimit
 from eos_mirror.ports import ShadowCommit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """A partition under our claim whose position is not known yet."""
+
+    source: TopicPartition
+    remote: TopicPartition
+    topic_id: str
+    partitions: int
+    since: float
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,7 +55,7 @@ class OwnedPartition:
     sent_to: int = 0
 
     @property
-    def is_behind(self) -> bool:
+    def needs_commit(self) -> bool:
         """The committed position is not the position reached."""
         return self.committed != self.position.next_offset
 
@@ -57,3 +69,16 @@ class OwnedPartition:
             tail=self.tail.encode(),
         )
         return ShadowCommit(position=self.position, metadata=encode(metadata))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """
+    Where to go on.
+
+    Attributes:
+        start: Present the first time only: to be committed before the first record.
+    """
+
+    owned: OwnedPartition
+    start: StartRecord | None = None

@@ -1,7 +1,6 @@
 """Where a claimed partition goes on: from its shadow offset, from the start, or not at all."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from eos_mirror.core.map_records import StartRecord, segments_of, start_of
 from eos_mirror.core.metadata import decode
@@ -23,32 +22,8 @@ from eos_mirror.ports import (
     Unstable,
 )
 from eos_mirror.replication.config import Fencing, TaskConfig
-from eos_mirror.replication.partition import OwnedPartition
-from eos_mirror.replication.split import split_partitions
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claimed:
-    """A partition under our claim whose position is not known yet."""
-
-    source: TopicPartition
-    remote: TopicPartition
-    topic_id: str
-    partitions: int
-    since: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolved:
-    """
-    Where to go on.
-
-    Attributes:
-        start: Present the first time only: to be committed before the first record.
-    """
-
-    owned: OwnedPartition
-    start: StartRecord | None = None
+from eos_mirror.replication.lost_markers import split_partitions
+from eos_mirror.replication.partition import Claimed, OwnedPartition, Resolved
 
 
 class Positions:

@@ -13,19 +13,18 @@ from eos_mirror.core.boundary import Pace
 from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.errors import NewIncarnation, PartitionStopped, RefusedByTarget, RestartTask
 from eos_mirror.ports import Polled, TaskContext
+from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.at_least_once import AtLeastOnce
 from eos_mirror.replication.config import TaskConfig
 from eos_mirror.replication.exactly_once import ExactlyOnce
 from eos_mirror.replication.holdings import Holdings
 from eos_mirror.replication.intake import Intake
-from eos_mirror.replication.measures import Measures
 from eos_mirror.replication.mode import Mode, Writer
-from eos_mirror.replication.partition import OwnedPartition
-from eos_mirror.replication.positions import Resolved
+from eos_mirror.replication.partition import OwnedPartition, Resolved
+from eos_mirror.replication.partition_metrics import Measures
 from eos_mirror.replication.refusals import Refusals
 from eos_mirror.replication.source_faults import recreated, replaced_topics
 from eos_mirror.replication.stopped import Stopped
-from eos_mirror.replication.world import World
 
 IDLE_WAIT = timedelta(milliseconds=200)
 SHORT_WAIT = timedelta(milliseconds=20)
@@ -64,7 +63,7 @@ class MirrorTask:
     def __init__(
         self,
         config: TaskConfig,
-        world: World,
+        adapters: Adapters,
         context: TaskContext,
         *,
         now: Callable[[], float],
@@ -81,38 +80,38 @@ class MirrorTask:
         self._measures = Measures(context, wanted=config.measured, wall_ms=wall_ms, now=now)
         self._context = context
         self._now = now
-        self._metadata = world.metadata
+        self._metadata = adapters.metadata
         self._routes: dict[str, str] = {}
         self._rejoin = context.orders().get("rejoin", 0)
         self._hold = Holdings()
         self._stopped = Stopped(context, now=now)
-        self._refusals = Refusals(config, world.target, context, now=now, wall_ms=wall_ms)
+        self._refusals = Refusals(config, adapters.target, context, now=now, wall_ms=wall_ms)
         self._pace = Pace(config.boundary)
         self._failure: Exception | None = None
         self._rebalanced = self._suspicious = self._spoilt = self._more_pending = False
         self._tend_at = self._check_topics_at = self._advise_at = self._committed_at = now()
         self._limits_at = now() + LIMITS_EVERY_S
         self._counters = Counters()
-        self._source = world.open_source(self)  # connects while the writer is opened
-        self._mode = self._opened_mode(world, reached)
+        self._source = adapters.open_source(self)  # connects while the writer is opened
+        self._mode = self._opened_mode(adapters, reached)
         self._acquisition = self._mode.acquisition
         self._intake = Intake(
             config=config,
             holdings=self._hold,
             mode=self._mode,
             refusals=self._refusals,
-            metadata=world.metadata,
+            metadata=adapters.metadata,
             took=self._took,
         )
         self._report()
         self._writer = self._opened(self._mode.open())
 
-    def _opened_mode(self, world: World, reached: Callable[[str], None]) -> Mode:
+    def _opened_mode(self, adapters: Adapters, reached: Callable[[str], None]) -> Mode:
         config, context, now = self._config, self._context, self._now
         if config.exactly_once:
-            return ExactlyOnce(config, world, context, now=now, reached=reached)
+            return ExactlyOnce(config, adapters, context, now=now, reached=reached)
         group = self._source.group
-        return AtLeastOnce(config, world, context, group=group, now=now, reached=reached)
+        return AtLeastOnce(config, adapters, context, group=group, now=now, reached=reached)
 
     # ------------------------------------------------------------------ the loop
 
@@ -194,13 +193,13 @@ class MirrorTask:
 
     def _commit(self, also: Iterable[OwnedPartition] = (), *, spill: bool = False) -> None:
         """Commit what is open, behind, and `also`. Nothing to commit is not a transaction."""
-        riders = [*self._hold.at_end.values(), *also]
-        if self._spoilt or (not riders and not self._writer.is_open):
+        also_commit = [*self._hold.at_end.values(), *also]
+        if self._spoilt or (not also_commit and not self._writer.is_open):
             return
         self._check_identities()
         size_bytes, records, began = self._writer.size_bytes, self._writer.records, self._now()
         try:
-            self._writer.commit(riders, spill=spill)
+            self._writer.commit(also_commit, spill=spill)
         except NewIncarnation as exc:
             self._suspicious = True
             self._context.event("commit.suspicious", {"reason": str(exc)})
@@ -220,7 +219,7 @@ class MirrorTask:
 
     def _check_identities(self) -> None:
         """After the last poll and before the commit, or it would prove nothing."""
-        moved = [owned for owned in self._hold.owned.values() if owned.is_behind]
+        moved = [owned for owned in self._hold.owned.values() if owned.needs_commit]
         fault = recreated(self._config.flow, moved, metadata=self._metadata)
         if fault is not None:
             raise fault
@@ -235,7 +234,7 @@ class MirrorTask:
         met = self._refusals.met(self._hold.owned.values(), exc.refused)
         if not met:
             raise RestartTask(str(exc)) from exc  # the offset map, or what is no longer ours
-        self._spoilt = self._mode.renews
+        self._spoilt = self._mode.reopens
         self._hold.hold_back(met)
         return self._spoilt
 
@@ -250,7 +249,7 @@ class MirrorTask:
         self._suspicious = self._spoilt = False
         held = self._hold.give_up(now=self._now())
         self._source.unassign([one.source for one in held])
-        self._writer = self._opened(self._mode.renew())
+        self._writer = self._opened(self._mode.reopen())
         self._acquisition.reclaim(held)
 
     # ------------------------------------------------------------------ partitions
@@ -263,9 +262,9 @@ class MirrorTask:
         for partition, fault in progress.stopped.items():
             self._stopped.note(partition, fault, next_offset=None)
         if progress.resolved:
-            self._adopt(progress.resolved)
+            self._own(progress.resolved)
 
-    def _adopt(self, resolved: Sequence[Resolved]) -> None:
+    def _own(self, resolved: Sequence[Resolved]) -> None:
         """Commit first positions before their first record, then start to read."""
         new = [one.owned for one in resolved]
         self._hold.owned.update({owned.source: owned for owned in new})
@@ -273,7 +272,7 @@ class MirrorTask:
         starts = {one.owned.remote: one.start for one in resolved if one.start is not None}
         if starts:
             self._writer.start(starts)
-        self._commit([owned for owned in new if owned.is_behind])
+        self._commit([owned for owned in new if owned.needs_commit])
         put_off_s = max(0.0, self._config.keepalive.total_seconds() - KEEP_ALIVE_SOON_S)
         for owned in new:
             owned.committed_at = self._now() - put_off_s
@@ -339,7 +338,7 @@ class MirrorTask:
     def _fence_spoilt(self) -> None:
         """Nothing is released while a transaction on it is open."""
         if self._spoilt:
-            self._writer = self._opened(self._mode.renew())
+            self._writer = self._opened(self._mode.reopen())
             self._spoilt, self._suspicious = False, True  # positions are read again before the next
 
     def on_lost(self, partitions: Sequence[TopicPartition]) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eos_mirror.core.checkpoints import Pair, exact, forward, is_news, sparse
+from eos_mirror.core.checkpoints import Pair, exact, forward, is_more_recent, sparse
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.offset_syncs import Sync, SyncStore
@@ -74,8 +74,8 @@ def test_news_is_forward_on_the_target_or_back_on_the_source(
     upstream: int, downstream: int, news: bool
 ) -> None:
     """As MirrorMaker 2 has it."""
-    assert is_news(made(upstream, downstream), made(10, 10)) is news
-    assert is_news(made(upstream, downstream), None)
+    assert is_more_recent(made(upstream, downstream), made(10, 10)) is news
+    assert is_more_recent(made(upstream, downstream), None)
 
 
 def test_groups_move_forward_only() -> None:

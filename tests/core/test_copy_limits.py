@@ -10,11 +10,11 @@ from eos_mirror.core.copy_limits import (
 )
 from eos_mirror.core.filters import TopicFilter
 from eos_mirror.core.flow import Flow
-from eos_mirror.core.plan import FlowPlan, Way, plan_flow
+from eos_mirror.core.plan import FlowPlan, TopicMapping, plan_flow
 from eos_mirror.core.policy import replication_policy
 from eos_mirror.core.topic_configs import LIMIT, POLICY, ConfigFilter
 
-WAY = Way(
+WAY = TopicMapping(
     flow=Flow("A", "B"),
     policy=replication_policy("DefaultReplicationPolicy"),
     topic_filter=TopicFilter([".*"], []),

@@ -13,7 +13,7 @@ from eos_mirror.core.plan import (
     FlowPlan,
     Route,
     TooSmall,
-    Way,
+    TopicMapping,
     cross_flow_conflicts,
     plan_flow,
 )
@@ -54,7 +54,7 @@ def _plan(
     policy: ReplicationPolicy = DEFAULT,
     flow: Flow = FLOW,
 ) -> FlowPlan:
-    return plan_flow(source, target or {}, Way(flow=flow, policy=policy, topic_filter=ALL))
+    return plan_flow(source, target or {}, TopicMapping(flow=flow, policy=policy, topic_filter=ALL))
 
 
 def _route(topic: str, partitions: int) -> Route:
@@ -89,7 +89,7 @@ def test_filters_and_heartbeats_reach_the_plan() -> None:
     listed = TopicFilter(["orders"], [])
     topics = {"orders": 1, "clicks": 1, "heartbeats": 1}
 
-    way = Way(flow=FLOW, policy=DEFAULT, topic_filter=listed)
+    way = TopicMapping(flow=FLOW, policy=DEFAULT, topic_filter=listed)
     with_heartbeats = plan_flow(topics, {}, way)
     without = plan_flow(topics, {}, replace(way, heartbeats_replicated=False))
 
@@ -120,7 +120,7 @@ def test_two_source_topics_for_one_remote_topic_are_a_conflict() -> None:
 def test_a_name_that_kafka_refuses_is_a_conflict(topic: str, reason: str) -> None:
     """Found before the topic is created, not after."""
     anything = TopicFilter([r"(?s).*"], [])
-    way = Way(flow=FLOW, policy=DEFAULT, topic_filter=anything)
+    way = TopicMapping(flow=FLOW, policy=DEFAULT, topic_filter=anything)
     plan = plan_flow({topic: 1, "x" * 247: 1}, {}, way)
 
     assert [conflict.source_topics for conflict in plan.conflicts] == [(topic,)]
@@ -142,7 +142,7 @@ def test_names_that_kafka_takes_for_the_same_are_a_conflict() -> None:
 
 def test_a_topic_that_is_mirrored_is_not_refused_for_another_one() -> None:
     """The newer one is, and the plan says why for each topic."""
-    way = Way(flow=FLOW, policy=FoldingPolicy(), topic_filter=ALL)
+    way = TopicMapping(flow=FLOW, policy=FoldingPolicy(), topic_filter=ALL)
     plan = plan_flow({"Orders": 1, "orders": 2}, {"A.orders": 2}, way, mirrored={"orders"})
 
     assert plan.routes == (_route("orders", 2),)
@@ -155,7 +155,7 @@ def test_a_topic_that_is_mirrored_is_not_refused_for_another_one() -> None:
 def test_a_copy_that_exists_is_contested_by_the_topics_that_share_its_name() -> None:
     """Not one that does not exist, and not by a topic that is refused for another reason."""
     pairs = {"Orders": 1, "orders": 2, "Users": 1, "users": 1, "clicks": 1, "Clicks": 1}
-    way = Way(flow=FLOW, policy=FoldingPolicy(), topic_filter=ALL)
+    way = TopicMapping(flow=FLOW, policy=FoldingPolicy(), topic_filter=ALL)
     here = {"A.orders": 2, "A.clicks": 1}
     plan = plan_flow(pairs, here, way, taken={"A.clicks": Flow("C", "B")})
 
@@ -231,10 +231,10 @@ def test_flows_to_different_clusters_or_names_do_not_conflict() -> None:
     assert cross_flow_conflicts(elsewhere) == []
 
 
-def _ways(*names: str, policy: ReplicationPolicy) -> list[Way]:
+def _ways(*names: str, policy: ReplicationPolicy) -> list[TopicMapping]:
     """Of flows such as "A->B" that mirror everything."""
     flows = [Flow(*name.split("->")) for name in names]
-    return [Way(flow=flow, policy=policy, topic_filter=ALL) for flow in flows]
+    return [TopicMapping(flow=flow, policy=policy, topic_filter=ALL) for flow in flows]
 
 
 @pytest.mark.parametrize(

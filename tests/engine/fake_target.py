@@ -121,13 +121,13 @@ class FakeClaims:
         """See the port. Claims of others may come in between."""
         return {claim.key: self._write(claim.key, claim.value) for claim in claims}
 
-    def bury(self, keys: Sequence[str]) -> None:
+    def tombstone(self, keys: Sequence[str]) -> None:
         """See the port."""
         for key in sorted(keys):
             self._write(key, None)
 
     def _write(self, key: str, value: str | None) -> int:
-        what = "claim" if value is not None else "bury"
+        what = "claim" if value is not None else "tombstone"
         return self._requests.ask(what, lambda: self._cluster.append_claim(key, value))
 
     def read_through(self, offset: int | None) -> Mapping[str, ClaimRecord]:

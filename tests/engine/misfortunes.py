@@ -8,7 +8,7 @@ from tests.engine.gate import Fate
 from tests.engine.stage import TOPICS, Process
 
 POINTS: Final = (
-    "produce", "offsets", "end", "claim", "read the claims", "fence", "bury", "fetch offsets",
+    "produce", "offsets", "end", "claim", "read the claims", "fence", "tombstone", "fetch offsets",
     "ends", "high watermarks", "init", "assign", "poll", "describe topics",
 )  # fmt: skip
 """Requests before which a task is stopped."""

@@ -127,7 +127,7 @@ def unread_claims_buried() -> AbstractContextManager[object]:
             if record.claim.remote in remotes
             and record.claim.transactional_id != self.transactional_id
         ]
-        self._log.bury(foreign)
+        self._log.tombstone(foreign)
 
     return mock.patch.object(Ownership, "claim", mutated)
 

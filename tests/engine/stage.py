@@ -17,9 +17,9 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.topic_limits import SenderLimits
 from eos_mirror.ports import GroupOffset, RebalanceListener
 from eos_mirror.replication import ownership
+from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.config import Fencing, TaskConfig
 from eos_mirror.replication.task import MirrorTask
-from eos_mirror.replication.world import World
 from tests.engine.baton import Actor
 from tests.engine.fake_plain import FakePlainProducer, FakeSourceGroup
 from tests.engine.fake_source import FakeSource, FakeSourceMetadata
@@ -191,7 +191,7 @@ class Stage:
                 source.group = FakeSourceGroup(self.source_offsets)
             return source
 
-        world = World(
+        adapters = Adapters(
             open_source=open_source,
             metadata=metadata,
             target=target,
@@ -199,7 +199,7 @@ class Stage:
             open_plain_producer=lambda: FakePlainProducer(self.target, Requests(gate, self.clock)),
             note=lambda _, details: self.ledger.append(details),
         )
-        self._engine(self._config, world, context, now=self.clock).run()
+        self._engine(self._config, adapters, context, now=self.clock).run()
 
     def current(self, slot: int) -> Process | None:
         """The newest process of a slot, if it is alive."""

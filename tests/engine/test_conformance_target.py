@@ -327,7 +327,7 @@ def test_a_claim_is_read_through_its_own_offset(target_bench: TargetBench) -> No
     }
     assert seen[one.key].claim == one
 
-    second.bury([one.key])
+    second.tombstone([one.key])
     assert set(first.read_through(None)) == {two.key}
     assert set(second.read_through(None)) == {two.key}
 

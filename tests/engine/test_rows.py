@@ -86,7 +86,7 @@ def test_c2_crash_between_fence_and_tombstone_is_fenced_again(drama: Drama) -> N
     """A claim that was fenced and not buried costs one more fence, and no harm."""
     drama.crash(settled(drama))
     second = drama.start(0)
-    reach(drama, second, "bury")
+    reach(drama, second, "tombstone")
     drama.crash(second)
 
     third = take_over(drama)
@@ -125,7 +125,7 @@ def test_c5_crash_after_the_commit_costs_one_fence(drama: Drama) -> None:
     """Its transaction stands; its claims are found and buried."""
     process = settled(drama)
     process.context.stop.set()
-    reach(drama, process, "bury")
+    reach(drama, process, "tombstone")
     committed = drama.stage.target.decided_offsets()
     drama.crash(process)
 

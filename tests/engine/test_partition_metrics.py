@@ -5,7 +5,12 @@ from typing import Any
 
 from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.core.spread import Spread
-from eos_mirror.replication.measures import MEASURED, PARTITIONS_PER_EVENT, TELL_EVERY_S, Measures
+from eos_mirror.replication.partition_metrics import (
+    MEASURED,
+    PARTITIONS_PER_EVENT,
+    TELL_EVERY_S,
+    Measures,
+)
 from tests.engine.stage import FakeContext
 
 ORDERS = TopicPartition("A.orders", 3)

@@ -35,15 +35,15 @@ class OffsetSyncs(Protocol):
 
 
 def _nobody() -> PlainProducer:
-    raise RuntimeError("this world has no producer without transactions")
+    raise RuntimeError("this adapters has no producer without transactions")
 
 
 def _nowhere(kind: Kind, details: Mapping[str, Any]) -> None:
-    raise RuntimeError(f"this world has no ledger for {kind}: {details}")
+    raise RuntimeError(f"this adapters has no ledger for {kind}: {details}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class Adapters:
     """
     The clusters, as a task reaches them.
 
