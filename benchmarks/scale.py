@@ -17,9 +17,9 @@ from confluent_kafka.admin import NewTopic
 
 from benchmarks.mirror import running, write_config
 from benchmarks.throughput import two_clusters
-from eos_mirror.control.flow import FlowRunner
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.driver.flow import FlowRunner
 from eos_mirror.kafka.group_offsets import GroupOffsets
 from eos_mirror.ports import GroupOffset
 from eos_mirror.settings import load_settings

@@ -32,9 +32,9 @@ from eos_mirror.audit.plan import plan_topic
 from eos_mirror.audit.ranges import Range, split_range
 from eos_mirror.audit.spark import SparkPool
 from eos_mirror.audit.worker import Unreadable, Work
-from eos_mirror.control.survey import Surveyor
-from eos_mirror.control.verify import spark_for_audits
 from eos_mirror.core.flow import Flow
+from eos_mirror.operate.verify import spark_for_audits
+from eos_mirror.operate.verify_survey import Surveyor
 from eos_mirror.runtime.spark import describe_failure, start_context
 from eos_mirror.settings import clients
 from eos_mirror.settings.load import load_settings

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from eos_mirror.cli.flows import flow_named
-from eos_mirror.control.adopt import adopt
-from eos_mirror.control.task_config import mode_of
 from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.errors import ConfigError
+from eos_mirror.operate.adopt import adopt
+from eos_mirror.settings.clients import mode_of
 from eos_mirror.settings.load import load_settings
 
 AT_LEAST_ONCE = "mode:alo"

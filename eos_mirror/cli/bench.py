@@ -7,8 +7,8 @@ import sys
 from typing import Any
 
 from eos_mirror.cli.flows import flow_named
-from eos_mirror.control.bench import Bench, Findings, Load, incoming_rate
 from eos_mirror.errors import ConfigError
+from eos_mirror.operate.bench import Bench, Findings, Load, incoming_rate
 from eos_mirror.settings.load import load_settings
 
 LEAST_RATE = 1_000

@@ -6,17 +6,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from eos_mirror.cli.signals import on_signals
-from eos_mirror.kafka.warm_up import find_coordinator, find_transaction_coordinator
-from eos_mirror.settings import clients
+from eos_mirror.driver.warm_up import warm_up
 from eos_mirror.settings.load import load_settings
-from eos_mirror.settings.model import Settings
 
 if TYPE_CHECKING:
-    from eos_mirror.control.driver import Driver, Report
+    from eos_mirror.driver.driver import Driver, Report
 
 UNSAFE_FENCING = "EOS_MIRROR_UNSAFE_FENCING"
 PAUSE_AT = "EOS_MIRROR_PAUSE_AT"
@@ -41,9 +38,9 @@ def register(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code; errors are printed by `main`."""
     settings = load_settings(args.file, clusters=args.clusters)
-    _wake(settings)
-    # while the clusters find their coordinators
-    from eos_mirror.control.driver import Driver  # noqa: PLC0415
+    warm_up(settings)
+    # imported while the clusters find their coordinators
+    from eos_mirror.driver.driver import Driver  # noqa: PLC0415
     from eos_mirror.telemetry.log import EventLog  # noqa: PLC0415
 
     stop = threading.Event()
@@ -64,22 +61,6 @@ def run(args: argparse.Namespace) -> int:
         report = driver.run(once=args.once)
     _explain(report)
     return 0 if report.is_good else 1
-
-
-def _wake(settings: Settings) -> None:
-    """Each cluster once."""
-    groups: dict[str, tuple[Mapping[str, str], str]] = {}
-    producers: dict[str, tuple[Mapping[str, str], str]] = {}
-    for flow in settings.flows:
-        names = flow.flow
-        groups.setdefault(names.source, (clients.source_admin(flow), names.source_group))
-        groups.setdefault(names.target, (clients.target_admin(flow), names.shadow_group))
-        if flow.exactly_once:
-            producers.setdefault(names.target, (clients.target_producer(flow), names.probe_id))
-    for config, group in groups.values():
-        find_coordinator(config, group)
-    for config, probe in producers.values():
-        find_transaction_coordinator(config, probe)
 
 
 def _check(driver: "Driver") -> int:

@@ -9,11 +9,9 @@ from itertools import groupby
 from typing import Any
 
 from eos_mirror.cli.flows import flow_named
-from eos_mirror.control.group_status import GroupStatus, group_statuses
-from eos_mirror.control.status import FlowStatus, flow_status
 from eos_mirror.core.ledger import LedgerEntry
-from eos_mirror.kafka.ledger import read_ledger
-from eos_mirror.settings import clients
+from eos_mirror.operate.group_status import GroupStatus, group_statuses
+from eos_mirror.operate.status import FlowStatus, flow_status, ledger_entries
 from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.model import FlowSettings
 
@@ -150,7 +148,7 @@ def _group_text(status: GroupStatus) -> str:
 
 
 def _ledger(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:
-    entries = read_ledger(clients.target_admin(settings), settings.flow)
+    entries = ledger_entries(settings)
     if as_json:
         for entry in entries:
             yield json.dumps({"flow": str(settings.flow), **json.loads(entry.encode())})

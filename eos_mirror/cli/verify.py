@@ -1,26 +1,22 @@
 """`eos-mirror verify FILE [A->B]`: whether the copy is the source, record by record."""
 
 import argparse
-import json
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from eos_mirror import __version__
-from eos_mirror.audit.page import page_of
-from eos_mirror.audit.plan import TopicPlan, minutes_of
-from eos_mirror.audit.report import Report
 from eos_mirror.cli.flows import flow_named
 from eos_mirror.cli.signals import note_interrupts
 from eos_mirror.cli.verify_watch import Lines, Silence, watch
-from eos_mirror.control.proven_file import ProvenFile
-from eos_mirror.control.survey import Period
-from eos_mirror.control.verify import Wanted, auditing
 from eos_mirror.errors import ConfigError
+from eos_mirror.operate.proven_file import ProvenFile
+from eos_mirror.operate.verify import Planned, Wanted, auditing
+from eos_mirror.operate.verify_report import Report, write_reports
+from eos_mirror.operate.verify_survey import Period
 from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.model import FlowSettings, Settings
 
@@ -118,7 +114,7 @@ def _verify(args: argparse.Namespace) -> int:
             file.save()
         for line in reports[-1].lines():
             sys.stdout.write(f"{line}\n")
-    _write(args, reports)
+    write_reports(reports, json_file=args.json, html_file=args.html)
     return 0 if all(report.holds for report in reports) else DIFFERENT
 
 
@@ -135,7 +131,7 @@ def _watch(
 
     def on_report(report: Report) -> None:
         lines.tell(report)
-        _write(args, [report])
+        write_reports([report], json_file=args.json, html_file=args.html)
 
     try:
         last = watch(
@@ -149,16 +145,6 @@ def _watch(
     return 0 if last.holds else DIFFERENT
 
 
-def _write(args: argparse.Namespace, reports: Sequence[Report]) -> None:
-    """What was asked for besides the lines."""
-    documents = [report.document() for report in reports]
-    if args.json is not None:
-        args.json.write_text(json.dumps(documents, indent=1) + "\n")
-    if args.html is not None:
-        made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-        args.html.write_text(page_of(documents, made=made, version=__version__))
-
-
 class ProgressLines:
     """Tells on stderr what is planned, and how far it is: one line that changes, or a few."""
 
@@ -166,7 +152,7 @@ class ProgressLines:
         """
         Args:
             file: Saved now and then.
-            look: See `control.verify.Watcher`.
+            look: See `operate.verify.Watcher`.
         """
         self.look = look
         self._flow = flow
@@ -175,21 +161,18 @@ class ProgressLines:
         self._done_count = 0
         self._began = self._said_at = time.monotonic()
 
-    def planned(self, plans: Sequence[TopicPlan], *, slots: int) -> None:
-        """See `control.verify.Watcher`."""
-        self._tasks_count = sum(one.tasks_count for one in plans)
-        offsets = sum(one.offsets_count for one in plans)
-        gigabytes = sum(one.size_bytes for one in plans) / 1e9
-        minutes = minutes_of(plans, slots=slots)
+    def planned(self, planned: Planned) -> None:
+        """See `operate.verify.Watcher`."""
+        self._tasks_count = planned.tasks_count
         sys.stderr.write(
-            f"{self._flow}: {len(plans)} topics, {offsets} offsets, about {gigabytes:.2g} GB on "
-            f"both sides together: {self._tasks_count} tasks on {slots} slots, "
-            f"perhaps {max(1, round(minutes))} min\n"
+            f"{self._flow}: {planned.topics_count} topics, {planned.offsets_count} offsets, about "
+            f"{planned.size_bytes / 1e9:.2g} GB on both sides together: {planned.tasks_count} "
+            f"tasks on {planned.slots} slots, perhaps {max(1, round(planned.minutes))} min\n"
         )
         self._began = time.monotonic()
 
     def done(self) -> None:
-        """See `control.verify.Watcher`."""
+        """See `operate.verify.Watcher`."""
         self._file.save_now_and_then()
         self._done_count += 1
         now, is_last = time.monotonic(), self._done_count == self._tasks_count

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 
-from eos_mirror.audit.plan import TopicPlan
-from eos_mirror.audit.report import Report
 from eos_mirror.cli.signals import on_signals
 from eos_mirror.errors import ConfigError, MirrorError
+from eos_mirror.operate.verify import Planned
+from eos_mirror.operate.verify_report import Report
 
 LOOK_EVERY_S = 5.0
 
@@ -18,7 +18,7 @@ Looking = Callable[[], AbstractContextManager[Callable[[], Report]]]
 
 
 class Silence:
-    """Implements `control.verify.Watcher`: every look of many is short."""
+    """Implements `operate.verify.Watcher`: every look of many is short."""
 
     def __init__(self, on_done: Callable[[], None]) -> None:
         """
@@ -28,10 +28,10 @@ class Silence:
         self.done = on_done
 
     def look(self) -> None:
-        """See `control.verify.Watcher`: a second signal is enough here."""
+        """See `operate.verify.Watcher`: a second signal is enough here."""
 
-    def planned(self, plans: Sequence[TopicPlan], *, slots: int) -> None:
-        """See `control.verify.Watcher`."""
+    def planned(self, planned: Planned) -> None:
+        """See `operate.verify.Watcher`."""
 
 
 def watch(looking: Looking, *, on_report: Callable[[Report], None]) -> Report | None:
@@ -41,7 +41,7 @@ def watch(looking: Looking, *, on_report: Callable[[Report], None]) -> Report | 
     What keeps it from looking is said, and tried again: a cluster may be away for a while.
 
     Args:
-        looking: See `control.verify.auditing`.
+        looking: See `operate.verify.auditing`.
         on_report: Called with each.
 
     Returns:

@@ -1,1 +1,1 @@
-"""What people ask of a flow: checks before a start, translation of offsets."""
+"""One file for each verb of people: status, verify, translate, adopt, bench."""

@@ -1,215 +1,109 @@
-"""
-Switching a flow between exactly once and at least once, while none of its tasks runs.
+"""Switching the mode of a flow: check that nothing runs, carry the positions over, note it."""
 
-The one who switches claims every partition like a task, so that no older writer can commit behind
-its back. What cannot be fenced is a paused process of at-least-once mode: see docs/operations.md.
-"""
-
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
 
-from eos_mirror.core.map_records import StartRecord, start_key, start_of
-from eos_mirror.core.metadata import GroupMetadata, decode, decode_group, encode_group
-from eos_mirror.core.offset_map import MapTail
+from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import RetriableError, UnsafeError
-from eos_mirror.kafka.groups import set_group_offsets
-from eos_mirror.kafka.metadata import PATIENCE
+from eos_mirror.driver.check import SESSION_MARGIN
+from eos_mirror.driver.cluster_facts import FlowClusters, FlowFacts, gather
+from eos_mirror.driver.flow import open_clusters
+from eos_mirror.driver.ledger import create_ledger
+from eos_mirror.driver.topic_sync import TopicSync
+from eos_mirror.errors import ConfigError, RetriableError, UnsafeError
+from eos_mirror.kafka.claims import KafkaClaimsLog
+from eos_mirror.kafka.groups import group_members
+from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.retry import retrying
-from eos_mirror.operate.facts import FlowClusters
-from eos_mirror.ports import ClaimsLog, GroupOffset, KnownTopic, ShadowOffset, Unstable
-from eos_mirror.replication.config import (
-    COMMIT_BUDGET,
-    FLUSH_BUDGET,
-    MARKERS_LOST_AFTER,
-    TaskConfig,
-)
-from eos_mirror.replication.ownership import Ownership
-from eos_mirror.replication.partition import OwnedPartition
-
-Pairs = Mapping[TopicPartition, TopicPartition]
-"""Remote partition by source partition."""
+from eos_mirror.operate.carry_positions import Switch
+from eos_mirror.runtime.control import EventSink
+from eos_mirror.settings.clients import claims_consumer, claims_producer, mode_of, task_config
+from eos_mirror.settings.model import FlowSettings
+from eos_mirror.tasks.mirror import engine_config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Switch:
+class Adopted:
     """
-    One flow about to be switched.
+    What was done.
 
     Attributes:
-        pairs: What the flow mirrors and the target has.
-        config: As its tasks get it.
+        mode: The flow's mode now.
+        partitions: Whose positions were carried over; None if it had that mode already.
     """
 
-    clusters: FlowClusters
-    claims: ClaimsLog
-    pairs: Pairs
-    config: TaskConfig
-
-    def to_exactly_once(self) -> int:
-        """
-        Carry the positions of the source group to the shadow group, in one transaction.
-
-        What the offset map knew of an earlier time is dropped: it has a gap now.
-
-        Returns:
-            Partitions carried over.
-
-        Raises:
-            UnsafeError: A position is of another source topic with the same name.
-        """
-        clusters = self.clusters
-        offsets = retrying(lambda: clusters.source_offsets.read(list(self.pairs)), within=PATIENCE)
-        topics = clusters.source_metadata.topics(sorted({p.topic for p in offsets}))
-        for source, offset in offsets.items():
-            _same_topic(source, offset, topics[source.topic])
-        if not offsets:
-            return 0
-        remotes = [self.pairs[source] for source in offsets]
-        ownership = Ownership(self.config, clusters.target, self.claims, _Operator())
-        producer = ownership.new_incarnation()
-        ownership.claim(remotes)
-        owned = self._owned(offsets, topics)
-        starts = {start_key(one.remote): _start(one, topics).encode() for one in owned}
-        commits = {
-            one.remote: one.commit_of(
-                incarnation=ownership.incarnation, claims_topic_id=self.config.claims_topic_id
-            )
-            for one in owned
-        }
-        producer.begin()
-        producer.send_map({**dict.fromkeys(self._old_map(remotes)), **starts})
-        producer.flush(within=FLUSH_BUDGET)
-        producer.commit(commits, within=COMMIT_BUDGET)
-        ownership.release(remotes)
-        return len(owned)
-
-    def _owned(
-        self, offsets: Mapping[TopicPartition, GroupOffset], topics: Mapping[str, KnownTopic]
-    ) -> list[OwnedPartition]:
-        """Under our claims: where each partition goes on, on both sides."""
-        ends = self.clusters.target.ends([self.pairs[source] for source in offsets])
-        return [
-            OwnedPartition(
-                source=source,
-                remote=self.pairs[source],
-                topic_id=topics[source.topic].topic_id,
-                position=offset.position,
-                tail=MapTail.empty(
-                    offset.position.next_offset, downstream=ends[self.pairs[source]].stable
-                ),
-                sequence=0,
-                committed=-1,
-                committed_at=0.0,
-            )
-            for source, offset in offsets.items()
-        ]
-
-    def _old_map(self, remotes: Sequence[TopicPartition]) -> list[str]:
-        return [
-            key
-            for topic in {remote.topic for remote in remotes}
-            for key in self._map_entries(topic)
-        ]
-
-    def _map_entries(self, topic: str) -> Mapping[str, bytes]:
-        def ask() -> Mapping[str, bytes]:
-            found = self.clusters.target.map_entries(topic)
-            if isinstance(found, Unstable):
-                raise RetriableError(
-                    f"{self.clusters.flow}: {self.clusters.flow.offset_map_topic} is undecided"
-                )
-            return found
-
-        return retrying(ask, within=MARKERS_LOST_AFTER)
-
-    def to_at_least_once(self) -> int:
-        """
-        Carry the shadow offsets to the source group.
-
-        Returns:
-            Partitions carried over.
-
-        Raises:
-            RetriableError: A shadow offset stays unstable: markers are lost.
-        """
-        clusters, flow = self.clusters, self.clusters.flow
-        sources = {remote: source for source, remote in self.pairs.items()}
-        ownership = Ownership(self.config, clusters.target, self.claims, _Operator())
-        ownership.new_incarnation()
-        ownership.claim(list(sources))
-        offsets = {
-            sources[remote]: GroupOffset(
-                position=shadow.position, metadata=self._group_metadata(remote, shadow)
-            )
-            for remote, shadow in self._stable(list(sources)).items()
-        }
-        set_group_offsets(clusters.source_topics.admin, flow.source_group, offsets, source=True)
-        ownership.release(list(sources))
-        return len(offsets)
-
-    def _stable(self, remotes: Sequence[TopicPartition]) -> dict[TopicPartition, ShadowOffset]:
-        def ask() -> dict[TopicPartition, ShadowOffset]:
-            found = self.clusters.target.shadow_offsets(remotes)
-            unstable = [str(r) for r, shadow in found.items() if isinstance(shadow, Unstable)]
-            if unstable:
-                raise RetriableError(f"{self.clusters.flow}: undecided: {', '.join(unstable)}")
-            return {r: one for r, one in found.items() if isinstance(one, ShadowOffset)}
-
-        return retrying(ask, within=MARKERS_LOST_AFTER)
-
-    def _group_metadata(self, remote: TopicPartition, shadow: ShadowOffset) -> str:
-        entries = self._map_entries(remote.topic)
-        start = start_of(entries, TopicPartition(remote.topic, 0))
-        return encode_group(
-            GroupMetadata(
-                topic_id=decode(shadow.metadata).topic_id,
-                partitions=start.partitions if start is not None else remote.partition + 1,
-            )
-        )
+    mode: DeliveryMode
+    partitions: int | None
 
 
-def _same_topic(source: TopicPartition, offset: GroupOffset, topic: KnownTopic) -> None:
-    known = decode_group(offset.metadata)
-    if known is not None and known.topic_id != topic.topic_id:
-        raise UnsafeError(
-            f"{source}: the committed offset {offset.position.next_offset} is of another topic "
-            f"with this name ({known.topic_id}, now {topic.topic_id}): it was deleted and created "
-            f"again. Delete the offset and the remote topic, or exclude it."
-        )
+def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
+    """
+    Bring a flow into the mode that its file says.
 
+    May be interrupted and started again: the mode is noted last.
 
-def _start(owned: OwnedPartition, topics: Mapping[str, KnownTopic]) -> StartRecord:
-    topic = topics[owned.source.topic]
-    return StartRecord(
-        topic_id=topic.topic_id,
-        next_offset=owned.position.next_offset,
-        partitions=topic.partitions,
+    Raises:
+        ConfigError: There is nothing to adopt.
+        UnsafeError: Its tasks run.
+    """
+    flow, wanted = settings.flow, mode_of(settings)
+    clusters = open_clusters(settings)
+    topics = TopicSync(settings, clusters, on_event=on_event)
+    facts = gather(clusters, topics.plan, mode=wanted, within=settings.admin_timeout)
+    noted = facts.noted_mode
+    if noted is None and any(partition.has_shadow for partition in facts.partitions):
+        noted = DeliveryMode.EXACTLY_ONCE
+    if noted is wanted:
+        return Adopted(mode=wanted, partitions=None)
+    if noted is None:
+        raise ConfigError(f"{flow}: it never ran: there is nothing to adopt. Just run it.")
+    _wait_until_nobody_runs(settings, clusters)
+    topics.trust(route.source_topic for route in facts.plan.routes)  # as the other mode left them
+    topics.begin()
+    ids = clusters.target.topic_ids([flow.claims_topic])
+    switch = Switch(
+        clusters=clusters,
+        claims=KafkaClaimsLog(
+            claims_producer(settings),
+            claims_consumer(settings),
+            flow.claims_topic,
+            topic_id=ids[flow.claims_topic],
+            ids=clusters.target.topic_ids,
+        ),
+        pairs=_pairs(facts),
+        config=engine_config(task_config(settings, slot=0, claims_topic_id=ids[flow.claims_topic])),
     )
+    exactly_once = wanted is DeliveryMode.EXACTLY_ONCE
+    count = switch.to_exactly_once() if exactly_once else switch.to_at_least_once()
+    create_ledger(settings, clusters.target_topics)
+    KafkaLedger(claims_producer(settings), flow.ledger_topic).append(
+        Kind.MODE, {"mode": wanted.value, "partitions": count}
+    )
+    clusters.mode.replace(wanted)
+    return Adopted(mode=wanted, partitions=count)
 
 
-class _Operator:
-    """A `ports.TaskContext` without a runtime: a person waits at the terminal."""
+def _pairs(facts: FlowFacts) -> dict[TopicPartition, TopicPartition]:
+    sources = {route.remote_topic: route.source_topic for route in facts.plan.routes}
+    return {
+        TopicPartition(sources[one.remote.topic], one.remote.partition): one.remote
+        for one in facts.partitions
+    }
 
-    def __init__(self) -> None:
-        self.stop = threading.Event()
-        self.slot = -1
 
-    def orders(self) -> Mapping[str, Any]:
-        """None."""
-        return {}
+def _wait_until_nobody_runs(settings: FlowSettings, clusters: FlowClusters) -> None:
+    """Static members of a run that has ended stay in the group for one session."""
+    flow = settings.flow
 
-    def report(self, status: Mapping[str, Any]) -> None:
-        """Nobody listens."""
+    def look() -> None:
+        if group_members(clusters.source_topics.admin, flow.source_group, source=True):
+            raise RetriableError("members are left")
 
-    def event(self, name: str, fields: Mapping[str, Any]) -> None:
-        """Nobody listens."""
-
-    @contextmanager
-    def watch(self, what: str, budget: timedelta) -> Iterator[None]:  # noqa: ARG002 (of the protocol)
-        """The person has Ctrl-C."""
-        yield
+    with suppress(RetriableError):
+        retrying(look, within=settings.session_timeout + SESSION_MARGIN)
+        return
+    raise UnsafeError(
+        f"{flow}: its tasks run (group {flow.source_group} on {flow.source} has members). Stop "
+        f"them, then adopt."
+    )

@@ -126,7 +126,7 @@ def _after(earlier: Spread | None, later: Spread) -> Spread:
 
 
 def _row(remote: TopicPartition, news: _Measured) -> list[object]:
-    """As `control/measures.py` reads it."""
+    """As `driver/partition_metrics.py` reads it."""
     return [
         remote.topic,
         remote.partition,

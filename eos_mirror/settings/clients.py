@@ -7,11 +7,16 @@ them; their repr hides these, JSON and pickle do not.
 
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 from eos_mirror.core.boundary import FILLED_FOR_S
+from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.flow import Flow
+from eos_mirror.settings.fingerprint import fingerprint
 from eos_mirror.settings.mask import Masked
 from eos_mirror.settings.model import FlowSettings, HeartbeatSettings
+from eos_mirror.settings.plugins import policy_of
+from eos_mirror.settings.values import BoundaryMode
 
 HEARTBEATS_PER_SESSION = 3
 LONGEST_HEARTBEAT = timedelta(milliseconds=500)
@@ -66,6 +71,16 @@ ask for by name: a topic that was deleted would come back empty, and its copy wo
 LINGER = timedelta(seconds=FILLED_FOR_S)
 """What waits is sent before a commit, so this delays nobody. It is as long as a transaction behind
 is filled: the client polls without a pause for records that have lingered and cannot go yet."""
+
+CLAIMS_PRODUCER = {"linger.ms": "0", "compression.type": "none"}
+CLAIMS_CONSUMER = {
+    "enable.auto.commit": "false",
+    "isolation.level": "read_uncommitted",
+    "enable.partition.eof": "true",
+    "auto.offset.reset": "error",
+    "fetch.wait.max.ms": "50",
+    "check.crcs": "true",
+}
 
 WITHIN_THE_TRANSACTION = frozenset({"message.timeout.ms", "socket.timeout.ms"})
 """librdkafka refuses a transactional producer that may wait longer than its transaction."""
@@ -122,6 +137,82 @@ def heartbeat_producer(pair: HeartbeatSettings) -> Masked:
     return _complete(pair.flow, "heartbeats-target-producer", HEARTBEATS, pair.client, forced)
 
 
+def deployment(flow: FlowSettings) -> str:
+    """What every member of the source group with this configuration has in its client id."""
+    return f"{flow.flow.name}|{fingerprint(flow)}"
+
+
+def mode_of(flow: FlowSettings) -> DeliveryMode:
+    """What the file asks for."""
+    return DeliveryMode.EXACTLY_ONCE if flow.exactly_once else DeliveryMode.AT_LEAST_ONCE
+
+
+def claims_producer(flow: FlowSettings) -> dict[str, str]:
+    """
+    Idempotent, not transactional: a claim counts at once.
+
+    Its client id is not that of the records: a quota on those must not delay a claim, and the
+    broker's log tells the two apart.
+    """
+    producer = _without_transaction(target_producer(flow))
+    name = producer["client.id"].replace("|target-producer", "|target-internal-producer")
+    return {**producer, **CLAIMS_PRODUCER, "client.id": name}
+
+
+def claims_consumer(flow: FlowSettings) -> dict[str, str]:
+    """Reads the claims as they are appended."""
+    group = {"group.id": flow.flow.shadow_group}  # never joined; no further right to grant
+    return {**target_admin(flow), **group, **CLAIMS_CONSUMER}
+
+
+def task_config(
+    flow: FlowSettings,
+    *,
+    slot: int,
+    claims_topic_id: str,
+    measured: bool = False,
+) -> dict[str, Any]:
+    """
+    JSON-able, secrets included.
+
+    Args:
+        claims_topic_id: Identity of the claims topic as of this start.
+        measured: The task tells what each partition does.
+    """
+    consumer = dict(source_consumer(flow, slot=slot))
+    consumer["client.id"] = consumer["client.id"].replace(flow.flow.name, deployment(flow))
+    target = target_admin(flow)
+    producer = target_producer(flow)
+    return {
+        "flow": [flow.flow.source, flow.flow.target],
+        "boundary": {
+            "interval_s": flow.transaction_interval.total_seconds(),
+            "timeout_s": flow.transaction_timeout.total_seconds(),
+            "max_bytes": flow.transaction_bytes,
+            "max_records": flow.transaction_records,
+            "every_poll": flow.transaction_boundary is BoundaryMode.POLL,
+        },
+        "start_position": flow.start_position,
+        "claims_topic_id": claims_topic_id,
+        "exactly_once": flow.exactly_once,
+        "abort_on_send_failure": flow.abort_on_send_failure,
+        "provenance": flow.filters.provenance,
+        "measured": measured,
+        "sender": _sender(producer),
+        "syncs": _syncs(flow),
+        "keepalive_s": flow.offsets_keepalive.total_seconds(),
+        "clients": {
+            "source_consumer": consumer,
+            "source_admin": dict(source_admin(flow)),
+            "target_producer": dict(producer),
+            "plain_producer": _without_transaction(producer),
+            "target_admin": dict(target),
+            "claims_producer": claims_producer(flow),
+            "claims_consumer": claims_consumer(flow),
+        },
+    }
+
+
 def _complete(
     flow: Flow,
     role: str,
@@ -140,3 +231,27 @@ def _number(text: str) -> int:
 
 def _ms(duration: timedelta) -> str:
     return str(max(1, duration // timedelta(milliseconds=1)))
+
+
+def _syncs(flow: FlowSettings) -> dict[str, Any] | None:
+    """Where offset syncs go; None without any."""
+    if flow.exactly_once or not flow.groups.emit_syncs:
+        return None
+    return {
+        "topic": policy_of(flow).internal_topics.offset_syncs(flow.flow.source),
+        "replication_factor": flow.groups.syncs_replication_factor,
+    }
+
+
+def _without_transaction(producer: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in producer.items() if not key.startswith("transaction")}
+
+
+def _sender(producer: Mapping[str, str]) -> dict[str, Any]:
+    """What decides whether a record, and how many in a batch, fit into a topic."""
+    return {
+        "max_request_bytes": int(producer["message.max.bytes"]),
+        "compression": producer.get("compression.type", "none"),
+        "batch_bytes": int(producer["batch.size"]),
+        "batch_records": int(producer["batch.num.messages"]),
+    }

@@ -12,8 +12,8 @@ from eos_mirror.audit.extent import Cause
 from eos_mirror.audit.proof import PartitionProof, Prover
 from eos_mirror.audit.proven import MOST_OFFSETS, Proven, ProvenRange
 from eos_mirror.audit.ranges import Range
-from eos_mirror.control.proven_file import ProvenFile
 from eos_mirror.errors import ConfigError
+from eos_mirror.operate.proven_file import ProvenFile
 from tests.audit.shelf import Shelf
 from tests.audit.test_proof import (
     MOST,

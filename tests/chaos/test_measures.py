@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eos_mirror.control.task import _pauser
+from eos_mirror.tasks.mirror import _pauser
 from tests.chaos import measures
 from tests.chaos.nemesis import Strike, plan
 from tests.chaos.report import Report

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from eos_mirror.cli import demo
-from eos_mirror.cli.demo_crash import transaction_states
-from eos_mirror.cli.demo_mirror import best_rate
-from eos_mirror.cli.demo_outcome import Outcome
-from eos_mirror.cli.demo_proof import Proof, by_partition, compare
-from eos_mirror.cli.demo_source import Written
-from eos_mirror.cli.demo_story import Story
 from eos_mirror.cli.main import main
+from eos_mirror.demo.crash import transaction_states
+from eos_mirror.demo.mirror_run import best_rate
+from eos_mirror.demo.outcome import Outcome
+from eos_mirror.demo.proof import Proof, by_partition, compare
+from eos_mirror.demo.source import Written
+from eos_mirror.demo.story import Story
 from eos_mirror.testing import NotInstalled, wait_until
 
 LINE = "CreateTime:1\tPartition:0\tNO_HEADERS\tk\tv\n"

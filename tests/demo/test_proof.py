@@ -2,7 +2,7 @@
 
 import pytest
 
-from eos_mirror.cli.demo_proof import NULL, Proof, by_partition, compare, parse
+from eos_mirror.demo.proof import NULL, Proof, by_partition, compare, parse
 from eos_mirror.errors import MirrorError
 from eos_mirror.testing.checker import Record
 

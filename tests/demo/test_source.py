@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from eos_mirror.cli.demo_source import PARTITIONS, SHAPES, Written, acknowledged, order
+from eos_mirror.demo.source import PARTITIONS, SHAPES, Written, acknowledged, order
 
 
 def test_every_partition_gets_every_shape() -> None:

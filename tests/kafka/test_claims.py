@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from eos_mirror.control.task_config import CLAIMS_CONSUMER, CLAIMS_PRODUCER
 from eos_mirror.core.claims import Claim
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.claims import KafkaClaimsLog
+from eos_mirror.settings.clients import CLAIMS_CONSUMER, CLAIMS_PRODUCER
 from eos_mirror.testing import KafkaCluster
 from eos_mirror.testing.faults import Api
 from eos_mirror.testing.proxy import fault_proxies

@@ -13,10 +13,10 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 
 from eos_mirror.client import MirrorClient
-from eos_mirror.control.task_config import claims_producer
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.settings import clients
+from eos_mirror.settings.clients import claims_producer
 from eos_mirror.settings.load import load_settings
 from eos_mirror.testing import KafkaCluster, start_clusters, wait_until
 from eos_mirror.testing.external import Cluster

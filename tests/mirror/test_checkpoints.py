@@ -12,12 +12,12 @@ import pytest
 from confluent_kafka import Consumer
 
 from eos_mirror.client import MirrorClient, OffsetAndMetadata
-from eos_mirror.control.group_moves import HAS_MEMBERS
 from eos_mirror.core.internal_records import OffsetSync
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.kafka.groups import CommittedOffsets, set_group_offsets
 from eos_mirror.kafka.internal_topics import read_internal
 from eos_mirror.ports import GroupOffset
+from eos_mirror.tasks.group_offset_sync import HAS_MEMBERS
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.checker import Record, read_topic
 from eos_mirror.testing.external import Cluster

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from eos_mirror.cli.demo_crash import transaction_states
+from eos_mirror.demo.crash import transaction_states
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.checker import Comparison
 from tests.mirror.conftest import Site

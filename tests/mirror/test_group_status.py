@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from eos_mirror.control.group_moves import HAS_MEMBERS
-from eos_mirror.control.group_status import SYNC_IS_OFF
+from eos_mirror.operate.group_status import SYNC_IS_OFF
+from eos_mirror.tasks.group_offset_sync import HAS_MEMBERS
 from tests.mirror.conftest import Site
 from tests.mirror.test_checkpoints import (
     SETTINGS,

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition as ClientPartition
 
-from eos_mirror.control.ledger import STORM_RESTARTS, LedgerKeeper
 from eos_mirror.core.ledger import Kind, LedgerEntry
+from eos_mirror.driver.ledger import STORM_RESTARTS, LedgerKeeper
 from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.settings import clients

@@ -10,7 +10,6 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from eos_mirror.control.task_config import task_config
 from eos_mirror.settings import (
     FlowSettings,
     Masked,
@@ -21,6 +20,7 @@ from eos_mirror.settings import (
     target_admin,
     target_producer,
 )
+from eos_mirror.settings.clients import task_config
 from tests.settings.conftest import Faults, Load
 
 NOWHERE = "clusters = A, B\nA->B.enabled = true\nbootstrap.servers = 127.0.0.1:1\n"
@@ -143,8 +143,10 @@ def everything_configured(settings: Settings) -> dict[str, Mapping[str, str]]:
     owners = {"flow": flow, "pair": pair}
     made: dict[str, Mapping[str, str]] = {}
     for name, make in inspect.getmembers(clients, inspect.isfunction):
-        if make.__module__ == clients.__name__ and not name.startswith("_"):
-            first, *others = inspect.signature(make).parameters
+        signature = inspect.signature(make)
+        is_maker = signature.return_annotation in (Masked, dict[str, str])
+        if make.__module__ == clients.__name__ and is_maker and not name.startswith("_"):
+            first, *others = signature.parameters
             made[name] = make(owners[first], **({"slot": 0} if others else {}))
     of_task = task_config(flow, slot=0, claims_topic_id="")["clients"]
     return made | {f"task: {role}": config for role, config in of_task.items()}

@@ -1,1 +1,0 @@
-"""Composition: what the driver builds, and what a task is built from."""

@@ -1,0 +1,1 @@
+"""The demonstration: a program with acts, on two real Kafka clusters."""

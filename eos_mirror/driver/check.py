@@ -1,0 +1,170 @@
+"""Whether a flow may start: everything that can be found out without writing."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+
+from eos_mirror.core.copy_limits import ConfigSync, find_compacted_copies, refuse_small_limits
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.plan import FlowPlan
+from eos_mirror.core.topic_configs import LIMIT
+from eos_mirror.driver.cluster_facts import FlowClusters, FlowFacts, gather
+from eos_mirror.driver.preflight import GRANT, judge, rivals
+from eos_mirror.driver.topic_sync import TopicSync
+from eos_mirror.errors import ConfigError, NotAuthorized, RetriableError, UnsafeError
+from eos_mirror.kafka.authorization import (
+    largest_message,
+    longest_transaction,
+    may_commit_in_group,
+    may_write_transactional_id,
+)
+from eos_mirror.kafka.groups import group_members
+from eos_mirror.kafka.retry import retrying
+from eos_mirror.kafka.topics import Topics
+from eos_mirror.runtime.control import EventSink
+from eos_mirror.settings import clients
+from eos_mirror.settings.clients import deployment, mode_of
+from eos_mirror.settings.filters import TOPIC_FILTER
+from eos_mirror.settings.model import FlowSettings
+
+SESSION_MARGIN = timedelta(seconds=3)
+NEVER_REFUSED = timedelta(minutes=1)
+"""What the clients of Kafka ask for without being told to."""
+
+
+def check_flow(
+    settings: FlowSettings, clusters: FlowClusters, *, topics: TopicSync, on_event: EventSink
+) -> FlowFacts:
+    """
+    Gather, judge, and try what can only be tried.
+
+    Returns:
+        What was found, and the plan without the topics that would be refused.
+
+    Raises:
+        ConfigError: Something to fix, one line each.
+        UnsafeError: Something on the clusters that would break the guarantee.
+        SourceUnavailable, TargetUnavailable: No answer in time.
+    """
+    try:
+        facts = _gather(settings, clusters, topics)
+        verdict = judge(
+            facts,
+            include=_patterns(settings),
+            mode=mode_of(settings),
+            deployment=deployment(settings),
+            has_company=settings.filters.provenance,
+        )
+        for text in (*verdict.warnings, *_compacted(facts, topics)):
+            on_event("flow.warning", {"reason": text})
+        topics.report(facts.plan)
+        faults = [*verdict.faults, *_tried(settings, clusters)]
+        if faults:
+            raise ConfigError(*faults)
+        if verdict.dangers:
+            raise UnsafeError("\n".join(verdict.dangers))
+        plan = facts.plan.refusing(verdict.refused)
+        topics.trust(route.source_topic for route in plan.routes)
+        plan = _fitting(topics.rehearse(plan), facts, clusters, sync=topics.config_sync)
+        topics.report(plan)
+    except NotAuthorized as exc:
+        raise ConfigError(f"{settings.flow}: not authorized: {exc}. {GRANT}") from exc
+    return replace(facts, plan=plan)
+
+
+def _fitting(
+    plan: FlowPlan, facts: FlowFacts, clusters: FlowClusters, *, sync: ConfigSync
+) -> FlowPlan:
+    """
+    The plan without topics whose copies take smaller messages, or will as soon as they exist.
+
+    A start creates and grows these copies all the same: their limits may be raised while it runs.
+    """
+    remote, created = dict(facts.remote_configs), plan.to_create
+    if created and sync.excludes(LIMIT):
+        default = largest_message(clusters.target_topics.admin)
+        if default is not None:
+            remote |= {route.remote_topic: {LIMIT: str(default)} for route in created}
+    small = refuse_small_limits(plan, sync, source=facts.source_configs, remote=remote)
+    return replace(plan.refusing(small), to_create=created, too_small=plan.too_small)
+
+
+def _compacted(facts: FlowFacts, topics: TopicSync) -> tuple[str, ...]:
+    return find_compacted_copies(
+        facts.plan, topics.config_sync, source=facts.source_configs, remote=facts.remote_configs
+    )
+
+
+def _patterns(settings: FlowSettings) -> list[str]:
+    """Of `topics`, if they decide."""
+    if settings.filters.topic_class != TOPIC_FILTER:
+        return []
+    return [pattern.pattern for pattern in settings.topics]
+
+
+def _gather(settings: FlowSettings, clusters: FlowClusters, topics: TopicSync) -> FlowFacts:
+    """Members of an earlier run that ended stay in the group for one session: wait for that."""
+    mode = mode_of(settings)
+    facts = gather(clusters, topics.plan, mode=mode, within=settings.admin_timeout)
+    if not rivals(facts.source_members, deployment(settings)):
+        return facts
+
+    def until_they_left() -> None:
+        members = group_members(
+            clusters.source_topics.admin, settings.flow.source_group, source=True
+        )
+        if rivals(members, deployment(settings)):
+            raise RetriableError("members of another configuration are left")
+
+    with suppress(RetriableError):  # they stayed: that is for the judge
+        retrying(until_they_left, within=settings.session_timeout + SESSION_MARGIN)
+    return gather(clusters, topics.plan, mode=mode, within=settings.admin_timeout)
+
+
+def _tried(settings: FlowSettings, clusters: FlowClusters) -> list[str]:
+    """What only a request can tell that is refused in any case."""
+    flow = settings.flow
+    checks: list[Callable[[], str]] = [
+        lambda: _group_fault(flow, clusters.source_topics, flow.source_group, flow.source)
+    ]
+    if settings.exactly_once:
+        checks += [
+            lambda: _group_fault(flow, clusters.target_topics, flow.shadow_group, flow.target),
+            lambda: _transactional_id_fault(settings),
+            lambda: _timeout_fault(settings, clusters.target_topics),
+        ]
+    with ThreadPoolExecutor() as pool:  # new clusters are slow to answer each for the first time
+        return [fault for fault in pool.map(lambda check: check(), checks) if fault]
+
+
+def _group_fault(flow: Flow, topics: Topics, group: str, alias: str) -> str:
+    if may_commit_in_group(topics.admin, group):
+        return ""
+    return f"{flow}: not authorized: READ on group {group} ({alias}). {GRANT}"
+
+
+def _transactional_id_fault(settings: FlowSettings) -> str:
+    flow = settings.flow
+    if may_write_transactional_id(clients.target_producer(settings), flow.probe_id):
+        return ""
+    return (
+        f"{flow}: not authorized: WRITE on transactional ids {flow.transactional_id('')}* "
+        f"({flow.target}). Grant it, prefixed, with kafka-acls.sh."
+    )
+
+
+def _timeout_fault(settings: FlowSettings, target: Topics) -> str:
+    wanted, flow = settings.transaction_timeout, settings.flow
+    if wanted <= NEVER_REFUSED:
+        return ""
+    longest = longest_transaction(target.admin)
+    if longest is None or wanted <= longest:
+        return ""
+    most = int(longest / timedelta(milliseconds=1))
+    return (
+        f"{flow}: transaction.timeout.ms={int(wanted / timedelta(milliseconds=1))} is more than "
+        f"{flow.target} allows. Set it to at most {most}, or raise transaction.max.timeout.ms of "
+        f"its brokers."
+    )

@@ -1,0 +1,366 @@
+"""
+The driver: every flow of a file, from check to stop.
+
+settings -> check (nothing written) -> prepare (topics) -> tasks -> chores, until a signal, or with
+`once` until everything that was there at the start has been mirrored.
+"""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from opentelemetry.metrics import get_meter_provider
+
+from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.driver.config_reload import FileLists
+from eos_mirror.driver.flow import ENTRY, SETTLED, FlowRunner
+from eos_mirror.driver.heartbeats import Heartbeats
+from eos_mirror.driver.leader_election import Turn
+from eos_mirror.driver.summary import Summary
+from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable
+from eos_mirror.runtime.control import EventSink
+from eos_mirror.runtime.launcher import Launcher
+from eos_mirror.runtime.local import LocalLauncher
+from eos_mirror.runtime.scheduler import Scheduler
+from eos_mirror.runtime.spark import SparkRuntime, check_spark
+from eos_mirror.runtime.supervisor import Patience
+from eos_mirror.settings.model import Settings
+from eos_mirror.settings.values import Runtime
+from eos_mirror.telemetry.metrics import Of
+from eos_mirror.telemetry.registry import Reader, register_metrics
+
+POLL_S = 0.05
+CAUGHT_UP_POLL_S = 0.25
+EVERYWHERE = "0.0.0.0"  # noqa: S104 (executors on other hosts call; every line is signed)
+ASSIGNMENT_EVERY = timedelta(seconds=1)
+LOOK_AT_TURN = timedelta(seconds=0.5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where tasks run: a launcher by flow name, and where they find the control server."""
+
+    launcher: Callable[[str], Launcher]
+    bind: str = "127.0.0.1"
+    advertise: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """
+    How a run ended.
+
+    Attributes:
+        totals: Counters by flow.
+        stopped: Partitions that could not go on, with the reason, by flow.
+        refused: Source topics that are not mirrored, with the reason, by flow.
+        failed: Tasks, and whole flows, that ended for good, with the reason.
+        ready_s: Seconds from the start to `ready`; None if it never was.
+        superseded: Another run of the file mirrors now.
+    """
+
+    totals: Mapping[str, Mapping[str, int]]
+    stopped: Mapping[str, Mapping[str, str]]
+    refused: Mapping[str, Mapping[str, str]]
+    failed: Sequence[str]
+    ready_s: float | None
+    superseded: bool = False
+
+    @property
+    def is_good(self) -> bool:
+        """Everything that should be mirrored was."""
+        return not (self.failed or any(self.stopped.values()) or any(self.refused.values()))
+
+
+class Driver:
+    """Runs the flows of one file. One thread calls `run`; any may set `stop`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        on_event: EventSink,
+        stop: threading.Event,
+        hidden: Mapping[str, Any] | None = None,
+    ) -> None:
+        """
+        Args:
+            on_event: Takes log events.
+            stop: Set it to stop gracefully.
+            hidden: Additions to task configurations that only tests and the demo make.
+        """
+        self._settings = settings
+        self._on_event = on_event
+        self._stop = stop
+        self._measured = settings.metrics.partitions and self._is_exported
+        self.flows = [
+            FlowRunner(flow, on_event=on_event, measured=self._measured, hidden=hidden)
+            for flow in settings.flows
+        ]
+        for runner in self.flows:
+            runner.topics.others = [other.topics for other in self.flows if other is not runner]
+        self._summary = Summary(self.flows, on_event=on_event)
+        self._started_at = time.monotonic()
+        self._ready_s: float | None = None
+        self._turn: Turn | None = None
+
+    def check(self) -> list[FlowPlan]:
+        """
+        Check every flow; write nothing.
+
+        Raises:
+            ConfigError, UnsafeError: What stands in the way.
+        """
+        plans = []
+        for runner in self.flows:
+            try:
+                plans.append(runner.check())
+            except SourceUnavailable as exc:
+                raise ConfigError(self._unreachable(runner.flow.source, exc)) from exc
+            except TargetUnavailable as exc:
+                raise ConfigError(self._unreachable(runner.flow.target, exc)) from exc
+        conflicts = cross_flow_conflicts(plans)
+        if conflicts:
+            raise ConfigError(*conflicts)
+        if self._settings.runtime is Runtime.SPARK:
+            check_spark(self._settings.spark, tasks_count=self._tasks_count)
+        return plans
+
+    def _unreachable(self, alias: str, exc: Exception) -> str:
+        key = f"{alias}.bootstrap.servers"
+        where = self._settings.origins.get(key, str(self._settings.path))
+        servers = next(
+            (",".join(c.bootstrap_servers) for c in self._settings.clusters if c.alias == alias), ""
+        )
+        return (
+            f"{where}: cluster {alias} does not answer at {key}={servers}. Start it, or correct "
+            f"the address and its security settings. ({exc})"
+        )
+
+    def run(self, *, once: bool) -> Report:
+        """
+        Check, prepare, mirror.
+
+        Args:
+            once: End when every partition reached the end it had at the start.
+
+        Raises:
+            ConfigError, UnsafeError: Before anything was written.
+        """
+        for text in self._settings.notes:
+            self._on_event("config.note", {"text": text})
+        self.check()
+        with ExitStack() as cleanup:
+            self._export(cleanup)
+            local = LocalLauncher()
+            cleanup.callback(local.close)
+            if self._settings.runtime is Runtime.LOCAL:
+                local.warm_up(self._tasks_count, ENTRY)
+            if self._settings.standby:
+                self._stand_by(cleanup)
+            if not self._stop.is_set():
+                self._mirror(local, cleanup, once=once)
+            failed = self._failures()
+        self._summary.tell()
+        self._on_event("stopped", {"flows": [str(runner.flow) for runner in self.flows]})
+        return Report(
+            totals=self._summary.totals(),
+            stopped={str(runner.flow): dict(runner.stopped) for runner in self.flows},
+            refused={str(runner.flow): runner.topics.refused for runner in self.flows},
+            failed=failed,
+            ready_s=self._ready_s,
+            superseded=self._turn is not None and self._turn.is_over,
+        )
+
+    def _mirror(self, local: LocalLauncher, cleanup: ExitStack, *, once: bool) -> None:
+        place = self._open_place(local, cleanup)
+        for runner in self.flows:
+            runner.prepare()
+        ends = {runner: runner.source_ends() for runner in self.flows} if once else {}
+        self._start_tasks(place, cleanup)
+        self._start_chores(cleanup, once=once)
+        self._wait_until(lambda: self._is_ready() or (once and self._is_begun()), POLL_S)
+        if not once and not self._ended:
+            self._follow_groups(local)
+        for runner, wanted in ends.items():
+            self._catch_up(runner, wanted)
+        if not once:
+            self._wait_until(lambda: False, POLL_S)
+
+    def _stand_by(self, cleanup: ExitStack) -> None:
+        """Wait until this run leads; what was found before that is looked at again."""
+        first = min(self.flows, key=lambda runner: str(runner.flow))
+        first.prepare()  # for the topic that the group shares
+        self._turn = Turn(first.settings, on_event=self._on_event)
+        cleanup.callback(self._turn.end)
+        if self._turn.wait(self._stop):
+            self.check()
+
+    # ------------------------------------------------------------------ tasks
+
+    @property
+    def _tasks_count(self) -> int:
+        return sum(runner.tasks_count for runner in self.flows)
+
+    def _open_place(self, local: LocalLauncher, cleanup: ExitStack) -> "_Place":
+        if self._settings.runtime is Runtime.LOCAL:
+            return _Place(launcher=lambda _: local)
+        spark = SparkRuntime.start(
+            self._settings.spark, app="eos-mirror", tasks_count=self._tasks_count
+        )
+        cleanup.callback(spark.stop)
+        if self._settings.spark.get("spark.master", "local").startswith("local"):
+            return _Place(launcher=spark.launcher)
+        host = self._settings.spark.get("spark.driver.host", socket.getfqdn())
+        return _Place(launcher=spark.launcher, bind=EVERYWHERE, advertise=host)
+
+    def _start_tasks(self, place: "_Place", cleanup: ExitStack) -> None:
+        patience = Patience(shutdown=self._settings.shutdown_timeout)
+        for runner in self.flows:
+            cleanup.callback(runner.stop)
+            runner.start(
+                place.launcher(str(runner.flow)),
+                patience=patience,
+                bind=place.bind,
+                advertise=place.advertise,
+            )
+
+    def _failures(self) -> list[str]:
+        ended = [f"{runner.flow}: {runner.ended_for}" for runner in self.flows if runner.ended_for]
+        ended += [
+            f"{runner.flow}: {why}" for runner in self.flows for why in runner.waiting.values()
+        ]
+        return ended + [
+            f"{runner.flow} task {slot}: {status['reason']}"
+            for runner in self.flows
+            for slot, status in runner.statuses().items()
+            if status["state"] == "FAILED"
+        ]
+
+    @property
+    def _ended(self) -> bool:
+        """A signal came, another run leads, or no flow is whole any more."""
+        if self._stop.is_set() or (self._turn is not None and self._turn.is_over):
+            return True
+        return all(runner.has_failed for runner in self.flows)
+
+    def _wait_until(self, condition: Callable[[], bool], every_s: float) -> None:
+        while not self._ended and not condition():
+            self._stop.wait(every_s)
+
+    def _catch_up(self, runner: FlowRunner, ends: Mapping[TopicPartition, int]) -> None:
+        self._wait_until(
+            lambda: runner.has_failed or runner.reached(ends), every_s=CAUGHT_UP_POLL_S
+        )
+        if not runner.has_failed and not self._ended:
+            self._on_event("flow.caught_up", {"flow": str(runner.flow)})
+
+    def _is_ready(self) -> bool:
+        for runner in self.flows:
+            if runner.has_failed:
+                continue
+            statuses = [status["status"] for status in runner.statuses().values()]
+            held = runner.owned_count + runner.stopped_count
+            if held < len(runner.topics.partitions) or not all(statuses):
+                return False
+        self._ready_s = time.monotonic() - self._started_at
+        self._on_event("ready", {"after_s": round(self._ready_s, 3), "flows": self._describe()})
+        return True
+
+    def _is_begun(self) -> bool:
+        """Nothing is left to wait for but partitions without a leader."""
+        return all(
+            runner.has_failed
+            or runner.owned_count + runner.stopped_count + len(runner.waiting)
+            >= len(runner.topics.partitions)
+            for runner in self.flows
+        )
+
+    def _describe(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "flow": str(runner.flow),
+                "topics": len(runner.topics.routes),
+                "partitions": len(runner.topics.partitions),
+                "tasks": runner.tasks_count,
+            }
+            for runner in self.flows
+        ]
+
+    # ------------------------------------------------------------------ chores
+
+    def _start_chores(self, cleanup: ExitStack, *, once: bool) -> None:
+        def failed(name: str, exc: Exception) -> None:
+            reason = f"{type(exc).__name__}: {exc}"
+            self._on_event("chore.failed", {"chore": name, "reason": reason})
+
+        chores = Scheduler(on_error=failed)  # these ask clusters, and may wait for an answer
+        watch = Scheduler(on_error=failed)
+        lists = FileLists(self._settings, self.flows, on_event=self._on_event)
+        looks = [
+            flow.refresh_topics_interval for flow in self._settings.flows if flow.refresh_topics
+        ]
+        if looks:
+            chores.add(f"lists of {self._settings.path}", min(looks), lists.look)
+        for runner in self.flows:
+            for chore in runner.chores():
+                chores.add(chore.name, chore.every, chore.act, after=chore.after)
+            watch.add(f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment)
+        if self._turn is not None:
+            watch.add("leadership", LOOK_AT_TURN, self._turn.look)
+        watch.add("summary", self._settings.summary_interval, self._tell_summary)
+        for scheduler in (chores, watch):
+            scheduler.start()
+            cleanup.callback(scheduler.stop, timedelta(seconds=5))
+        if not once:
+            heartbeats = Heartbeats(
+                self._settings.heartbeats, after=SETTLED, on_event=self._on_event
+            )
+            heartbeats.start()
+            cleanup.callback(heartbeats.stop, timedelta(seconds=5))
+
+    @property
+    def _is_exported(self) -> bool:
+        """Whether anybody sees a metric: the file says so, or OpenTelemetry was set up before."""
+        if self._settings.metrics.exporters:
+            return True
+        there = type(get_meter_provider()).__module__
+        return not there.startswith("opentelemetry.metrics")  # those of the API do nothing
+
+    def _export(self, cleanup: ExitStack) -> None:
+        provider = get_meter_provider()
+        if self._settings.metrics.exporters:
+            from eos_mirror.driver import exporters  # noqa: PLC0415 - the SDK is not always needed
+
+            exporting = exporters.exported(self._settings.metrics, self._tell_of_page)
+            provider = cleanup.enter_context(exporting)
+        over = threading.Event()
+        cleanup.callback(over.set)  # instruments stay with a provider that is not ours
+        readers: dict[Of, Reader] = {
+            Of.FLOW: lambda: [] if over.is_set() else self._summary.of_flows(),
+            Of.TASK: lambda: [] if over.is_set() else self._summary.read(),
+        }
+        if self._measured:
+            readers[Of.PARTITION] = lambda: [
+                one for runner in self.flows if not over.is_set() for one in runner.measures.read()
+            ]
+        register_metrics(provider, readers)
+
+    def _tell_of_page(self, address: str) -> None:
+        self._on_event("metrics.listening", {"address": address})
+
+    def _follow_groups(self, launcher: Launcher) -> None:
+        """After everything is owned: the clusters have enough to do until then."""
+        for runner in self.flows:
+            if runner.groups.is_wanted:
+                runner.groups.start(launcher)
+
+    def _tell_summary(self) -> None:
+        if self._ready_s is not None:
+            self._summary.tell()

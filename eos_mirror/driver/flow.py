@@ -1,0 +1,388 @@
+"""
+One flow in the driver: check, prepare, run its tasks, follow its topics.
+
+Nothing is written to a cluster before `check` has passed.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from eos_mirror.core.plan import FlowPlan
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.suspects import suspect_of
+from eos_mirror.driver.acl_sync import AclSync
+from eos_mirror.driver.check import check_flow
+from eos_mirror.driver.checkpoint_tasks import GroupFollower
+from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.driver.ledger import LedgerKeeper
+from eos_mirror.driver.partition_metrics import LOOK_EVERY, FlowMeasures
+from eos_mirror.driver.topic_sync import TopicSync
+from eos_mirror.errors import SourceUnavailable, TargetUnavailable, UnsafeError
+from eos_mirror.kafka.flow_mode import FlowMode
+from eos_mirror.kafka.groups import CommittedOffsets
+from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.target import KafkaTarget
+from eos_mirror.kafka.topics import Topics
+from eos_mirror.replication.partition_metrics import MEASURED
+from eos_mirror.runtime.control import ControlServer, EventSink
+from eos_mirror.runtime.herd import Herd
+from eos_mirror.runtime.launcher import Launcher
+from eos_mirror.runtime.leases import Leases
+from eos_mirror.runtime.spec import TaskSpec
+from eos_mirror.runtime.supervisor import Patience, State
+from eos_mirror.settings import clients
+from eos_mirror.settings.clients import claims_producer, mode_of, task_config
+from eos_mirror.settings.model import FlowSettings
+from eos_mirror.settings.values import WhenDeleted
+
+ENTRY = "eos_mirror.tasks.mirror:mirror"
+PAUSE_AT = "pause_at"
+LOOP_IS_BUSY_S = 2.0
+SETTLED = timedelta(seconds=5)
+"""The clusters have enough to do while tasks start."""
+
+SHORT_LOOKS = 3
+"""So often partitions must be found without an owner before the tasks join anew."""
+
+
+def open_clusters(settings: FlowSettings) -> FlowClusters:
+    """Both ends of a flow. Connects when it is first asked something."""
+    flow = settings.flow
+    source, target = clients.source_admin(settings), clients.target_admin(settings)
+    return FlowClusters(
+        flow=flow,
+        source_topics=Topics(source, source=True),
+        target_topics=Topics(target, source=False),
+        source_metadata=ClusterMetadata(source, source=True),
+        target=KafkaTarget(
+            flow, producer_config=clients.target_producer(settings), client_config=target
+        ),
+        source_offsets=CommittedOffsets(source, flow.source_group, source=True),
+        shadow_offsets=CommittedOffsets(target, flow.shadow_group, source=False),
+        mode=FlowMode(flow, producer_config=claims_producer(settings), client_config=target),
+    )
+
+
+class Chore(NamedTuple):
+    """
+    Something that is done again and again.
+
+    Attributes:
+        after: When it is done first, from the start of all chores.
+    """
+
+    name: str
+    every: timedelta
+    act: Callable[[], None]
+    after: timedelta = timedelta(0)
+
+
+class FlowRunner:
+    """
+    Owns everything of one flow in the driver.
+
+    Attributes:
+        ended_for: Why the flow was ended as a whole, if it was.
+    """
+
+    def __init__(
+        self,
+        settings: FlowSettings,
+        *,
+        on_event: EventSink,
+        measured: bool = False,
+        hidden: Mapping[str, Any] | None = None,
+    ) -> None:
+        """
+        Args:
+            on_event: Takes log events; the flow is added to each.
+            measured: Fill `measures`.
+            hidden: Additions to every task's configuration that only tests and the demo make.
+        """
+        self.settings = settings
+        self.flow = settings.flow
+        self._on_event = on_event
+        self._hidden = dict(hidden or {})
+        self._clusters = open_clusters(settings)
+        self._ledger = LedgerKeeper(
+            settings, self._clusters.target_topics, on_failure=self._ledger_failed
+        )
+        self.topics = TopicSync(settings, self._clusters, on_event=self._tell)
+        self.acls = AclSync(settings, lambda: self.topics.routes, on_event=self._tell)
+        self.groups = GroupFollower(settings, lambda: self.topics.routes, on_event=self._tell)
+        self._is_measured = measured
+        self.measures = FlowMeasures(
+            settings, self._clusters.source_metadata, lambda: self.topics.partitions
+        )
+        self._stopped: dict[str, str] = {}
+        self._suspects: dict[str, Mapping[str, Any]] = {}
+        self.ended_for = ""
+        self._claims_topic_id = ""
+        self._is_mode_noted = False
+        self._rejoin = 0
+        self._looks_short = 0
+        self._server: ControlServer | None = None
+        self._herd: Herd | None = None
+        self.tasks_count = 0
+
+    # ------------------------------------------------------------------ before the start
+
+    def check(self) -> FlowPlan:
+        """See `driver/check.py`."""
+        facts = check_flow(self.settings, self._clusters, topics=self.topics, on_event=self._tell)
+        self.tasks_count = max(1, min(self.settings.tasks_max, facts.planned_partitions))
+        self._is_mode_noted = facts.noted_mode is not None
+        return facts.plan
+
+    def prepare(self) -> None:
+        """
+        Create what is missing on the target, and wait until every broker knows it.
+
+        Raises:
+            UnsafeError: The flow was just started in another mode.
+        """
+        self.topics.begin()
+        if not self._is_mode_noted:
+            counts = self._clusters.mode.note(mode_of(self.settings))
+            if counts is not mode_of(self.settings):
+                raise UnsafeError(f"{self.flow}: another run just started it {counts.value}.")
+        if not self.settings.exactly_once and not self.settings.abort_on_send_failure:
+            self._ledger.create()
+        ids = self._clusters.target.topic_ids([self.flow.claims_topic])
+        self._claims_topic_id = ids[self.flow.claims_topic]
+
+    # ------------------------------------------------------------------ tasks
+
+    def start(self, launcher: Launcher, *, patience: Patience, bind: str, advertise: str) -> None:
+        """Start the tasks. Returns at once."""
+        self._server = ControlServer(Leases(), on_event=self._hear, bind=bind, advertise=advertise)
+        self._give_orders()
+        self._ledger.start()
+        self._server.start()
+        self._herd = Herd(
+            self.tasks_count,
+            launcher,
+            server=self._server,
+            make_spec=self._spec,
+            on_event=self._hear,
+            patience=patience,
+        )
+        self._herd.start()
+
+    def stop(self) -> None:
+        """Stop the tasks in-band and wait."""
+        self.stop_tasks()
+        if self._server is not None:
+            self._server.stop()
+        self._ledger.stop()
+
+    def stop_tasks(self) -> None:
+        """They finish what they are at. Again is harmless."""
+        self.groups.stop()
+        if self._herd is not None:
+            self._herd.stop_all()
+
+    def take(self, settings: FlowSettings) -> None:
+        """Mirror from the next look on what these let through; nothing else of them counts."""
+        self.settings = settings
+        self.topics.take(settings)
+        self.groups.take(settings)
+
+    def follow_topics(self) -> None:
+        """Create and grow remote topics, then let the tasks subscribe."""
+        if self.ended_for:
+            return
+        self.topics.follow()
+        self._give_orders()
+        if self.topics.deleted and self.settings.when_deleted is WhenDeleted.STOP:
+            names = ", ".join(sorted(self.topics.deleted))
+            self._end(
+                f"{names} was deleted on {self.flow.source}, and source.topic.deleted = stop; "
+                f"the next start goes on without it"
+            )
+
+    def _end(self, reason: str) -> None:
+        if not self.ended_for:
+            self.ended_for = reason
+            self._tell("flow.ended", {"reason": reason})
+            self.stop_tasks()
+
+    def tend_assignment(self) -> None:
+        """
+        Have the tasks join anew when partitions stay without an owner.
+
+        A static member that comes back within its session gets its old assignment without a
+        rebalance, so partitions that were added meanwhile would stay with nobody.
+        """
+        tasks = list(self.statuses().values())
+        if any((task["loop_age_s"] or 0.0) > LOOP_IS_BUSY_S for task in tasks):
+            return  # a rebalance would wait for it, with everybody's partitions
+        statuses = [task["status"] for task in tasks]
+        held = sum(int(s.get("owned", 0)) + int(s.get("pending", 0)) for s in statuses)
+        if held + self.stopped_count >= len(self.topics.partitions) or not all(statuses):
+            self._looks_short = 0
+            return
+        self._looks_short += 1
+        if self._looks_short == SHORT_LOOKS:
+            self._looks_short = -SHORT_LOOKS  # a rebalance takes its time
+            self._rejoin += 1
+            self._give_orders()
+            self._tell("flow.rejoining", {"owned": held, "planned": len(self.topics.partitions)})
+
+    def chores(self) -> Iterator[Chore]:
+        """What the file wants done again and again."""
+        settings, flow = self.settings, self.flow
+        if settings.refresh_topics:
+            every = settings.refresh_topics_interval
+            yield Chore(f"topics of {flow}", every, self.follow_topics)
+        if settings.sync_configs:
+            every, name = settings.sync_configs_interval, f"configuration of the topics of {flow}"
+            yield Chore(name, every, self.topics.follow_configs, after=SETTLED)
+        if settings.sync_acls:
+            every, name = settings.sync_acls_interval, f"access rights of the topics of {flow}"
+            yield Chore(name, every, self.acls.follow, after=SETTLED)
+        if self._is_measured:
+            yield Chore(f"lag of {flow}", LOOK_EVERY, self.measures.look, after=SETTLED)
+
+    def statuses(self) -> dict[int, dict[str, Any]]:
+        """Status of every task by slot. A task that ended for good owns nothing."""
+        statuses = {} if self._herd is None else self._herd.statuses()
+        for status in statuses.values():
+            if status["state"] == State.FAILED:
+                status["status"] = {**status["status"], "owned": 0, "pending": 0}
+        return statuses
+
+    @property
+    def has_failed(self) -> bool:
+        """The flow was ended, or a task was for good: its partitions have no owner."""
+        return bool(self.ended_for) or any(
+            status["state"] == State.FAILED for status in self.statuses().values()
+        )
+
+    @property
+    def owned_count(self) -> int:
+        """How many partitions the tasks read and write."""
+        statuses = [task["status"] for task in self.statuses().values()]
+        return sum(int(status.get("owned", 0)) for status in statuses)
+
+    @property
+    def stopped(self) -> Mapping[str, str]:
+        """Partitions that cannot go on, with the reason."""
+        return self._stopped
+
+    @property
+    def stopped_count(self) -> int:
+        """How many of the planned partitions; others may have stopped before their topic went."""
+        if not self._stopped:
+            return 0
+        return sum(str(partition) in self._stopped for partition in list(self.topics.partitions))
+
+    @property
+    def waiting(self) -> Mapping[str, str]:
+        """Partitions that cannot be mirrored now, with the reason."""
+        statuses = [task["status"] for task in self.statuses().values()]
+        return {p: why for status in statuses for p, why in status.get("waiting", {}).items()}
+
+    def source_ends(self) -> Mapping[TopicPartition, int]:
+        """Last stable offset of every planned source partition that has a leader."""
+        planned = list(self.topics.partitions)
+        found, reasons = self._clusters.source_metadata.ends_or_reasons(planned)
+        for reason in reasons.values():
+            if not isinstance(reason, SourceUnavailable):
+                raise reason
+        return found
+
+    def reached(self, ends: Mapping[TopicPartition, int]) -> bool:
+        """
+        True if the position of every partition, but stopped and waiting ones, is at its end.
+
+        False while the cluster with the positions does not answer: the tasks wait for it, too.
+        """
+        remotes, left_out = self.topics.partitions, self._stopped.keys() | self.waiting.keys()
+        copies = {
+            (remotes[partition] if self.settings.exactly_once else partition): end
+            for partition, end in ends.items()
+            if str(partition) not in left_out and partition in remotes
+        }
+        if not copies:
+            return True
+        try:
+            found = self._positions.read(list(copies))
+        except (SourceUnavailable, TargetUnavailable):
+            return False
+        return all(
+            partition in found and found[partition].position.next_offset >= end
+            for partition, end in copies.items()
+        )
+
+    @property
+    def _positions(self) -> CommittedOffsets:
+        """Of the group that has those of this mode."""
+        of = self._clusters
+        return of.shadow_offsets if self.settings.exactly_once else of.source_offsets
+
+    def _spec(self, slot: int, submission: str) -> TaskSpec:
+        if self._server is None:
+            raise RuntimeError("a task was submitted before the flow was started")
+        config = {
+            **task_config(
+                self.settings,
+                slot=slot,
+                claims_topic_id=self._claims_topic_id,
+                measured=self._is_measured,
+            ),
+            **self._hidden,
+        }
+        if submission != "0.0" and "@" not in config.get(PAUSE_AT, ""):
+            config.pop(PAUSE_AT, None)  # once, or no successor would get past the point
+        return TaskSpec(
+            slot=slot,
+            submission=submission,
+            control_host=self._server.host,
+            control_port=self._server.port,
+            key=self._server.key,
+            entry=ENTRY,
+            config=config,
+        )
+
+    # ------------------------------------------------------------------ events and orders
+
+    def _hear(self, name: str, fields: Mapping[str, Any]) -> None:
+        if name == MEASURED:
+            self.measures.take(fields)
+            return
+        if name == "partition.stopped":
+            partition, reason = str(fields["partition"]), str(fields["reason"])
+            if self._stopped.get(partition) == reason:
+                return
+            # the successor of the task must not run into the same wall again
+            self._stopped[partition] = reason
+            self._give_orders()
+        elif name == "partition.resumed":
+            self._stopped.pop(str(fields["partition"]), None)
+            self._give_orders()
+        elif name == "batch.refused":
+            # a successor of the task continues the search where it is
+            self._suspects[str(fields["partition"])] = suspect_of(fields).as_order()
+            self._give_orders()
+        self._tell(name, fields)
+
+    def _tell(self, name: str, fields: Mapping[str, Any]) -> None:
+        self._on_event(name, {"flow": str(self.flow), **fields})
+        self._ledger.hear(name, fields)
+
+    def _ledger_failed(self, reason: str) -> None:
+        self._tell("ledger.failed", {"reason": reason})
+
+    def _give_orders(self) -> None:
+        self.groups.give_orders()
+        if self._server is not None:
+            self._server.set_orders(
+                {
+                    "topics": self.topics.routes,
+                    "stopped": self._stopped,
+                    "suspects": self._suspects,
+                    "rejoin": self._rejoin,
+                }
+            )

@@ -1,0 +1,110 @@
+"""What a flow mirrored before, by the positions that it left on the clusters."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+
+from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.map_records import StartRecord
+from eos_mirror.core.metadata import decode_group
+from eos_mirror.core.plan import Conflict, Route
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.errors import RetriableError
+from eos_mirror.kafka.metadata import PATIENCE
+from eos_mirror.kafka.retry import retrying
+from eos_mirror.ports import Unstable
+
+DECIDED_WITHIN = timedelta(seconds=2)
+"""A task spills its map in less. A transaction of a dead task ends when a new task fences it."""
+
+
+def mirrored_before(
+    clusters: FlowClusters, routes: Sequence[Route], *, mode: DeliveryMode
+) -> set[str] | None:
+    """
+    Source topics whose remote topic this flow has begun to write, in this run or an earlier one.
+
+    Returns:
+        Of these routes; None while the clusters cannot tell, because a transaction is open on the
+        offset map.
+
+    Raises:
+        SourceUnavailable, TargetUnavailable: No answer.
+    """
+    if not routes:
+        return set()
+    if mode is DeliveryMode.AT_LEAST_ONCE:
+        return _committed(clusters, [route.source_topic for route in routes])
+    starts = _starts(clusters)
+    if starts is None:
+        return None
+    begun = {remote.topic for remote in starts}
+    return {route.source_topic for route in routes if route.remote_topic in begun}
+
+
+def owners(
+    clusters: FlowClusters, contested: Sequence[Conflict], *, mode: DeliveryMode
+) -> set[str]:
+    """
+    Of several source topics for one remote topic, the one that this flow has mirrored.
+
+    Returns:
+        Of each conflict one topic, or none if the clusters do not tell them apart.
+
+    Raises:
+        SourceUnavailable, TargetUnavailable: No answer.
+    """
+    names = sorted({topic for one in contested for topic in one.source_topics})
+    if mode is DeliveryMode.AT_LEAST_ONCE:
+        begun = _committed(clusters, names)
+        known = {(one.remote_topic, name) for one in contested for name in begun}
+    else:
+        topics = clusters.source_metadata.topics(names)
+        starts = _starts(clusters) or {}
+        made = {(remote.topic, start.topic_id) for remote, start in starts.items()}
+        known = {
+            (remote, name)
+            for remote, topic_id in made
+            for name, topic in topics.items()
+            if topic.topic_id == topic_id
+        }
+    found = [
+        [name for name in one.source_topics if (one.remote_topic, name) in known]
+        for one in contested
+    ]
+    return {names[0] for names in found if len(names) == 1}
+
+
+def _starts(clusters: FlowClusters) -> Mapping[TopicPartition, StartRecord] | None:
+    """None while the map is undecided."""
+
+    def ask() -> Mapping[TopicPartition, StartRecord]:
+        starts = clusters.target.starts()
+        if isinstance(starts, Unstable):
+            raise RetriableError(f"{clusters.flow}: a transaction is open on the offset map")
+        return starts
+
+    with suppress(RetriableError):
+        return retrying(ask, within=DECIDED_WITHIN)
+    return None
+
+
+def _committed(clusters: FlowClusters, names: Sequence[str]) -> set[str]:
+    """
+    Topics with a position of ours.
+
+    Positions set by hand do not count: they only say where to start. Nor do those of an earlier
+    topic with the same name: the task decides about them.
+    """
+    topics = clusters.source_metadata.topics(names)
+    wanted = [TopicPartition(name, p) for name in topics for p in range(topics[name].partitions)]
+    offsets = retrying(lambda: clusters.source_offsets.read(wanted), within=PATIENCE)
+    noted = {
+        partition.topic: decode_group(offset.metadata) for partition, offset in offsets.items()
+    }
+    return {
+        name
+        for name, metadata in noted.items()
+        if metadata is not None and metadata.topic_id == topics[name].topic_id
+    }

@@ -1,0 +1,147 @@
+"""
+The driver's part of the ledger: what the tasks tell, written down in a thread of its own.
+
+Best effort, unlike what a task notes itself: a driver that is killed loses what it had just heard.
+"""
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+from eos_mirror.core.ledger import Kind
+from eos_mirror.kafka.ledger import KafkaLedger
+from eos_mirror.kafka.topics import Topics, TopicSpec
+from eos_mirror.settings.clients import claims_producer
+from eos_mirror.settings.model import FlowSettings
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "incarnation.fenced": Kind.FENCE,
+    "partition.stopped": Kind.STOP,
+    "partition.gap": Kind.GAP,
+}
+"""By event. A storm is made of many; drops are noted by the tasks, before they commit."""
+
+RESTARTING = "task.restarting"
+STORM_RESTARTS = 5
+STORM_WITHIN = timedelta(minutes=1)
+KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+LAST_WORDS = timedelta(seconds=5)
+PAUSE = timedelta(seconds=5)
+
+Entry = tuple[Kind, Mapping[str, Any]]
+
+
+class LedgerKeeper:
+    """Writes entries of one flow, in the order in which it heard of them."""
+
+    def __init__(
+        self,
+        settings: FlowSettings,
+        topics: Topics,
+        *,
+        on_failure: Callable[[str], None],
+    ) -> None:
+        """
+        Args:
+            topics: Of the target.
+            on_failure: Takes the reason why entries cannot be written, once until they can.
+        """
+        self._settings = settings
+        self._topics = topics
+        self._on_failure = on_failure
+        self._heard: queue.SimpleQueue[Entry | None] = queue.SimpleQueue()
+        self._storm = _Storm()
+        self._ledger = KafkaLedger(claims_producer(settings), settings.flow.ledger_topic)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ledger", daemon=True)
+
+    def create(self) -> None:
+        """
+        Make the topic if there is none.
+
+        Raises:
+            NotAuthorized: Create is denied.
+            RestartTask: By class.
+        """
+        create_ledger(self._settings, self._topics)
+
+    def hear(self, name: str, fields: Mapping[str, Any]) -> None:
+        """An event of the flow. Never waits."""
+        details = {key: value for key, value in fields.items() if key != "flow"}
+        if name in KINDS:
+            self._heard.put((KINDS[name], details))
+        elif name == RESTARTING and self._storm.grows(time.monotonic()):
+            summary = {"restarts": STORM_RESTARTS, "within_s": STORM_WITHIN.total_seconds()}
+            self._heard.put((Kind.STORM, {**summary, "reason": details.get("reason", "")}))
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write what was heard, if the target lets us."""
+        self._stopping.set()
+        self._heard.put(None)
+        if self._thread.ident is not None:
+            self._thread.join(LAST_WORDS.total_seconds())
+
+    def _run(self) -> None:
+        while (entry := self._heard.get()) is not None:
+            is_told = False
+            while True:
+                try:
+                    self.create()
+                    self._ledger.append(*entry)
+                    break
+                except Exception as exc:  # noqa: BLE001 - nothing may end the ledger of a flow
+                    if not is_told:
+                        self._on_failure(f"{type(exc).__name__}: {exc}")
+                        is_told = True
+                if self._stopping.wait(PAUSE.total_seconds()):
+                    return
+
+
+class _Storm:
+    """Many restarts in a short time: told once, and again only after a calm."""
+
+    def __init__(self) -> None:
+        self._restarts: deque[float] = deque(maxlen=STORM_RESTARTS)
+
+    def grows(self, now: float) -> bool:
+        """Count one; whether this one makes it a storm."""
+        if self._restarts and now - self._restarts[-1] > STORM_WITHIN.total_seconds():
+            self._restarts.clear()
+        was_storm = self._is_storm()
+        self._restarts.append(now)
+        return self._is_storm() and not was_storm
+
+    def _is_storm(self) -> bool:
+        if len(self._restarts) < STORM_RESTARTS:
+            return False
+        return self._restarts[-1] - self._restarts[0] <= STORM_WITHIN.total_seconds()
+
+
+def create_ledger(settings: FlowSettings, topics: Topics) -> None:
+    """
+    Make the ledger of a flow if there is none.
+
+    Raises:
+        NotAuthorized: Create is denied.
+        RestartTask: By class.
+    """
+    flow = settings.flow
+    spec = TopicSpec(
+        name=flow.ledger_topic,
+        partitions=1,
+        replication_factor=settings.internal_topic_replication_factor,
+        config={
+            **KEPT_FOR_EVER,
+            "unclean.leader.election.enable": "false",
+            "min.insync.replicas": str(settings.internal_topic_min_insync_replicas),
+        },
+    )
+    topics.ensure(spec)

@@ -1,0 +1,184 @@
+"""Deciding whether a flow may start, from facts alone."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.filters import unmatched
+from eos_mirror.core.plan import FlowPlan
+from eos_mirror.driver.cluster_facts import FlowFacts, RemotePartition
+from eos_mirror.kafka.groups import GroupMember
+
+GRANT = "Grant it with kafka-acls.sh."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """
+    Attributes:
+        faults: The configuration, or a right, must be fixed (exit 2).
+        dangers: Going on could break the guarantee (exit 4).
+        warnings: Worth knowing; the flow starts.
+        refused: Topics that the flow starts without; the reason by source topic.
+    """
+
+    faults: tuple[str, ...]
+    dangers: tuple[str, ...]
+    warnings: tuple[str, ...]
+    refused: Mapping[str, str]
+
+
+def judge(
+    facts: FlowFacts,
+    *,
+    include: Sequence[str],
+    mode: DeliveryMode,
+    deployment: str,
+    has_company: bool = False,
+) -> Verdict:
+    """
+    Args:
+        include: The patterns of `topics`.
+        mode: The one that the file asks for.
+        deployment: What the client id of every task of this configuration contains.
+        has_company: Others may write the remote topics, too.
+    """
+    return Verdict(
+        faults=tuple(_faults(facts)),
+        dangers=tuple(_other_mode(facts, mode) or _dangers(facts, mode, deployment)),
+        warnings=(*_warnings(facts), *_idle_patterns(facts, include)),
+        refused={
+            **facts.undescribed,
+            **strangers(facts.plan, facts.partitions, has_company=has_company),
+        },
+    )
+
+
+def strangers(
+    plan: FlowPlan, partitions: Iterable[RemotePartition], *, has_company: bool
+) -> dict[str, str]:
+    """
+    Why a copy that exists must not be written, by source topic: this flow did not make it.
+
+    Args:
+        partitions: Those of the plan's remote topics that exist.
+        has_company: Others may write the remote topics, too.
+    """
+    known = list(partitions)
+    reasons = dict(_too_small(plan, known))
+    if not has_company:
+        reasons |= _foreign(known)
+    return {
+        route.source_topic: reasons[route.remote_topic]
+        for route in plan.routes
+        if route.remote_topic in reasons
+    }
+
+
+def rivals(members: Iterable[GroupMember], deployment: str) -> list[GroupMember]:
+    """Members of the source group that run another configuration of the flow."""
+    return [member for member in members if deployment not in member.client_id]
+
+
+def _faults(facts: FlowFacts) -> Iterator[str]:
+    """A right that is missing for every topic concerns the flow."""
+    flow, topics = facts.plan.flow, {route.source_topic for route in facts.plan.routes}
+    rights = list(facts.missing_rights)
+    if topics and topics <= facts.denied.keys() | facts.undescribed.keys():
+        rights += (right for denied in facts.denied.values() for right in denied)
+        yield from (f"{flow}: not authorized: {why}. {GRANT}" for why in facts.undescribed.values())
+    yield from (f"{flow}: not authorized: {right}. {GRANT}" for right in rights)
+
+
+def _other_mode(facts: FlowFacts, mode: DeliveryMode) -> list[str]:
+    """The flow runs in the other mode: nothing else about it can be judged in this one."""
+    noted = facts.noted_mode
+    if noted is None and any(partition.has_shadow for partition in facts.partitions):
+        noted = DeliveryMode.EXACTLY_ONCE
+    if noted is None or noted is mode:
+        return []
+    flow = facts.plan.flow
+    switch = "--from" if mode is DeliveryMode.EXACTLY_ONCE else "--to"
+    return [
+        f"{flow}: mirrored {noted.value} so far, and the file says {mode.value}. Stop its tasks "
+        f"and run `eos-mirror adopt FILE '{flow}' {switch} mode:alo`, or change "
+        f"transaction.producer back."
+    ]
+
+
+def _dangers(facts: FlowFacts, mode: DeliveryMode, deployment: str) -> Iterator[str]:
+    flow = facts.plan.flow
+    if facts.shadow_members:
+        yield (
+            f"{flow}: group {flow.shadow_group} on {flow.target} has members "
+            f"({facts.shadow_members[0].client_id}); it must have none. Give that consumer "
+            f"another group id."
+        )
+    lost_claims = mode is DeliveryMode.EXACTLY_ONCE and not facts.has_claims_topic
+    if lost_claims and any(p.has_shadow for p in facts.partitions):
+        yield (
+            f"{flow}: {flow.claims_topic} is gone, but the flow was mirrored before: an older "
+            f"writer could not be fenced. Make sure that no task of the flow runs, and restore "
+            f"the topic."
+        )
+    others = rivals(facts.source_members, deployment)
+    if others:
+        yield (
+            f"{flow}: tasks of another configuration of this flow are running "
+            f"(client {others[0].client_id} at {others[0].host}). Stop them, or start this one "
+            f"with their configuration."
+        )
+
+
+def _too_small(plan: FlowPlan, partitions: Iterable[RemotePartition]) -> Iterator[tuple[str, str]]:
+    """Remote topics and reasons."""
+    started = {one.remote.topic for one in partitions if one.was_started or one.has_position}
+    for small in plan.too_small:
+        if small.remote_topic not in started:
+            yield (
+                small.remote_topic,
+                f"it has {small.present} partitions, {small.source_topic} has {small.needed}, and "
+                f"the flow did not create it. Raise it to {small.needed} with kafka-topics.sh "
+                f"--alter, or delete it and let the flow create it",
+            )
+
+
+def _foreign(partitions: Iterable[RemotePartition]) -> dict[str, str]:
+    """Reason by remote topic."""
+    found: dict[str, str] = {}
+    for one in partitions:
+        if one.end > 0 and not one.has_position and not one.was_started:
+            found.setdefault(
+                one.remote.topic,
+                f"it already holds records that this flow never wrote ({one.remote} ends at "
+                f"{one.end}, and the flow has no position for it). Delete it, rename it, or "
+                f"exclude its source topic",
+            )
+    return found
+
+
+def _warnings(facts: FlowFacts) -> Iterator[str]:
+    flow = facts.plan.flow
+    for rights in facts.denied.values():
+        for right in rights:
+            yield f"{flow}: not authorized: {right}. Its partitions stop until it is granted."
+    if not facts.plan.routes and not facts.plan.conflicts:
+        yield (
+            f"{flow}: no topic to mirror yet: nothing that `topics` matches exists on "
+            f"{flow.source}, or DESCRIBE on it is not granted."
+        )
+    for topic, kind in facts.remote_timestamp_types.items():
+        if kind != "CreateTime":
+            yield (
+                f"{facts.plan.flow}: {topic} has message.timestamp.type={kind}: timestamps are "
+                f"replaced by the target. Set it to CreateTime."
+            )
+
+
+def _idle_patterns(facts: FlowFacts, include: Sequence[str]) -> Iterator[str]:
+    if not facts.source_topics:
+        return  # that was said already
+    flow = facts.plan.flow
+    for pattern, near in unmatched(include, facts.source_topics):
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        yield f"{flow}: no topic of {flow.source} matches {pattern} of `topics`{hint}"

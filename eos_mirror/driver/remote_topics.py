@@ -1,0 +1,216 @@
+"""The remote topics of a flow are created and grown; one that is refused holds up no other."""
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+
+from eos_mirror.core.plan import FlowPlan
+from eos_mirror.core.retries import Retries
+from eos_mirror.core.topic_configs import ConfigFilter, initial_config
+from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.errors import MirrorError, NotAuthorized, RetriableError
+from eos_mirror.kafka.topics import KNOWN_EVERYWHERE, TopicSpec
+from eos_mirror.runtime.control import EventSink
+from eos_mirror.settings.model import FlowSettings
+
+OPEN_TIMESTAMPS = {
+    "message.timestamp.type": "CreateTime",
+    "message.timestamp.after.max.ms": str(2**63 - 1),
+    "message.timestamp.before.max.ms": str(2**63 - 1),
+}
+"""The source has accepted these records; the target must not refuse or restamp them."""
+
+BROKER_DEFAULT = -1
+"""The wire's word for the replication factor that the brokers are configured with."""
+
+ASKED_ONCE = timedelta(0)
+
+
+class RemoteTopics:
+    """
+    Brings the remote topics to what a plan needs.
+
+    What a cluster refuses is tried again after growing pauses, because each try is a request to
+    its controller.
+    """
+
+    def __init__(
+        self,
+        settings: FlowSettings,
+        clusters: FlowClusters,
+        *,
+        on_event: EventSink,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """
+        Args:
+            now: Monotonic seconds.
+        """
+        self._replication_factor = settings.replication_factor or BROKER_DEFAULT
+        self._flow = settings.flow
+        self._source = clusters.source_topics
+        self._target = clusters.target_topics
+        self._on_event = on_event
+        self._now = now
+        self._creation, self._growth = Retries(), Retries()
+        self._unknown: set[str] = set()  # of the topics that were waited for, to some broker
+
+    def reset(self) -> None:
+        """Try everything again now: the configuration has changed."""
+        self._creation.reset()
+        self._growth.reset()
+
+    def rehearse(self, plan: FlowPlan, rules: ConfigFilter) -> FlowPlan:
+        """
+        Ask the target whether it would create and grow what the plan needs; nothing is written.
+
+        Args:
+            rules: Which entries of a source topic its copy gets.
+
+        Returns:
+            The plan without what the clusters would refuse.
+
+        Raises:
+            NotAuthorized: No topic of the flow can be mirrored, because a right is missing for
+                every one.
+            SourceUnavailable, TargetUnavailable: No answer.
+        """
+        specs, refused = self._specs(plan, rules)
+        refused |= self._by_source(plan, self._target.create(specs, validate_only=True))
+        denied = [one for one in refused.values() if isinstance(one, NotAuthorized)]
+        if denied and len(denied) == len(plan.routes):
+            raise denied[0]
+        plan = plan.refusing(_texts(refused))
+        stuck = self._target.grow(_sizes(plan), validate_only=True)
+        return plan.not_growing(_texts(self._by_source(plan, stuck)))
+
+    def settle(
+        self,
+        plan: FlowPlan,
+        rules: ConfigFilter,
+        *,
+        known: Mapping[str, int],
+        internal: Mapping[str, int],
+    ) -> FlowPlan:
+        """
+        Create and grow what the plan needs, and wait until every broker knows it.
+
+        Args:
+            rules: As for `rehearse`.
+            known: How many remote partitions of a source topic every broker knows already.
+            internal: Partition counts of other topics to wait for, by name.
+
+        Returns:
+            The plan without what the clusters refused.
+
+        Raises:
+            RetriableError: A broker does not know an internal topic in time.
+            SourceUnavailable, TargetUnavailable: No answer.
+        """
+        plan, created = self._create(plan, rules)
+        plan, grown = self._grow(plan)
+        fresh = {
+            route.remote_topic: route.partitions
+            for route in plan.routes
+            if route.partitions > known.get(route.source_topic, 0)
+        }
+        self._unknown = self._wait_for(fresh, internal)
+        for name, count in created.items():
+            self._on_event("topic.created", {"topic": name, "partitions": count})
+        for name, count in grown.items():
+            self._on_event("topic.grown", {"topic": name, "partitions": count})
+        why = f"not every broker of {self._flow.target} knows it yet"
+        unknown = [one.source_topic for one in plan.routes if one.remote_topic in self._unknown]
+        return plan.refusing(dict.fromkeys(unknown, why), keeping=known)
+
+    def _create(self, plan: FlowPlan, rules: ConfigFilter) -> tuple[FlowPlan, dict[str, int]]:
+        """And the partition counts of the created topics."""
+        missing = [route.source_topic for route in plan.to_create]
+        waiting = self._creation.waiting(missing, now_s=self._now())
+        due = plan.refusing(waiting)
+        specs, refused = self._specs(due, rules)
+        refused |= self._by_source(due, self._target.create(specs))
+        for topic, refusal in refused.items():
+            self._creation.refused(topic, str(refusal), now_s=self._now())
+        self._creation.keep(waiting.keys() | refused.keys())
+        left = due.refusing(_texts(refused))
+        created = {one.remote_topic for one in left.to_create}
+        return left, {spec.name: spec.partitions for spec in specs if spec.name in created}
+
+    def _grow(self, plan: FlowPlan) -> tuple[FlowPlan, dict[str, int]]:
+        """And the partition counts of the grown topics."""
+        small = [one.source_topic for one in plan.too_small]
+        waiting = self._growth.waiting(small, now_s=self._now())
+        due = plan.not_growing(waiting)
+        refused = self._by_source(due, self._target.grow(_sizes(due)))
+        for topic, refusal in refused.items():
+            self._growth.refused(topic, str(refusal), now_s=self._now())
+        self._growth.keep(waiting.keys() | refused.keys())
+        left = due.not_growing(_texts(refused))
+        return left, _sizes(left)
+
+    def _wait_for(self, fresh: Mapping[str, int], internal: Mapping[str, int]) -> set[str]:
+        """Topics that some broker does not know. What was waited for in vain is asked for once."""
+        first = {name: count for name, count in fresh.items() if name not in self._unknown}
+        again = {name: count for name, count in fresh.items() if name in self._unknown}
+        unknown: set[str] = set()
+        if first or internal:
+            unknown |= self._target.wait_until_known({**first, **internal}, within=KNOWN_EVERYWHERE)
+        if again:
+            unknown |= self._target.wait_until_known(again, within=ASKED_ONCE)
+        if unknown & internal.keys():
+            names = ", ".join(sorted(unknown & internal.keys()))
+            raise RetriableError(f"{self._flow}: a broker of the target does not know {names} yet")
+        return unknown
+
+    def _specs(
+        self, plan: FlowPlan, rules: ConfigFilter
+    ) -> tuple[list[TopicSpec], dict[str, MirrorError]]:
+        """
+        Remote topics to create, so that every record of the source fits unchanged; and the source
+        topics of those that a cluster hides from us.
+        """
+        described = self._source.describe([route.source_topic for route in plan.to_create])
+        present = self._target.existing([route.remote_topic for route in plan.to_create])
+        refused = dict(described.refused)
+        for route in plan.to_create:
+            if present.get(route.remote_topic, 0) is None:
+                refused[route.source_topic] = NotAuthorized(
+                    f"DESCRIBE on {route.remote_topic} ({self._flow.target}) is not granted"
+                )
+            elif route.source_topic not in described.entries.keys() | refused.keys():
+                refused[route.source_topic] = MirrorError(
+                    f"{route.source_topic} was just deleted on {self._flow.source}"
+                )
+        specs = [
+            TopicSpec(
+                name=route.remote_topic,
+                partitions=route.partitions,
+                replication_factor=self._replication_factor,
+                config={
+                    **initial_config(described.entries[route.source_topic], rules),
+                    **OPEN_TIMESTAMPS,
+                },
+            )
+            for route in plan.to_create
+            if route.source_topic not in refused
+        ]
+        return specs, refused
+
+    @staticmethod
+    def _by_source(plan: FlowPlan, refused: Mapping[str, MirrorError]) -> dict[str, MirrorError]:
+        """By source topic what is known by remote topic."""
+        return {
+            route.source_topic: refused[route.remote_topic]
+            for route in plan.routes
+            if route.remote_topic in refused
+        }
+
+
+def _sizes(plan: FlowPlan) -> dict[str, int]:
+    """Partition counts that remote topics need, of those that have fewer."""
+    return {small.remote_topic: small.needed for small in plan.too_small}
+
+
+def _texts(refused: Mapping[str, MirrorError]) -> dict[str, str]:
+    return {topic: str(refusal) for topic, refusal in refused.items()}

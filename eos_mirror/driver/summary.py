@@ -1,0 +1,77 @@
+"""What the flows did, summed over their tasks and over every process of each."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from eos_mirror.driver.flow import FlowRunner
+from eos_mirror.runtime.control import EventSink
+from eos_mirror.telemetry.metrics import COUNTERS
+from eos_mirror.telemetry.registry import Totals
+
+
+class Summary:
+    """Reads the tasks' statuses. `tell` by one thread at a time, the rest by any."""
+
+    def __init__(self, flows: Sequence[FlowRunner], *, on_event: EventSink) -> None:
+        self._flows = flows
+        self._on_event = on_event
+        self._totals = {str(runner.flow): Totals() for runner in flows}
+        self._told: dict[str, dict[str, int]] = {}
+
+    def totals(self) -> dict[str, dict[str, int]]:
+        """Counters by flow, since the start."""
+        return {str(runner.flow): self._sum(runner) for runner in self._flows}
+
+    def tell(self) -> None:
+        """One `flow.summary` per flow: what happened since the last one."""
+        for runner in self._flows:
+            flow = str(runner.flow)
+            now, before = self._sum(runner), self._told.get(flow, {})
+            self._told[flow] = now
+            statuses = [status["status"] for status in runner.statuses().values()]
+            self._on_event(
+                "flow.summary",
+                {
+                    "flow": flow,
+                    **{name: now[name] - before.get(name, 0) for name in COUNTERS},
+                    "owned": sum(int(status.get("owned", 0)) for status in statuses),
+                    "stopped": len(runner.stopped),
+                    "refused": len(runner.topics.refused),
+                },
+            )
+
+    def of_flows(self) -> list[tuple[dict[str, str], dict[str, float]]]:
+        """Attributes and values of every flow, for metrics."""
+        return [
+            (
+                {"source": runner.flow.source, "target": runner.flow.target},
+                {**runner.groups.counts(), "stopped": len(runner.stopped)},
+            )
+            for runner in self._flows
+        ]
+
+    def read(self) -> list[tuple[dict[str, str], dict[str, Any]]]:
+        """Attributes and values of every task, for metrics."""
+        return [
+            (
+                {"source": runner.flow.source, "target": runner.flow.target, "task": str(slot)},
+                {
+                    **status["status"],
+                    **self._of(runner, slot, status),
+                    "restarts": status["restarts"],
+                },
+            )
+            for runner in self._flows
+            for slot, status in runner.statuses().items()
+        ]
+
+    def _sum(self, runner: FlowRunner) -> dict[str, int]:
+        sums = dict.fromkeys(COUNTERS, 0)
+        for slot, status in runner.statuses().items():
+            for name, value in self._of(runner, slot, status).items():
+                sums[name] += value
+        return sums
+
+    def _of(self, runner: FlowRunner, slot: int, status: dict[str, Any]) -> dict[str, int]:
+        totals = self._totals[str(runner.flow)]
+        return totals.add(slot, status["submission"], status["status"])

@@ -1,0 +1,164 @@
+"""Where the groups of a flow stand, asked of its clusters; whether it runs does not matter."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eos_mirror.core.flow import INTERNAL_PREFIX
+from eos_mirror.core.internal_records import Checkpoint
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.driver.flow import open_clusters
+from eos_mirror.kafka.group_offsets import GroupOffsets
+from eos_mirror.operate.status import routes_of
+from eos_mirror.ports import GroupOffset
+from eos_mirror.settings import clients
+from eos_mirror.settings.model import FlowSettings
+from eos_mirror.settings.plugins import group_filter_of, policy_of
+from eos_mirror.tasks.group_offset_sync import HAS_MEMBERS
+from eos_mirror.tasks.offset_translation import GroupTranslation, Offsets
+
+SYNC_IS_OFF = "sync.group.offsets.enabled is false"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPartition:
+    """
+    One partition on which a group has an offset.
+
+    Attributes:
+        committed: The offset on the source.
+        upstream: Up to where it can be translated, at most `committed`; None if it cannot.
+        downstream: The offset of the copy that belongs to `upstream`.
+        there: The group's offset on the target; None without one.
+    """
+
+    source: TopicPartition
+    remote: TopicPartition
+    committed: int
+    upstream: int | None
+    downstream: int | None
+    there: int | None
+
+    @property
+    def is_ahead(self) -> bool:
+        """The group has read what is not mirrored yet."""
+        return self.upstream is not None and self.upstream < self.committed
+
+    @property
+    def is_behind(self) -> bool:
+        """On the target it would read again what it has read on the source."""
+        return self.downstream is not None and (self.there is None or self.there < self.downstream)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupStatus:
+    """
+    One group.
+
+    Attributes:
+        partitions: By topic and number; none if it cannot be read on the source.
+        reason: What keeps it from being read on the source, or moved on the target; empty if
+            nothing does.
+    """
+
+    group: str
+    partitions: Sequence[GroupPartition]
+    reason: str
+
+    @property
+    def is_skipped(self) -> bool:
+        """It cannot be read on the source."""
+        return not self.partitions
+
+
+def group_statuses(settings: FlowSettings) -> list[GroupStatus]:
+    """
+    Every group that the file lets through and that has offsets on mirrored topics, by name, and
+    those whose offsets cannot be read.
+
+    Reads only. For a process that may end: see `GroupOffsets`.
+
+    Raises:
+        SourceUnavailable, TargetUnavailable: No answer in time.
+        NotAuthorized: Not even describing is allowed.
+    """
+    routes = routes_of(settings, open_clusters(settings))
+    found, skipped = _committed(settings, routes)
+    checkpoints = _checkpoints(settings, found, routes)
+    target = GroupOffsets(clients.target_admin(settings), source=False)
+    there = target.read(found)
+    refused = dict(target.refused)
+    free = target.without_members(found)
+    reasons = dict.fromkeys(found.keys() - free, HAS_MEMBERS)
+    reasons.update({group: one.reason for group, one in {**refused, **target.refused}.items()})
+    if not settings.groups.sync_offsets:
+        reasons = dict.fromkeys(found, SYNC_IS_OFF)
+    statuses = [
+        GroupStatus(
+            group=group,
+            partitions=[
+                _partition(
+                    source,
+                    TopicPartition(routes[source.topic], source.partition),
+                    offset,
+                    checkpoints=checkpoints.get(group, {}),
+                    there=there.get(group, {}),
+                )
+                for source, offset in sorted(offsets.items())
+            ],
+            reason=reasons.get(group, ""),
+        )
+        for group, offsets in found.items()
+    ]
+    statuses += [GroupStatus(group=g, partitions=[], reason=why) for g, why in skipped.items()]
+    return sorted(statuses, key=lambda one: one.group)
+
+
+def _partition(
+    source: TopicPartition,
+    remote: TopicPartition,
+    offset: GroupOffset,
+    *,
+    checkpoints: Mapping[TopicPartition, Checkpoint],
+    there: Mapping[TopicPartition, GroupOffset],
+) -> GroupPartition:
+    checkpoint, on_target = checkpoints.get(remote), there.get(remote)
+    return GroupPartition(
+        source=source,
+        remote=remote,
+        committed=offset.position.next_offset,
+        upstream=None if checkpoint is None else checkpoint.upstream,
+        downstream=None if checkpoint is None else checkpoint.downstream,
+        there=None if on_target is None else on_target.position.next_offset,
+    )
+
+
+def _committed(settings: FlowSettings, routes: Mapping[str, str]) -> tuple[Offsets, dict[str, str]]:
+    """Without the groups that have nothing on mirrored topics; and why others cannot be read."""
+    offsets = GroupOffsets(clients.source_admin(settings), source=True)
+    is_wanted = group_filter_of(settings).matches
+    wanted = {g for g in offsets.names() if is_wanted(g) and not g.startswith(INTERNAL_PREFIX)}
+    found = {
+        group: {p: offset for p, offset in of.items() if p.topic in routes}
+        for group, of in offsets.read(wanted).items()
+    }
+    skipped = {group: one.reason for group, one in offsets.refused.items()}
+    return {group: of for group, of in found.items() if of}, skipped
+
+
+def _checkpoints(
+    settings: FlowSettings, found: Offsets, routes: Mapping[str, str]
+) -> dict[str, dict[TopicPartition, Checkpoint]]:
+    """By group and remote partition."""
+    flow = settings.flow
+    translation = GroupTranslation(
+        {
+            "flow": [flow.source, flow.target],
+            "exactly_once": settings.exactly_once,
+            "syncs_topic": policy_of(settings).internal_topics.offset_syncs(flow.source),
+            "clients": {"target_admin": dict(clients.target_admin(settings))},
+        }
+    )
+    checkpoints: dict[str, dict[TopicPartition, Checkpoint]] = {}
+    for one in translation.translate(found, routes).checkpoints:
+        checkpoints.setdefault(one.group, {})[one.partition] = one
+    return checkpoints

@@ -1,0 +1,179 @@
+"""Where a flow stands, asked of its clusters; whether it runs does not matter."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.ledger import LedgerEntry
+from eos_mirror.core.plan import FlowPlan
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.topic_configs import Changes
+from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.driver.flow import open_clusters
+from eos_mirror.driver.topic_sync import TopicSync
+from eos_mirror.kafka.ledger import read_ledger
+from eos_mirror.settings.clients import mode_of, target_admin
+from eos_mirror.settings.model import FlowSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionStatus:
+    """
+    One partition that the flow mirrors, or will.
+
+    Attributes:
+        position: Upstream offset to go on from; None if nothing was committed yet, or if that is
+            undecided now.
+        end: Last stable offset of the source; None if it has no leader that answers.
+        reason: Why there is no end.
+    """
+
+    source: TopicPartition
+    remote: TopicPartition
+    position: int | None
+    end: int | None
+    reason: str = ""
+
+    @property
+    def lag(self) -> int | None:
+        """Offsets behind the end; None without a position, or without an end."""
+        if self.position is None or self.end is None:
+            return None
+        return max(0, self.end - self.position)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowStatus:
+    """
+    One flow.
+
+    Attributes:
+        mode: As it runs; None if it never did.
+        partitions: By topic and number.
+        drift: What has to change on remote topics until they are as their source topics, whether
+            or not the file wants them to follow; None if a right to look is missing.
+        refused: Why a source topic is not mirrored, by topic, as far as can be told without asking
+            the target to create anything.
+    """
+
+    flow: str
+    mode: DeliveryMode | None
+    partitions: Sequence[PartitionStatus]
+    drift: Mapping[str, Changes] | None
+    refused: Mapping[str, str]
+
+    @property
+    def lag(self) -> int:
+        """Of all partitions with a position."""
+        return sum(one.lag or 0 for one in self.partitions)
+
+
+def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) -> FlowStatus:
+    """
+    Look at both clusters. Reads only.
+
+    Args:
+        beside: The other flows of the file: a topic must not come round to itself by them.
+
+    Raises:
+        SourceUnavailable, TargetUnavailable: No answer in time.
+        NotAuthorized: Not even describing is allowed.
+    """
+    clusters = open_clusters(settings)
+    flow = settings.flow
+    sync = TopicSync(settings, clusters, on_event=_nobody)
+    sync.others = [TopicSync(one, clusters, on_event=_nobody) for one in beside]  # for their names
+    plan, on_target = _plan(settings, clusters, sync)
+    plan = sync.without_deleted(plan)
+    remotes = {
+        TopicPartition(route.source_topic, p): TopicPartition(route.remote_topic, p)
+        for route in sorted(plan.routes, key=lambda route: route.source_topic)
+        for p in range(route.partitions)
+    }
+    known = [remote for remote in remotes.values() if remote.partition < _count(on_target, remote)]
+    has_run = flow.claims_topic in on_target
+    mode = (clusters.mode.read() or mode_of(settings)) if has_run else None
+    positions = _positions(clusters, mode, remotes, known)
+    ends, reasons = clusters.source_metadata.ends_or_reasons(list(remotes))
+    return FlowStatus(
+        flow=str(flow),
+        mode=mode,
+        partitions=[
+            PartitionStatus(
+                source=source,
+                remote=remote,
+                position=positions.get(source),
+                end=ends.get(source),
+                reason=str(reasons.get(source, "")),
+            )
+            for source, remote in remotes.items()
+        ],
+        drift=_drift(sync, plan, on_target),
+        refused=plan.refused,
+    )
+
+
+def routes_of(settings: FlowSettings, clusters: FlowClusters) -> dict[str, str]:
+    """
+    Remote topic by source topic, of those whose copy is there.
+
+    Raises:
+        SourceUnavailable, TargetUnavailable, NotAuthorized: As `flow_status`.
+    """
+    sync = TopicSync(settings, clusters, on_event=_nobody)
+    plan, on_target = _plan(settings, clusters, sync)
+    return {r.source_topic: r.remote_topic for r in plan.routes if r.remote_topic in on_target}
+
+
+def _plan(
+    settings: FlowSettings, clusters: FlowClusters, sync: TopicSync
+) -> tuple[FlowPlan, Mapping[str, int]]:
+    """And the partition counts of the target's topics."""
+    on_source = clusters.source_topics.list(within=settings.admin_timeout)
+    on_target = clusters.target_topics.list(within=settings.admin_timeout)
+    return sync.plan(on_source, on_target), on_target
+
+
+def _drift(
+    sync: TopicSync, plan: FlowPlan, on_target: Mapping[str, int]
+) -> dict[str, Changes] | None:
+    routes = {r.source_topic: r.remote_topic for r in plan.routes if r.remote_topic in on_target}
+    drift, unseen = sync.differences(routes)
+    return None if unseen else drift
+
+
+def _count(topics: Mapping[str, int], remote: TopicPartition) -> int:
+    return topics.get(remote.topic, 0)
+
+
+def _positions(
+    clusters: FlowClusters,
+    mode: DeliveryMode | None,
+    remotes: Mapping[TopicPartition, TopicPartition],
+    known: Sequence[TopicPartition],
+) -> dict[TopicPartition, int]:
+    if mode is DeliveryMode.AT_LEAST_ONCE:
+        offsets = clusters.source_offsets.read(list(remotes))
+        return {source: one.position.next_offset for source, one in offsets.items()}
+    shadows = clusters.shadow_offsets.read(known) if mode is not None else {}
+    return {
+        source: shadows[remote].position.next_offset
+        for source, remote in remotes.items()
+        if remote in shadows
+    }
+
+
+def _nobody(name: str, fields: Mapping[str, Any]) -> None:
+    """Nothing happens here."""
+
+
+def ledger_entries(settings: FlowSettings) -> Sequence[LedgerEntry]:
+    """
+    The ledger of a flow, oldest entry first.
+
+    Raises:
+        TargetUnavailable: No answer in time.
+        ForeignWriter: A record of the ledger topic was not written by us.
+    """
+    return read_ledger(target_admin(settings), settings.flow)

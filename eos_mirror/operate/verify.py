@@ -1,0 +1,281 @@
+"""From the settings of a flow to the proof of it."""
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+from eos_mirror.audit.close_up import CloseUp, look_at
+from eos_mirror.audit.differences import Difference, Kind
+from eos_mirror.audit.digest import Folder, random_base
+from eos_mirror.audit.extent import Standing, plan_extent
+from eos_mirror.audit.left_out import explain_left_out, left_out_by
+from eos_mirror.audit.local import LocalPool
+from eos_mirror.audit.plan import TopicPlan, minutes_of, plan_topic
+from eos_mirror.audit.proof import PartitionProof, Prover
+from eos_mirror.audit.proof_compacted import CompactedProver
+from eos_mirror.audit.proven import Proven
+from eos_mirror.audit.report import Report, TopicReport
+from eos_mirror.audit.spark import SparkPool
+from eos_mirror.audit.worker import Work
+from eos_mirror.core.ledger import LedgerEntry
+from eos_mirror.errors import ConfigError, RangeUnreadable
+from eos_mirror.kafka.ledger import read_ledger
+from eos_mirror.kafka.ranges import Columns, RangeReader
+from eos_mirror.operate.verify_survey import Incomparable, Period, Survey, Surveyor
+from eos_mirror.runtime.lifeline import die_with_parent
+from eos_mirror.runtime.spark import describe_failure, start_context
+from eos_mirror.runtime.spark_settings import spark_settings
+from eos_mirror.settings import clients
+from eos_mirror.settings.model import FlowSettings
+
+CLOSE_UPS = 10
+"""Of each partition."""
+
+UNKNOWN_RECORD_BYTES = 1_000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """
+    How much there is to compare, of all topics of a flow.
+
+    Attributes:
+        offsets_count: Of the source, records or not.
+        size_bytes: Of both sides together, uncompressed; an estimate.
+        minutes: An estimate, too.
+    """
+
+    topics_count: int
+    offsets_count: int
+    size_bytes: float
+    tasks_count: int
+    slots: int
+    minutes: float
+
+
+class Watcher(Protocol):
+    """Follows a proof while it runs."""
+
+    def planned(self, planned: Planned) -> None:
+        """Called before anything is compared."""
+
+    def done(self) -> None:
+        """One task of the plan is."""
+
+    def look(self) -> None:
+        """While none is, again and again; what it raises ends the proof."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """
+    What to verify, and what to say of it.
+
+    Attributes:
+        is_topic: By the name of a source topic.
+        period: Of the records.
+        sample: Part of the ranges of each partition, above 0 and at most 1.
+        explain: Show what is in the records of the first differences.
+        folds: Fold what is read, for others to check.
+    """
+
+    is_topic: Callable[[str], bool]
+    period: Period = field(default_factory=Period)
+    sample: float = 1.0
+    explain: bool = False
+    folds: bool = False
+
+
+@contextmanager
+def auditing(
+    settings: FlowSettings,
+    spark: Mapping[str, str] | None,
+    wanted: Wanted,
+    watcher: Watcher,
+    proven: Proven,
+) -> Iterator[Callable[[], Report]]:
+    """
+    Processes that compare, for as long as the block lasts. Each call compares everything that the
+    flow has mirrored until then with its source.
+
+    Args:
+        spark: `spark.*` as written; None is for child processes.
+        proven: Is not compared again; grows.
+
+    Raises:
+        ConfigError: Nothing to compare, or no Java.
+        MirrorError: Spark did not start, or a cluster does not answer; calls raise it, too.
+    """
+    _require_map(settings)
+    surveyor = Surveyor(settings)
+    surveys = [surveyor.survey(wanted.is_topic, wanted.period)]  # refused before anything starts
+    work = Work(
+        source=clients.source_admin(settings),
+        target=clients.target_admin(settings),
+        base=random_base(),
+    )
+    with (
+        _pool(spark, app=f"eos-mirror verify {settings.flow}", look=watcher.look) as pool,
+        closing(RangeReader(work.source, source=True)) as source,
+        closing(RangeReader(work.target, source=False)) as target,
+    ):
+        common = pool, work, surveyor.look_again, watcher.done
+        folder = Folder(work.base) if wanted.folds else None
+        verification = Verification(
+            plain=Prover(*common, sample=wanted.sample, proven=proven, folder=folder),
+            compacted=CompactedProver(*common),
+            ledger=partial(read_ledger, work.target, settings.flow),
+            source=source,
+            target=target,
+        )
+
+        def look() -> Report:
+            survey = surveys.pop() if surveys else surveyor.survey(wanted.is_topic, wanted.period)
+            plans = _plans(survey, source, wanted.sample, proven)
+            watcher.planned(_planned(list(plans.values()), slots=pool.slots))
+            topics = list(verification.of(survey, plans))
+            base = work.base if wanted.folds else None
+            return Report(flow=str(settings.flow), topics=topics, explain=wanted.explain, base=base)
+
+        yield look
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """
+    What a proof of several topics needs.
+
+    Attributes:
+        ledger: Read when something is missing.
+        source: For records that are shown; `target` likewise.
+    """
+
+    plain: Prover
+    compacted: CompactedProver
+    ledger: Callable[[], Sequence[LedgerEntry]]
+    source: RangeReader
+    target: RangeReader
+
+    def of(self, survey: Survey, plans: Mapping[str, TopicPlan]) -> Iterator[TopicReport]:
+        """Topic by topic."""
+        broken: defaultdict[str, list[Incomparable]] = defaultdict(list)
+        for one in survey.incomparable:
+            broken[one.source.topic].append(one)
+        for topic in sorted(plans.keys() | broken.keys()):
+            partitions = self._partitions(plans.get(topic))
+            remotes = [
+                *(one.compared.target.topic for one in partitions),
+                *(one.target.topic for one in broken[topic]),
+            ]
+            yield TopicReport(
+                source=topic,
+                target=remotes[0],
+                partitions=partitions,
+                incomparable={str(one.source): one.reason for one in broken[topic]},
+                close_ups=self._close_ups(partitions),
+            )
+
+    def _partitions(self, plan: TopicPlan | None) -> list[PartitionProof]:
+        if plan is None:
+            return []
+        prover = self.compacted if plan.is_compacted else self.plain
+        proofs = prover.prove(plan.standings, max_offsets=plan.max_offsets)
+        kinds = {difference.kind for one in proofs for difference in one.differences}
+        if Kind.MISSING not in kinds:
+            return proofs
+        left_out = left_out_by(self.ledger())
+        return [
+            explain_left_out(proof, standing.source_topic_id, left_out)
+            for proof, standing in zip(proofs, plan.standings, strict=True)
+        ]
+
+    def _close_ups(self, partitions: Sequence[PartitionProof]) -> dict[Difference, CloseUp]:
+        """Of the first differences of each partition."""
+        return {
+            one: look_at(one, self.source, self.target)
+            for partition in partitions
+            for one in partition.differences[:CLOSE_UPS]
+        }
+
+
+def _planned(plans: Sequence[TopicPlan], *, slots: int) -> Planned:
+    return Planned(
+        topics_count=len(plans),
+        offsets_count=sum(one.offsets_count for one in plans),
+        size_bytes=sum(one.size_bytes for one in plans),
+        tasks_count=sum(one.tasks_count for one in plans),
+        slots=slots,
+        minutes=minutes_of(plans, slots=slots),
+    )
+
+
+def _pool(
+    spark: Mapping[str, str] | None, *, app: str, look: Callable[[], None]
+) -> AbstractContextManager[SparkPool | LocalPool]:
+    if spark is None:
+        return closing(LocalPool(on_start=partial(die_with_parent, os.getpid()), look=look))
+    spark = spark_for_audits(spark)
+    context = start_context(spark, app=app)
+    pool = SparkPool(context, describe_failure=describe_failure, look=look)
+    try:
+        pool.wait_for_a_slot(spark["spark.master"])
+    except BaseException:
+        pool.close()
+        raise
+    return closing(pool)
+
+
+def _require_map(settings: FlowSettings) -> None:
+    if not settings.exactly_once:
+        raise ConfigError(
+            f"{settings.flow}: at least once keeps no exact offset map "
+            f"(transaction.producer = false)"
+        )
+
+
+def _plans(
+    survey: Survey, source: RangeReader, sample: float, proven: Proven
+) -> dict[str, TopicPlan]:
+    """By source topic."""
+    return {
+        topic: plan_topic(
+            standings,
+            record_bytes=_record_bytes(standings, source),
+            sample=sample,
+            proven=proven,
+        )
+        for topic, standings in survey.topics.items()
+    }
+
+
+def _record_bytes(standings: Sequence[Standing], reader: RangeReader) -> float:
+    """On the average, of some records in the middle of the longest partition."""
+    longest = max(
+        (plan_extent(one).whole for one in standings), key=lambda whole: whole.end - whole.start
+    )
+    middle = (longest.start + longest.end) // 2
+    try:
+        for chunk in reader.read(longest.source, middle, longest.end):
+            return _size_bytes(chunk) / len(chunk.offsets)
+    except RangeUnreadable:
+        pass  # expired just now; it is said when it is compared
+    return UNKNOWN_RECORD_BYTES
+
+
+def _size_bytes(chunk: Columns) -> int:
+    fields = [*chunk.keys, *chunk.values]
+    fields += [value for headers in chunk.headers for _, value in headers or ()]
+    return sum(len(field) for field in fields if field is not None)
+
+
+def spark_for_audits(user: Mapping[str, str]) -> dict[str, str]:
+    """The `spark.*` of a file, completed: unlike the mirror's tasks, an audit's end."""
+    return {
+        **spark_settings(user, tasks_count=1),
+        "spark.python.worker.reuse": "true",
+        "spark.task.maxFailures": "4",
+    }

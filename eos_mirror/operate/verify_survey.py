@@ -1,0 +1,283 @@
+"""What an audit of a flow has to compare: everything that was ever mirrored, as it stands now."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from eos_mirror.audit.compacted import Compaction
+from eos_mirror.audit.extent import Standing, Window
+from eos_mirror.core.map_records import StartRecord, segments_in, starts_in
+from eos_mirror.core.map_segment import decode_segment
+from eos_mirror.core.metadata import decode
+from eos_mirror.core.offset_map import MapTail, OffsetMap
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.driver.cluster_facts import TIMESTAMP_TYPE
+from eos_mirror.errors import ConfigError, MirrorError
+from eos_mirror.kafka.authorization import MIRROR_FROM, missing_topic_rights
+from eos_mirror.kafka.groups import CommittedOffsets
+from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
+from eos_mirror.kafka.offset_maps import whole_map
+from eos_mirror.kafka.retry import retrying
+from eos_mirror.kafka.topics import Topics
+from eos_mirror.ports import KnownTopic
+from eos_mirror.settings import clients
+from eos_mirror.settings.model import FlowSettings
+from eos_mirror.settings.plugins import policy_of
+
+SETTLED_WITHIN_S = 10.0
+CREATE_TIME = "CreateTime"
+CLEANUP_POLICY, COMPACT = "cleanup.policy", "compact"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incomparable:
+    """A partition that was mirrored and of which nothing can be compared, and why."""
+
+    source: TopicPartition
+    target: TopicPartition
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """
+    Attributes:
+        topics: By source topic, what can be compared, in the order of the partitions.
+        incomparable: The rest.
+    """
+
+    topics: Mapping[str, Sequence[Standing]]
+    incomparable: Sequence[Incomparable]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """
+    By the times of the records: from the first one at `start` or later to the first one at `end`
+    or later, in each partition. None is no limit.
+    """
+
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+class Surveyor:
+    """Asks both clusters. Reads only."""
+
+    def __init__(self, settings: FlowSettings) -> None:
+        self._flow = settings.flow
+        self._target_config = clients.target_admin(settings)
+        self._source = ClusterMetadata(clients.source_admin(settings), source=True)
+        self._target = ClusterMetadata(self._target_config, source=False)
+        self._shadows = CommittedOffsets(
+            self._target_config, self._flow.shadow_group, source=False, stable=True
+        )
+        self._source_topics = Topics(clients.source_admin(settings), source=True)
+        self._target_topics = Topics(self._target_config, source=False)
+        self._policy = policy_of(settings)
+
+    def survey(self, is_wanted: Callable[[str], bool], period: Period | None = None) -> Survey:
+        """
+        Freeze the flow.
+
+        Args:
+            is_wanted: By the name of a source topic.
+            period: Of the records; all of them, if there is none.
+
+        Raises:
+            ConfigError: It never ran, none of its topics is wanted, or one may not be read.
+            RestartTask: A cluster does not answer.
+        """
+        starts = {
+            remote: start
+            for remote, start in starts_in(self._map_entries()).items()
+            if is_wanted(self._source_of(remote).topic)
+        }
+        if not starts:
+            raise ConfigError(f"{self._flow}: no such topic was ever mirrored: nothing to verify")
+        faults = self._faults(starts)
+        self._check_rights([remote for remote in starts if remote not in faults])
+        maps = self._frozen([remote for remote in starts if remote not in faults], faults)
+        standing = self._in_period(self._standings(maps), period or Period())
+        topics: defaultdict[str, list[Standing]] = defaultdict(list)
+        for one in sorted(standing, key=lambda one: one.source):
+            topics[one.source.topic].append(one)
+        incomparable = [
+            Incomparable(source=self._source_of(remote), target=remote, reason=reason)
+            for remote, reason in sorted(faults.items())
+        ]
+        return Survey(topics=topics, incomparable=incomparable)
+
+    def _in_period(self, standings: list[Standing], period: Period) -> list[Standing]:
+        """Kafka knows for each partition where the first record of a time or later is."""
+        starts = self._first_since(period.start, standings)
+        ends = self._first_since(period.end, standings)
+        return [
+            replace(one, window=Window(start=starts.get(one.source, 0), end=ends.get(one.source)))
+            for one in standings
+        ]
+
+    def _first_since(
+        self, at: datetime | None, standings: list[Standing]
+    ) -> dict[TopicPartition, int]:
+        if at is None or not standings:
+            return {}
+        return self._source.since(at, [one.source for one in standings])
+
+    def look_again(self, one: Standing) -> Standing:
+        """The same partition with the log starts and ends of now. The frozen end stays."""
+        return replace(
+            one,
+            source_start=self._source.starts([one.source])[one.source],
+            target_start=self._target.starts([one.target])[one.target],
+            source_log_end=self._source.ends([one.source])[one.source],
+            target_log_end=self._target.ends([one.target])[one.target],
+        )
+
+    def _source_of(self, remote: TopicPartition) -> TopicPartition:
+        return TopicPartition(
+            self._policy.upstream_topic(remote.topic) or remote.topic, remote.partition
+        )
+
+    def _map_entries(self) -> Mapping[str, bytes]:
+        return whole_map(self._target, self._flow, self._target_config)
+
+    def _faults(self, starts: Mapping[TopicPartition, StartRecord]) -> dict[TopicPartition, str]:
+        """Topics that are gone, or are not what they were, and partitions without a leader."""
+        sources = self._source.topics(sorted({self._source_of(remote).topic for remote in starts}))
+        targets = self._target.topics(sorted({remote.topic for remote in starts}))
+        faults = {}
+        for remote, start in starts.items():
+            topic = self._source_of(remote).topic
+            if remote.topic not in targets:
+                faults[remote] = f"{remote.topic} is gone from {self._flow.target}"
+            elif topic not in sources:
+                faults[remote] = f"{topic} is gone from {self._flow.source}"
+            elif sources[topic].topic_id != start.topic_id:
+                faults[remote] = f"{topic} was deleted and created again"
+            elif remote.partition in targets[remote.topic].leaderless:
+                faults[remote] = f"{remote} has no leader on {self._flow.target}"
+            elif remote.partition in sources[topic].leaderless:
+                faults[remote] = f"{self._source_of(remote)} has no leader on {self._flow.source}"
+        return faults
+
+    def _check_rights(self, remotes: Sequence[TopicPartition]) -> None:
+        """
+        Before Spark starts, and all at once.
+
+        Raises:
+            ConfigError: A line for each right that is missing.
+        """
+        sides = (
+            (self._source_topics, self._flow.source, map(self._source_of, remotes)),
+            (self._target_topics, self._flow.target, remotes),
+        )
+        missing = [
+            f"{self._flow}: {right} ({alias}) is missing: grant it, or leave the topic out "
+            f"with --topics"
+            for topics, alias, partitions in sides
+            for right in missing_topic_rights(
+                topics, {one.topic: MIRROR_FROM for one in partitions}
+            )
+        ]
+        if missing:
+            raise ConfigError(*missing)
+
+    def _frozen(
+        self, remotes: Sequence[TopicPartition], faults: dict[TopicPartition, str]
+    ) -> dict[TopicPartition, tuple[int, OffsetMap]]:
+        """Ends first, then the maps, so that these know all that was committed below the ends."""
+        if not remotes:
+            return {}
+        ends = self._target.ends(remotes)
+        shadows = retrying(lambda: self._shadows.read(remotes), within=PATIENCE)
+        segments = segments_in(self._map_entries())
+        maps = {}
+        for remote in remotes:
+            shadow = shadows.get(remote)
+            if shadow is None:
+                faults[remote] = "its shadow offset is gone, and with it the end of the offset map"
+                continue
+            try:
+                tail = MapTail.decode(decode(shadow.metadata).tail)
+                found = [decode_segment(data) for data in segments.get(remote, ())]
+                maps[remote] = ends[remote], OffsetMap(found, tail)
+            except ValueError as exc:
+                faults[remote] = f"its offset map is damaged: {exc}"
+        return maps
+
+    def _settled_ends(
+        self, maps: Mapping[TopicPartition, tuple[int, OffsetMap]]
+    ) -> Mapping[TopicPartition, int]:
+        """Ends behind all that was committed: its markers may take a moment, but no more."""
+        deadline = time.monotonic() + SETTLED_WITHIN_S
+        while True:
+            ends = self._target.ends(list(maps))
+            late = [
+                r for r, (_, offsets) in maps.items() if ends[r] < (offsets.downstream_end or 0)
+            ]
+            if not late or time.monotonic() > deadline:
+                return ends
+
+    def _standings(self, maps: Mapping[TopicPartition, tuple[int, OffsetMap]]) -> list[Standing]:
+        if not maps:
+            return []
+        remotes = list(maps)
+        sources = [self._source_of(remote) for remote in remotes]
+        source_starts, source_ends = self._source.starts(sources), self._source.ends(sources)
+        target_starts, target_ends = self._target.starts(remotes), self._settled_ends(maps)
+        configs = _Configs(
+            source=_read(self._source_topics, {one.topic for one in sources}),
+            target=_read(self._target_topics, {one.topic for one in remotes}),
+        )
+        ids_on_source = self._source.topics(sorted({one.topic for one in sources}))
+        ids_on_target = self._target.topics(sorted({one.topic for one in remotes}))
+        return [
+            Standing(
+                source=source,
+                source_start=source_starts[source],
+                target=remote,
+                target_start=target_starts[remote],
+                target_end=maps[remote][0],
+                offsets=maps[remote][1],
+                timestamps=configs.has_own_times(remote.topic),
+                compaction=configs.compaction(source.topic, remote.topic),
+                source_log_end=source_ends[source],
+                target_log_end=target_ends[remote],
+                source_topic_id=_id(ids_on_source.get(source.topic)),
+                target_topic_id=_id(ids_on_target.get(remote.topic)),
+            )
+            for source, remote in zip(sources, remotes, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Configs:
+    """By topic, of both sides."""
+
+    source: Mapping[str, Mapping[str, str]]
+    target: Mapping[str, Mapping[str, str]]
+
+    def has_own_times(self, remote: str) -> bool:
+        """Whether records keep the time that their writer gave them."""
+        return self.target[remote].get(TIMESTAMP_TYPE, CREATE_TIME) == CREATE_TIME
+
+    def compaction(self, source: str, remote: str) -> Compaction | None:
+        """None if neither is compacted."""
+        on_source = COMPACT in self.source[source].get(CLEANUP_POLICY, "")
+        on_target = COMPACT in self.target[remote].get(CLEANUP_POLICY, "")
+        return Compaction(source=on_source, target=on_target) if on_source or on_target else None
+
+
+def _id(topic: KnownTopic | None) -> str:
+    """Nothing, and so nothing that was proven before, of a topic that is gone by now."""
+    return topic.topic_id if topic else ""
+
+
+def _read(topics: Topics, names: Collection[str]) -> dict[str, dict[str, str]]:
+    configs = topics.configs(sorted(names))
+    if len(configs) < len(names):
+        raise MirrorError("a topic vanished while it was looked at; ask again")
+    return configs

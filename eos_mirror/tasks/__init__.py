@@ -1,0 +1,1 @@
+"""What runs in a task process: the mirror task and the checkpoint task."""

@@ -1,0 +1,330 @@
+"""
+The entry of a flow's group task: checkpoints, and the offsets of groups on the target.
+
+A process of its own, because an admin client that asks a coordinator that moves may end it.
+"""
+
+import math
+import time
+from collections.abc import Callable, Collection, Mapping
+from datetime import timedelta
+from typing import Any
+
+from eos_mirror.core.checkpoints import is_more_recent
+from eos_mirror.core.filters import NameFilter, TopicFilter
+from eos_mirror.core.flow import INTERNAL_PREFIX, Flow
+from eos_mirror.core.internal_records import Checkpoint
+from eos_mirror.core.plugins import make
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.retries import Retries
+from eos_mirror.core.spread import Spread
+from eos_mirror.errors import FatalError, MirrorError, SourceUnavailable, TargetUnavailable
+from eos_mirror.kafka.checkpoints import Checkpoints, KafkaCheckpoints
+from eos_mirror.kafka.consumer_offsets_reader import GroupCommits
+from eos_mirror.kafka.group_offsets import NAMELESS, GroupOffsets, Refusal
+from eos_mirror.ports import TaskContext
+from eos_mirror.replication.partition_metrics import CHECKPOINT_LATENCY
+from eos_mirror.tasks.group_offset_sync import GroupMoves
+from eos_mirror.tasks.offset_translation import GroupTranslation, Offsets
+
+TURN_S = 0.25
+BUDGET = timedelta(minutes=5)
+"""For one round; after that the process ends, and the next has new clients."""
+
+BETWEEN_S = 1.0
+SHARE = 0.1
+"""Of the time, at most, that rounds over those who just committed take."""
+
+UNANSWERED = 3
+"""Rounds in a row that no broker answered; after that, too: see `kafka/reconnecting.py`."""
+
+TRIES = 10
+"""So often a group that just committed is looked at, if it is ahead of the mirror."""
+
+SINCE_THE_LAST = ("checkpoints", "moved", "requests")
+
+_kept: list[object] = []
+"""Clients of a task that ended: their destructors can block, and the process ends without them."""
+
+
+def follow_groups(config: Mapping[str, Any], context: TaskContext) -> None:
+    """
+    Follow the groups of the source until told to stop; a `ports.TaskEntry`.
+
+    Args:
+        config: As `driver/checkpoint_tasks.py` wrote it.
+    """
+    task = GroupTask(config, context)
+    _kept.append(task)
+    while not context.stop.wait(TURN_S):
+        with context.watch("a round over the groups", BUDGET):
+            task.turn(context.orders())
+        context.report(task.counts)
+
+
+class GroupTask:
+    """
+    Of one flow.
+
+    Attributes:
+        counts: Since the start: `rounds`, `checkpoints` written, groups `moved` on the target,
+            `requests` sent; and as of the last round, `groups` with offsets.
+    """
+
+    def __init__(self, config: Mapping[str, Any], context: TaskContext) -> None:
+        """
+        Args:
+            config: As `driver/checkpoint_tasks.py` wrote it.
+        """
+        clients = config["clients"]
+        self._context = context
+        self._wanted: Mapping[str, Any] = {}
+        self._filter: NameFilter = TopicFilter([], [])
+        self._source = GroupOffsets(
+            clients["source_admin"], source=True, before_wait=self._show_life
+        )
+        self._moves = GroupMoves(clients["target_admin"], before_wait=self._show_life)
+        self._translation = GroupTranslation(config)
+        self._topic = KafkaCheckpoints(
+            clients["target_admin"],
+            clients["claims_producer"],
+            config["topic"],
+            replication_factor=config["replication_factor"],
+        )
+        self._look = _Clock(config["refresh_s"])
+        self._emit = _Clock(config["emit_s"])
+        self._sync = None if config["sync_s"] is None else _Clock(config["sync_s"])
+        self._commits = (
+            GroupCommits(clients["source_admin"], group=Flow(*config["flow"]).source_group)
+            if config["on_commit"]
+            else None
+        )
+        self._committed: dict[str, int] = {}
+        self._next_at_once = 0.0
+        self._known: Checkpoints | None = None
+        self._retries, self._untranslated = Retries(), Retries()
+        self._groups: set[str] = set()
+        self._latency: Spread | None = None
+        self._is_told = False
+        self._unanswered = 0
+        self.counts = dict.fromkeys(("rounds", "checkpoints", "moved", "requests", "groups"), 0)
+        self._told = dict(self.counts)
+
+    def _show_life(self) -> None:
+        """A round takes as long as its slowest coordinators, longer than a loop may stand still."""
+        self._context.report(self.counts)
+
+    def turn(self, orders: Mapping[str, Any]) -> None:
+        """
+        What is due.
+
+        Args:
+            orders: `topics`: remote by source topic; `groups`: which ones are wanted, as
+                `driver/checkpoint_tasks.py` says it. Empty until the driver has said anything.
+
+        Raises:
+            FatalError, SourceUnavailable, TargetUnavailable: By class.
+        """
+        routes: Mapping[str, str] = orders.get("topics", {})
+        if routes and orders["groups"] != self._wanted:
+            self._want(orders["groups"])
+        emits = self._emit.is_due()
+        syncs = self._sync is not None and self._sync.is_due()
+        if not routes:
+            return
+        try:
+            if self._commits is not None:
+                self._listen(self._commits, routes)
+            if emits or syncs:
+                self._round(routes, syncs=syncs)
+            elif self._committed and time.monotonic() >= self._next_at_once:
+                self._round(routes, syncs=True, only=set(self._committed))
+        except FatalError:
+            raise
+        except MirrorError as exc:
+            self._bear(exc)
+        else:
+            self._is_told = False
+
+    def _bear(self, exc: MirrorError) -> None:
+        """The next round is another try, unless this was one outage too many for the clients."""
+        is_outage = isinstance(exc, (SourceUnavailable, TargetUnavailable))
+        self._unanswered = self._unanswered + 1 if is_outage else 0
+        if self._unanswered == UNANSWERED:
+            raise exc
+        if not self._is_told:
+            self._is_told = True
+            self._context.event("groups.failed", {"reason": f"{type(exc).__name__}: {exc}"})
+
+    def _want(self, wanted: Mapping[str, Any]) -> None:
+        """Other groups than before; they are looked for at once."""
+        self._wanted = wanted
+        self._filter = (
+            TopicFilter(wanted["include"], wanted["exclude"])
+            if wanted["filter"] is None
+            else make(wanted["filter"], wanted["filter_config"], ["matches"])
+        )
+        self._look.hurry()
+
+    def _listen(self, commits: GroupCommits, routes: Mapping[str, str]) -> None:
+        """Note who commits on what is mirrored; that it cannot be heard is told once."""
+        for group, topic in commits.heard():
+            is_new = self._look.repeats and self._is_followed(group)
+            if topic in routes and (group in self._groups or is_new):
+                self._groups.add(group)
+                self._committed[group] = TRIES
+                self._retries.accepted([group])  # its coordinator is there
+        if commits.unavailable_reason:
+            self._context.event("groups.unheard", {"reason": commits.unavailable_reason})
+            self._commits = None
+
+    def _is_followed(self, group: str) -> bool:
+        is_ours = group.startswith(INTERNAL_PREFIX)
+        return bool(group) and not is_ours and self._filter.matches(group)
+
+    def _skip(self, group: str, refusal: Refusal) -> None:
+        """Leave the group out now and ask for it again later; the other groups are synced."""
+        reason, may_pass = refusal
+        if self._retries.refused(group, reason, now_s=time.monotonic(), may_pass=may_pass):
+            self._context.event("group.skipped", {"group": group, "reason": reason})
+
+    def _round(
+        self, routes: Mapping[str, str], *, syncs: bool, only: Collection[str] | None = None
+    ) -> None:
+        """Over all groups, or those that just committed."""
+        began = time.monotonic()
+        if self._known is None:
+            self._known = self._topic.load()
+            if self._topic.unreadable:
+                self._context.event("checkpoints.unreadable", {"records": self._topic.unreadable})
+        found = self._offsets(routes, only)
+        checkpoints, ahead, untranslated = self._translation.translate(found, routes)
+        self._tell_untranslated(untranslated, all_groups=only is None)
+        news = [
+            checkpoint
+            for checkpoint in checkpoints
+            if is_more_recent(checkpoint, self._known.get((checkpoint.group, checkpoint.partition)))
+        ]
+        self._topic.write(news)
+        self._measure(len(news), int((time.monotonic() - began) * 1_000))
+        self._known.update({(one.group, one.partition): one for one in news})
+        moved = self._move(self._groups if only is None else only) if syncs else set()
+        if syncs:
+            left = {group: tries - 1 for group, tries in self._committed.items() if group in ahead}
+            self._committed = {group: tries for group, tries in left.items() if tries}
+        took_s = time.monotonic() - began
+        self._next_at_once = time.monotonic() + max(BETWEEN_S, took_s / SHARE)
+        self._unanswered = 0
+        self._count(checkpoints=len(news), moved=len(moved))
+        if only is None:
+            self._tell_round(took_s)
+
+    def _tell_untranslated(
+        self, reasons: Mapping[TopicPartition, str], *, all_groups: bool
+    ) -> None:
+        """Once, and only what is still so the next time: a map may be in the middle of a spill."""
+        for remote, reason in reasons.items():
+            is_new = self._untranslated.refused(
+                str(remote), reason, now_s=time.monotonic(), may_pass=True
+            )
+            if is_new:
+                self._context.event(
+                    "groups.untranslated", {"partition": str(remote), "reason": reason}
+                )
+        if all_groups:
+            self._untranslated.keep({str(remote) for remote in reasons})
+
+    def _measure(self, checkpoints: int, took_ms: int) -> None:
+        """From the question for the offsets to the acknowledgement."""
+        if checkpoints:
+            spread = Spread.of([took_ms] * checkpoints)
+            self._latency = self._latency.then(spread) if self._latency else spread
+
+    def _count(self, *, checkpoints: int, moved: int) -> None:
+        self.counts["rounds"] += 1
+        self.counts["checkpoints"] += checkpoints
+        self.counts["moved"] += moved
+        self.counts["requests"] = self._source.requests + self._moves.requests
+        self.counts["groups"] = len(self._groups)
+
+    def _tell_round(self, took_s: float) -> None:
+        """With what was done at once since the last round."""
+        done = {name: self.counts[name] - self._told[name] for name in SINCE_THE_LAST}
+        self._told = dict(self.counts)
+        self._context.event(
+            "groups.followed",
+            {
+                "groups": len(self._groups),
+                **done,
+                "took_s": round(took_s, 3),
+                CHECKPOINT_LATENCY: None if self._latency is None else self._latency.encode(),
+            },
+        )
+        self._latency = None
+
+    def _offsets(self, routes: Mapping[str, str], only: Collection[str] | None) -> Offsets:
+        """What the groups have committed on mirrored topics, of those that can be asked now."""
+        if looks := only is None and self._look.is_due():
+            self._find_groups()
+        asked = set(self._groups if only is None else only)
+        due = asked - self._retries.waiting(asked, now_s=time.monotonic()).keys()
+        found = {
+            group: {p: offset for p, offset in offsets.items() if p.topic in routes}
+            for group, offsets in self._source.read(due).items()
+        }
+        skipped = due & self._source.refused.keys()
+        self._retries.accepted(due - skipped)
+        for group in sorted(skipped):
+            self._skip(group, self._source.refused[group])
+        if looks:
+            skipped = self._groups & self._retries.names
+            self._groups = {group for group, offsets in found.items() if offsets} | skipped
+        return found
+
+    def _find_groups(self) -> None:
+        """
+        A group that is not listed any more is asked for its offsets once more: it may have been
+        deleted, or its coordinator is away, or it is of a kind that the client does not list.
+        """
+        names = self._source.names()
+        if "" in names and self._filter.matches(""):
+            self._skip("", Refusal(NAMELESS, may_pass=False))
+        self._groups = {name for name in names | self._groups if self._is_followed(name)}
+        if self._source.unlisted:
+            self._look.hurry()
+        self._retries.keep(self._groups | {""})
+
+    def _move(self, only: Collection[str]) -> set[str]:
+        """Those that were moved; why others wait is told when it changes."""
+        wanted: dict[str, dict[TopicPartition, Checkpoint]] = {}
+        for (group, partition), checkpoint in (self._known or {}).items():
+            if group in only:
+                wanted.setdefault(group, {})[partition] = checkpoint
+        before = dict(self._moves.waiting)
+        moved = self._moves.move(wanted)
+        for group, reason in self._moves.waiting.items():
+            if before.get(group) != reason:
+                self._context.event("group.waiting", {"group": group, "reason": reason})
+        return moved
+
+
+class _Clock:
+    """At once, and every so many seconds; once, if that is None."""
+
+    def __init__(self, every_s: float | None, now: Callable[[], float] = time.monotonic) -> None:
+        self._every_s = every_s
+        self._now = now
+        self._next = now()
+
+    @property
+    def repeats(self) -> bool:
+        return self._every_s is not None
+
+    def hurry(self) -> None:
+        self._next = self._now()
+
+    def is_due(self) -> bool:
+        if self._now() < self._next:
+            return False
+        self._next = math.inf if self._every_s is None else self._now() + self._every_s
+        return True

@@ -1,0 +1,114 @@
+"""Offsets of groups on the source as checkpoints: from the exact map, or from offset syncs."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from eos_mirror.core.checkpoints import Pair, exact, sparse
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.internal_records import Checkpoint
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka.offset_maps import FollowedMaps
+from eos_mirror.kafka.offset_syncs import FollowedSyncs
+from eos_mirror.ports import GroupOffset
+
+Offsets = Mapping[str, Mapping[TopicPartition, GroupOffset]]
+"""By group and partition of the source."""
+
+Translate = Callable[[int], Pair | None]
+Reader = Callable[
+    [Mapping[TopicPartition, TopicPartition], Mapping[TopicPartition, int]],
+    tuple[Mapping[TopicPartition, Translate], Mapping[TopicPartition, str]],
+]
+"""Takes remote by source partitions, and the smallest offset of each that is asked for; returns
+what is known of them, by remote partition, and why nothing is known of others."""
+
+
+class Translated(NamedTuple):
+    """
+    Attributes:
+        checkpoints: Of every offset that can be translated.
+        ahead: Groups that have read what is not mirrored yet.
+        reasons: By remote partition, why no group is translated on it.
+    """
+
+    checkpoints: list[Checkpoint]
+    ahead: set[str]
+    reasons: Mapping[TopicPartition, str]
+
+
+class GroupTranslation:
+    """Of one flow. What it reads of the target it keeps: it asks for what is new."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        """
+        Args:
+            config: As `driver/checkpoint_tasks.py` wrote it.
+        """
+        self._read = _reader(config)
+
+    def translate(self, found: Offsets, routes: Mapping[str, str]) -> Translated:
+        """
+        Args:
+            found: On topics that are mirrored.
+            routes: Remote topic by source topic.
+
+        Raises:
+            RestartTask: By class.
+        """
+        remotes = {
+            partition: TopicPartition(routes[partition.topic], partition.partition)
+            for offsets in found.values()
+            for partition in offsets
+        }
+        lowest: dict[TopicPartition, int] = {}
+        for offsets in found.values():
+            for partition, offset in offsets.items():
+                at = offset.position.next_offset
+                lowest[partition] = min(at, lowest.get(partition, at))
+        known, reasons = self._read(remotes, lowest)
+        checkpoints, ahead = [], set()
+        for group, offsets in found.items():
+            for partition, offset in offsets.items():
+                remote, at = remotes[partition], offset.position.next_offset
+                translate = known.get(remote)
+                pair = None if translate is None else translate(at)
+                if pair is None or pair.upstream < at:
+                    ahead.add(group)
+                if pair is not None:
+                    checkpoints.append(_checkpoint(group, remote, pair, offset.metadata))
+        return Translated(checkpoints, ahead, reasons)
+
+
+def _checkpoint(group: str, remote: TopicPartition, pair: Pair, metadata: str) -> Checkpoint:
+    return Checkpoint(
+        group=group,
+        partition=remote,
+        upstream=pair.upstream,
+        downstream=pair.downstream,
+        metadata=metadata,
+    )
+
+
+def _reader(config: Mapping[str, Any]) -> Reader:
+    """Exactly once has a map, at least once has syncs."""
+    flow, target = Flow(*config["flow"]), config["clients"]["target_admin"]
+    if config["exactly_once"]:
+        maps = FollowedMaps(flow, target)
+        return lambda remotes, lowest: (
+            {
+                remote: partial(exact, offsets)
+                for remote, offsets in maps.read(
+                    {remotes[partition]: offset for partition, offset in lowest.items()}
+                ).items()
+            },
+            maps.reasons,
+        )
+    syncs = FollowedSyncs(target, config["syncs_topic"], group=flow.shadow_group)
+    return lambda remotes, _lowest: (
+        {
+            remote: partial(sparse, store, end)
+            for remote, (store, end) in syncs.read(remotes).items()
+        },
+        syncs.reasons,
+    )

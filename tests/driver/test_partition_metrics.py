@@ -1,0 +1,39 @@
+"""How far behind a partition is, and since when."""
+
+from eos_mirror.driver.partition_metrics import ENDS_KEPT, Behind
+
+
+def test_a_lag_begins_with_the_first_end_that_was_not_reached() -> None:
+    """Not with the newest: who is always a bit behind a busy source has a small lag."""
+    behind = Behind()
+    behind.look(0.0, end=100, position=0)
+    behind.look(15.0, end=200, position=100)
+    assert (behind.records, behind.since(20.0)) == (100, 5.0)
+    behind.look(30.0, end=300, position=150)
+    assert (behind.records, behind.since(30.0)) == (150, 15.0)
+    behind.look(45.0, end=300, position=300)
+    assert (behind.records, behind.since(99.0)) == (0, 0.0)
+
+
+def test_an_idle_source_with_a_waiting_rest_grows_older() -> None:
+    """The end does not move, and the mirror does not either."""
+    behind = Behind()
+    for look in range(5):
+        behind.look(look * 15.0, end=7, position=3)
+    assert (behind.records, behind.since(60.0)) == (4, 60.0)
+
+
+def test_a_long_lag_keeps_its_beginning() -> None:
+    """However often it was looked at."""
+    behind = Behind()
+    for look in range(20 * ENDS_KEPT):
+        behind.look(float(look), end=look + 1, position=0)
+    assert behind.since(20.0 * ENDS_KEPT) == 20 * ENDS_KEPT
+    assert len(behind._unreached) <= ENDS_KEPT  # noqa: SLF001 (memory is not seen from outside)
+
+
+def test_a_copy_ahead_of_the_end_that_was_seen_is_not_behind() -> None:
+    """The two were asked one after the other."""
+    behind = Behind()
+    behind.look(0.0, end=10, position=12)
+    assert (behind.records, behind.since(1.0)) == (0, 0.0)
