@@ -1,5 +1,6 @@
 """One Kafka process: a broker, a controller or both."""
 
+import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -96,8 +97,11 @@ class Node:
             raise ClusterFailed(f"node {self.node_id} ignored SIGTERM\n{self.log_tail()}") from None
 
     def pause(self) -> None:
-        """Freeze it: connections stay open, nothing answers."""
-        self._running_process().send_signal(signal.SIGSTOP)
+        """Freeze it: connections stay open, and nothing answers once this returns."""
+        process = self._running_process()
+        process.send_signal(signal.SIGSTOP)
+        # threads run on for a moment; the parent hears of the stop when the last one stands still
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Let a frozen process go on."""
