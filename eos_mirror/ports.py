@@ -1,10 +1,9 @@
 """
 What the engine needs of the world, as Protocols of at most six methods.
 
-The engine (`replication/`) is written against these; `kafka/` and `runtime/` implement them.
-Fakes of all of them, which only tests need, live in `tests/engine/`, where they are held to the
-answers of real brokers.
-Threads: one thread owns a `Source`, a `TransactionalProducer` and a `ClaimsLog`.
+The engine (`replication/`) is written against these; `kafka/` and `runtime/` implement them. Fakes
+live in `tests/engine/`, where tests hold them to the answers of real brokers.
+One thread owns a `Source`, a `TransactionalProducer` and a `ClaimsLog`.
 """
 
 import threading
@@ -15,6 +14,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from eos_mirror.core.claims import Claim, ClaimRecord
+from eos_mirror.core.messages import Orders, TaskReport
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.errors import PartitionStopped
@@ -55,7 +55,7 @@ class RebalanceListener(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOffset:
-    """A committed offset of the source group, and what it was committed with."""
+    """A committed offset of the source group, and the metadata of that commit."""
 
     position: Position
     metadata: str
@@ -67,12 +67,7 @@ class SourceGroup(Protocol):
     def committed(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, GroupOffset | None]:
-        """
-        Committed offsets; None: never committed, or expired.
-
-        Raises:
-            SourceUnavailable: No answer.
-        """
+        """Committed offsets; None: never committed, or expired. May raise SourceUnavailable."""
 
     def commit(self, offsets: Mapping[TopicPartition, GroupOffset], *, within: timedelta) -> None:
         """
@@ -86,15 +81,8 @@ class SourceGroup(Protocol):
 class Source(Protocol):
     """A member of the source consumer group, read_committed, without automatic resets."""
 
-    group: SourceGroup
-    """For a task that keeps its positions there."""
-
     def subscribe(self, topics: Sequence[str]) -> None:
-        """
-        Subscribe to exactly these topics. Partitions come through the listener.
-
-        With the topics that are subscribed already, join the group anew.
-        """
+        """Subscribe to exactly these topics; to the same as before: join the group again."""
 
     def poll(self, *, wait: timedelta) -> Polled:
         """
@@ -178,13 +166,11 @@ class Committed:
     A commit that the target acknowledged.
 
     Attributes:
-        took_s: Shadow offsets and commit together, in seconds.
-        was_cut: A connection broke since the last commit, so a request may have been sent twice
-            without anybody having waited for it.
+        doubt: Why the client may have sent it twice, so that a late copy could commit the next
+            transaction (KAFKA-17754); None: it was sent once.
     """
 
-    took_s: float
-    was_cut: bool
+    doubt: str | None = None
 
 
 class TransactionalProducer(Protocol):
@@ -251,13 +237,7 @@ class PlainProducer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowOffset:
-    """
-    A committed shadow offset.
-
-    Attributes:
-        position: Where mirroring goes on.
-        metadata: As it was committed.
-    """
+    """A committed shadow offset: where mirroring resumes, and the metadata of that commit."""
 
     position: Position
     metadata: str
@@ -314,17 +294,6 @@ class TargetReader(Protocol):
 class Target(TargetReader, Protocol):
     """The target cluster as the engine sees it."""
 
-    def new_producer(self, transactional_id: str) -> TransactionalProducer:
-        """A new, initialised incarnation (A0)."""
-
-    def fence(self, transactional_ids: Collection[str]) -> set[str]:
-        """
-        Try once to initialise and drop each of these ids, in parallel (A4).
-
-        Returns:
-            The ids whose every earlier user is dead now; the others may be tried again.
-        """
-
     def shadow_offsets(
         self, remotes: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, ShadowOffset | Unstable | None]:
@@ -342,6 +311,31 @@ class Target(TargetReader, Protocol):
         """
 
 
+class Lane(Protocol):
+    """How one task reads and writes records: its writers take what its reader hands out."""
+
+    @property
+    def group(self) -> SourceGroup:
+        """Offsets of the source group, once the source is open."""
+
+    def open_source(self, listener: RebalanceListener) -> Source:
+        """Join the source group. Once in the life of a task."""
+
+    def open_producer(self, transactional_id: str) -> TransactionalProducer:
+        """A new, initialised incarnation (A0)."""
+
+    def open_plain_producer(self) -> PlainProducer:
+        """A producer without transactions."""
+
+    def fence(self, transactional_ids: Collection[str]) -> set[str]:
+        """
+        Try once to initialise and drop each of these ids, in parallel (A4).
+
+        Returns:
+            The ids whose every earlier user is dead now; the others may be tried again.
+        """
+
+
 class ClaimsLog(Protocol):
     """The claims topic on the target."""
 
@@ -355,28 +349,46 @@ class ClaimsLog(Protocol):
         """Tombstone claims: our own on release, others' after they were fenced (A5)."""
 
 
-class TaskContext(Protocol):
-    """What the runtime gives a running task. Methods are safe to call from the task's thread."""
+class TaskProcess(Protocol):
+    """What every task sees of its process. Methods are safe to call from the task's thread."""
 
     stop: threading.Event
-    """Set when the task shall finish its transaction, release and return."""
+    """Set when the task shall finish what it is at, and return."""
 
     @property
     def slot(self) -> int:
         """Index of the task, from 0."""
 
-    def orders(self) -> Mapping[str, Any]:
-        """The newest orders of the driver (such as the topics to subscribe to)."""
-
-    def report(self, status: Mapping[str, Any]) -> None:
-        """Replace the status that the next heartbeat carries; also proves that the loop turns."""
-
     def event(self, name: str, fields: Mapping[str, Any]) -> None:
         """Send a log event to the driver, in order, with the next heartbeat."""
 
     def watch(self, what: str, budget: timedelta) -> AbstractContextManager[None]:
-        """End the process if the block takes longer than the budget."""
+        """Exit the process if the block takes longer than the budget."""
 
 
-TaskEntry = Callable[[Mapping[str, Any], TaskContext], None]
-"""The body of a task: configuration and context in, returns when told to stop."""
+class TaskContext(TaskProcess, Protocol):
+    """What the engine sees of its process."""
+
+    def orders(self) -> Orders:
+        """The newest orders of the driver; the same object until there are others."""
+
+    def report(self, report: TaskReport) -> None:
+        """Send a report to the driver; also proves that the loop turns."""
+
+
+class TaskChannel(TaskProcess, Protocol):
+    """What the runtime gives a running task: messages in their JSON form."""
+
+    @property
+    def submission(self) -> str:
+        """Which start of the slot this is, such as `0.7`: the eighth of slot 0."""
+
+    def orders(self) -> Mapping[str, Any]:
+        """The newest orders; empty before the first. The same object until there are others."""
+
+    def report(self, report: Mapping[str, Any]) -> None:
+        """Send a report to the driver, in order; also proves that the loop turns."""
+
+
+TaskEntry = Callable[[Mapping[str, Any], TaskChannel], None]
+"""The body of a task: configuration and channel in; returns when it is asked to stop."""

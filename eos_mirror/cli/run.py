@@ -15,8 +15,8 @@ from eos_mirror.settings.load import load_settings
 if TYPE_CHECKING:
     from eos_mirror.driver.driver import Driver, Report
 
-UNSAFE_FENCING = "EOS_MIRROR_UNSAFE_FENCING"
-PAUSE_AT = "EOS_MIRROR_PAUSE_AT"
+TASK_ENTRY = "EOS_MIRROR_TASK_ENTRY"
+"""Names a function that runs in task processes instead of the mirror: for tests and the demo."""
 
 
 def register(subparsers: Any) -> None:
@@ -41,11 +41,13 @@ def run(args: argparse.Namespace) -> int:
     warm_up(settings)
     # imported while the clusters find their coordinators
     from eos_mirror.driver.driver import Driver  # noqa: PLC0415
+    from eos_mirror.driver.flow import MIRROR_ENTRY  # noqa: PLC0415
     from eos_mirror.telemetry.log import EventLog  # noqa: PLC0415
 
+    entry = os.environ.get(TASK_ENTRY, MIRROR_ENTRY)
     stop = threading.Event()
     log = EventLog(verbose=args.verbose)
-    driver = Driver(settings, on_event=log, stop=stop, hidden=_hidden())
+    driver = Driver(settings, on_event=log, stop=stop, entry=entry)
     if args.check:
         return _check(driver)
 
@@ -57,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     on_signals(on_signal, signal.SIGTERM, signal.SIGINT)
     report = driver.run(once=args.once)
     while report.superseded and not stop.is_set():
-        driver = Driver(settings, on_event=log, stop=stop, hidden=_hidden())
+        driver = Driver(settings, on_event=log, stop=stop, entry=entry)
         report = driver.run(once=args.once)
     _explain(report)
     return 0 if report.is_good else 1
@@ -90,9 +92,3 @@ def _explain(report: "Report") -> None:
             sys.stderr.write(f"eos-mirror: not mirrored: {reason}\n")
     for reason in report.failed:
         sys.stderr.write(f"eos-mirror: {reason}\n")
-
-
-def _hidden() -> dict[str, str]:
-    """Switches that only tests set: they break or hold the engine on purpose."""
-    names = {UNSAFE_FENCING: "fencing", PAUSE_AT: "pause_at"}
-    return {key: os.environ[name] for name, key in names.items() if name in os.environ}

@@ -5,9 +5,9 @@ A refused batch says little: which partition, sometimes which records. What was 
 in smaller batches, one after the other, until the refused one holds a single record.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Final
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
 
 from eos_mirror.core.records import RecordRun
 from eos_mirror.core.topic_limits import BATCH_HEADER_BYTES, SenderLimits, TopicLimits, room_of
@@ -63,16 +63,6 @@ class Suspect:
     refused: tuple[int, ...] = ()
     code: str
     reason: str
-
-    def as_order(self) -> dict[str, Any]:
-        """For the orders of the tasks, as JSON has it."""
-        return {**asdict(self), "refused": list(self.refused)}
-
-
-def suspect_of(order: Mapping[str, Any]) -> Suspect:
-    """The reverse of `Suspect.as_order`; whatever else an event carries is left out."""
-    named = {field.name: order[field.name] for field in fields(Suspect)}
-    return Suspect(**{**named, "refused": tuple(named["refused"])})
 
 
 def narrowed(refusal: Refusal, sent: tuple[int, int], sender: SenderLimits) -> Suspect:

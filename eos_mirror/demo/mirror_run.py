@@ -16,11 +16,11 @@ from eos_mirror.errors import MirrorError
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.retry import retrying
+from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.processes import spawn
 from eos_mirror.testing.waiting import wait_until
 
 FLOW: Final = Flow("A", "B")
-PAUSE_AT: Final = "EOS_MIRROR_PAUSE_AT"
 RATE_WINDOW: Final = 2
 ANSWER: Final = timedelta(seconds=30)
 
@@ -66,7 +66,7 @@ class MirrorRun:
         with events.open("wb") as stdout, self._talk.open("wb") as stderr:
             self._process = spawn(
                 command,
-                environ={**os.environ, PAUSE_AT: pause_at},
+                environ={**os.environ, **environ_for(pause_at=pause_at)},
                 stdout=stdout,
                 stderr=stderr,
             )

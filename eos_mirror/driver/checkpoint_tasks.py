@@ -1,28 +1,26 @@
-"""The group task of a flow, from the driver's side: a child process that is started anew."""
+"""The checkpoint task of a flow, as the driver sees it: a child process that it restarts."""
 
 import threading
 import time
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from typing import Any
 
-from eos_mirror.core.spread import Spread, Window
+from eos_mirror.core.messages import CheckpointOrders, CheckpointReport, GroupSelection
+from eos_mirror.core.spread import Window
 from eos_mirror.driver.partition_metrics import metric_rows
-from eos_mirror.replication.partition_metrics import CHECKPOINT_LATENCY
 from eos_mirror.runtime.control import ControlServer, EventSink
 from eos_mirror.runtime.herd import Herd
 from eos_mirror.runtime.launcher import Launcher
 from eos_mirror.runtime.leases import Leases
 from eos_mirror.runtime.spec import TaskSpec
-from eos_mirror.settings import clients
-from eos_mirror.settings.clients import claims_producer
+from eos_mirror.settings.clients import checkpoint_config
 from eos_mirror.settings.filters import GROUP_FILTER
 from eos_mirror.settings.model import FlowSettings
-from eos_mirror.settings.plugins import plugin_config, policy_of
+from eos_mirror.settings.plugins import plugin_config
+from eos_mirror.tasks.messages import decode, encode
 
-ENTRY = "eos_mirror.tasks.checkpoint:follow_groups"
+CHECKPOINT_ENTRY = "eos_mirror.tasks.checkpoint:emit_checkpoints"
 HERE = "127.0.0.1"
-FOR_THE_DRIVER = frozenset({"task", CHECKPOINT_LATENCY})
 ENDED = frozenset({"task.restarting", "task.failed"})
 TOLD = frozenset(
     {
@@ -37,8 +35,8 @@ TOLD = frozenset(
 )
 
 
-class GroupFollower:
-    """Starts the task, tells it which topics are mirrored, and passes on what it tells."""
+class CheckpointTasks:
+    """Starts the task, sends it orders, and passes on its events."""
 
     def __init__(
         self,
@@ -53,15 +51,14 @@ class GroupFollower:
             on_event: Takes log events.
         """
         self._settings = settings
-        self._topic = policy_of(settings).internal_topics.checkpoints(settings.flow.source)
         self._routes = routes
         self._on_event = on_event
         self._server: ControlServer | None = None
         self._herd: Herd | None = None
         self._lock = threading.Lock()
-        self._counts: dict[str, int] = {}
+        self._groups = self._checkpoints = self._moved = 0
         self._latency = Window(time.monotonic())
-        self._followed_at = 0.0
+        self._round_at: float | None = None
 
     @property
     def is_wanted(self) -> bool:
@@ -71,7 +68,13 @@ class GroupFollower:
 
     def start(self, launcher: Launcher) -> None:
         """Start the task. Returns at once."""
-        self._server = ControlServer(Leases(), on_event=self._hear, bind=HERE, advertise=HERE)
+        self._server = ControlServer(
+            Leases(),
+            on_event=self._hear,
+            on_report=self._take_report,
+            bind=HERE,
+            advertise=HERE,
+        )
         self.give_orders()
         self._server.start()
         self._herd = Herd(
@@ -87,16 +90,17 @@ class GroupFollower:
     def give_orders(self) -> None:
         """Tell the task which topics are mirrored, and which groups are wanted."""
         if self._server is not None:
-            self._server.set_orders({"topics": dict(self._routes()), "groups": self._wanted()})
+            orders = CheckpointOrders(topics=dict(self._routes()), groups=self._selection())
+            self._server.set_orders(encode(orders))
 
-    def _wanted(self) -> dict[str, Any]:
+    def _selection(self) -> GroupSelection:
         groups, filter_class = self._settings.groups, self._settings.filters.group_class
-        return {
-            "include": [pattern.pattern for pattern in groups.include],
-            "exclude": [pattern.pattern for pattern in groups.exclude],
-            "filter": None if filter_class == GROUP_FILTER else filter_class,
-            "filter_config": plugin_config(self._settings),
-        }
+        return GroupSelection(
+            include=tuple(pattern.pattern for pattern in groups.include),
+            exclude=tuple(pattern.pattern for pattern in groups.exclude),
+            filter_class=None if filter_class == GROUP_FILTER else filter_class,
+            filter_config=plugin_config(self._settings),
+        )
 
     def stop(self) -> None:
         """Stop the task in-band and wait."""
@@ -106,28 +110,34 @@ class GroupFollower:
             self._server.stop()
 
     def counts(self) -> dict[str, float]:
-        """For metrics; nothing before the first round."""
+        """Values for metrics; empty before the first round."""
         with self._lock:
-            if not self._counts:
+            if self._round_at is None:
                 return {}
             now = time.monotonic()
             latency = dict(metric_rows("checkpoint-latency-ms", self._latency.spread(now)))
-            return {**self._counts, **latency, "groups.age": now - self._followed_at}
+            return {
+                "groups": self._groups,
+                "checkpoints": self._checkpoints,
+                "moved": self._moved,
+                **latency,
+                "groups.age": now - self._round_at,
+            }
 
-    def _count(self, fields: Mapping[str, Any]) -> None:
+    def _take_report(self, _slot: int, _submission: str, message: Mapping[str, Any]) -> None:
+        report = decode(CheckpointReport, message)
+        if report.groups is None:
+            return
         with self._lock:
-            self._followed_at = time.monotonic()
-            for name in ("checkpoints", "moved"):
-                self._counts[name] = self._counts.get(name, 0) + fields[name]
-            self._counts["groups"] = fields["groups"]
-            if fields[CHECKPOINT_LATENCY]:
-                latency = Spread.decode(fields[CHECKPOINT_LATENCY])
-                self._latency.add(self._followed_at, spread=latency)
+            self._round_at = time.monotonic()
+            self._groups = report.groups
+            self._checkpoints += report.checkpoints
+            self._moved += report.moved
+            if report.latency is not None:
+                self._latency.add(self._round_at, spread=report.latency)
 
     def _hear(self, name: str, fields: Mapping[str, Any]) -> None:
-        if name == "groups.followed":
-            self._count(fields)
-        fields = {key: value for key, value in fields.items() if key not in FOR_THE_DRIVER}
+        fields = {key: value for key, value in fields.items() if key != "task"}
         if name in ENDED:
             self._on_event("groups.failed", {"reason": fields.get("reason", "")})
         elif name in TOLD:
@@ -142,29 +152,6 @@ class GroupFollower:
             control_host=self._server.host,
             control_port=self._server.port,
             key=self._server.key,
-            entry=ENTRY,
-            config=self._config(),
+            entry=CHECKPOINT_ENTRY,
+            config=encode(checkpoint_config(self._settings)),
         )
-
-    def _config(self) -> dict[str, Any]:
-        flow, groups = self._settings.flow, self._settings.groups
-        return {
-            "flow": [flow.source, flow.target],
-            "exactly_once": self._settings.exactly_once,
-            "topic": self._topic,
-            "syncs_topic": policy_of(self._settings).internal_topics.offset_syncs(flow.source),
-            "replication_factor": groups.replication_factor,
-            "refresh_s": _seconds(groups.refresh_interval) if groups.refresh else None,
-            "emit_s": _seconds(groups.emit_interval),
-            "sync_s": _seconds(groups.sync_interval) if groups.sync_offsets else None,
-            "on_commit": groups.sync_offsets and groups.sync_on_commit,
-            "clients": {
-                "source_admin": dict(clients.source_admin(self._settings)),
-                "target_admin": dict(clients.target_admin(self._settings)),
-                "claims_producer": claims_producer(self._settings),
-            },
-        }
-
-
-def _seconds(interval: timedelta) -> float:
-    return interval.total_seconds()

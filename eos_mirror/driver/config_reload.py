@@ -14,7 +14,7 @@ Lists = dict[str, Any]
 """By the name of the key."""
 
 
-class FileLists:
+class ConfigReload:
     """Looks at the file again and again; everything else in it waits for the next start."""
 
     def __init__(

@@ -18,10 +18,10 @@ from opentelemetry.metrics import get_meter_provider
 
 from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.driver.config_reload import FileLists
-from eos_mirror.driver.flow import ENTRY, SETTLED, FlowRunner
+from eos_mirror.driver.config_reload import ConfigReload
+from eos_mirror.driver.flow import MIRROR_ENTRY, SETTLED, FlowRunner
 from eos_mirror.driver.heartbeats import Heartbeats
-from eos_mirror.driver.leader_election import Turn
+from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.driver.summary import Summary
 from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable
 from eos_mirror.runtime.control import EventSink
@@ -87,20 +87,22 @@ class Driver:
         *,
         on_event: EventSink,
         stop: threading.Event,
-        hidden: Mapping[str, Any] | None = None,
+        entry: str = MIRROR_ENTRY,
     ) -> None:
         """
         Args:
             on_event: Takes log events.
             stop: Set it to stop gracefully.
-            hidden: Additions to task configurations that only tests and the demo make.
+            entry: What runs in a task process. Another one is for tests and the demo, and each
+                flow warns of it at every start.
         """
+        self._entry = entry
         self._settings = settings
         self._on_event = on_event
         self._stop = stop
         self._measured = settings.metrics.partitions and self._is_exported
         self.flows = [
-            FlowRunner(flow, on_event=on_event, measured=self._measured, hidden=hidden)
+            FlowRunner(flow, on_event=on_event, measured=self._measured, entry=entry)
             for flow in settings.flows
         ]
         for runner in self.flows:
@@ -108,7 +110,7 @@ class Driver:
         self._summary = Summary(self.flows, on_event=on_event)
         self._started_at = time.monotonic()
         self._ready_s: float | None = None
-        self._turn: Turn | None = None
+        self._election: LeaderElection | None = None
 
     def check(self) -> list[FlowPlan]:
         """
@@ -161,7 +163,7 @@ class Driver:
             local = LocalLauncher()
             cleanup.callback(local.close)
             if self._settings.runtime is Runtime.LOCAL:
-                local.warm_up(self._tasks_count, ENTRY)
+                local.warm_up(self._tasks_count, self._entry)
             if self._settings.standby:
                 self._stand_by(cleanup)
             if not self._stop.is_set():
@@ -171,11 +173,14 @@ class Driver:
         self._on_event("stopped", {"flows": [str(runner.flow) for runner in self.flows]})
         return Report(
             totals=self._summary.totals(),
-            stopped={str(runner.flow): dict(runner.stopped) for runner in self.flows},
+            stopped={
+                str(runner.flow): {str(p): reason for p, reason in runner.stopped.items()}
+                for runner in self.flows
+            },
             refused={str(runner.flow): runner.topics.refused for runner in self.flows},
             failed=failed,
             ready_s=self._ready_s,
-            superseded=self._turn is not None and self._turn.is_over,
+            superseded=self._election is not None and self._election.is_over,
         )
 
     def _mirror(self, local: LocalLauncher, cleanup: ExitStack, *, once: bool) -> None:
@@ -197,9 +202,9 @@ class Driver:
         """Wait until this run leads; what was found before that is looked at again."""
         first = min(self.flows, key=lambda runner: str(runner.flow))
         first.prepare()  # for the topic that the group shares
-        self._turn = Turn(first.settings, on_event=self._on_event)
-        cleanup.callback(self._turn.end)
-        if self._turn.wait(self._stop):
+        self._election = LeaderElection(first.settings, on_event=self._on_event)
+        cleanup.callback(self._election.end)
+        if self._election.wait(self._stop):
             self.check()
 
     # ------------------------------------------------------------------ tasks
@@ -237,16 +242,16 @@ class Driver:
             f"{runner.flow}: {why}" for runner in self.flows for why in runner.waiting.values()
         ]
         return ended + [
-            f"{runner.flow} task {slot}: {status['reason']}"
+            f"{runner.flow} task {slot}: {task.slot.reason}"
             for runner in self.flows
-            for slot, status in runner.statuses().items()
-            if status["state"] == "FAILED"
+            for slot, task in runner.statuses().items()
+            if task.has_failed
         ]
 
     @property
     def _ended(self) -> bool:
         """A signal came, another run leads, or no flow is whole any more."""
-        if self._stop.is_set() or (self._turn is not None and self._turn.is_over):
+        if self._stop.is_set() or (self._election is not None and self._election.is_over):
             return True
         return all(runner.has_failed for runner in self.flows)
 
@@ -265,9 +270,8 @@ class Driver:
         for runner in self.flows:
             if runner.has_failed:
                 continue
-            statuses = [status["status"] for status in runner.statuses().values()]
             held = runner.owned_count + runner.stopped_count
-            if held < len(runner.topics.partitions) or not all(statuses):
+            if held < len(runner.topics.partitions) or not runner.have_all_reported:
                 return False
         self._ready_s = time.monotonic() - self._started_at
         self._on_event("ready", {"after_s": round(self._ready_s, 3), "flows": self._describe()})
@@ -302,7 +306,7 @@ class Driver:
 
         chores = Scheduler(on_error=failed)  # these ask clusters, and may wait for an answer
         watch = Scheduler(on_error=failed)
-        lists = FileLists(self._settings, self.flows, on_event=self._on_event)
+        lists = ConfigReload(self._settings, self.flows, on_event=self._on_event)
         looks = [
             flow.refresh_topics_interval for flow in self._settings.flows if flow.refresh_topics
         ]
@@ -312,8 +316,8 @@ class Driver:
             for chore in runner.chores():
                 chores.add(chore.name, chore.every, chore.act, after=chore.after)
             watch.add(f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment)
-        if self._turn is not None:
-            watch.add("leadership", LOOK_AT_TURN, self._turn.look)
+        if self._election is not None:
+            watch.add("leadership", LOOK_AT_TURN, self._election.look)
         watch.add("summary", self._settings.summary_interval, self._tell_summary)
         for scheduler in (chores, watch):
             scheduler.start()
@@ -348,7 +352,7 @@ class Driver:
         }
         if self._measured:
             readers[Of.PARTITION] = lambda: [
-                one for runner in self.flows if not over.is_set() for one in runner.measures.read()
+                one for runner in self.flows if not over.is_set() for one in runner.metrics.read()
             ]
         register_metrics(provider, readers)
 
@@ -358,8 +362,8 @@ class Driver:
     def _follow_groups(self, launcher: Launcher) -> None:
         """After everything is owned: the clusters have enough to do until then."""
         for runner in self.flows:
-            if runner.groups.is_wanted:
-                runner.groups.start(launcher)
+            if runner.checkpoints.is_wanted:
+                runner.checkpoints.start(launcher)
 
     def _tell_summary(self) -> None:
         if self._ready_s is not None:

@@ -4,19 +4,22 @@ One flow in the driver: check, prepare, run its tasks, follow its topics.
 Nothing is written to a cluster before `check` has passed.
 """
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from eos_mirror.core.messages import Orders, TaskReport
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.core.suspects import suspect_of
 from eos_mirror.driver.acl_sync import AclSync
 from eos_mirror.driver.check import check_flow
-from eos_mirror.driver.checkpoint_tasks import GroupFollower
+from eos_mirror.driver.checkpoint_tasks import CheckpointTasks
 from eos_mirror.driver.cluster_facts import FlowClusters
 from eos_mirror.driver.ledger import LedgerKeeper
-from eos_mirror.driver.partition_metrics import LOOK_EVERY, FlowMeasures
+from eos_mirror.driver.partition_metrics import LOOK_EVERY, FlowPartitionMetrics
+from eos_mirror.driver.task_reports import TaskReports, TaskStatus
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import SourceUnavailable, TargetUnavailable, UnsafeError
 from eos_mirror.kafka.flow_mode import FlowMode
@@ -24,20 +27,19 @@ from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.topics import Topics
-from eos_mirror.replication.partition_metrics import MEASURED
 from eos_mirror.runtime.control import ControlServer, EventSink
 from eos_mirror.runtime.herd import Herd
 from eos_mirror.runtime.launcher import Launcher
 from eos_mirror.runtime.leases import Leases
 from eos_mirror.runtime.spec import TaskSpec
-from eos_mirror.runtime.supervisor import Patience, State
+from eos_mirror.runtime.supervisor import Patience
 from eos_mirror.settings import clients
 from eos_mirror.settings.clients import claims_producer, mode_of, task_config
 from eos_mirror.settings.model import FlowSettings
 from eos_mirror.settings.values import WhenDeleted
+from eos_mirror.tasks.messages import decode, encode
 
-ENTRY = "eos_mirror.tasks.mirror:mirror"
-PAUSE_AT = "pause_at"
+MIRROR_ENTRY = "eos_mirror.tasks.mirror:mirror"
 LOOP_IS_BUSY_S = 2.0
 SETTLED = timedelta(seconds=5)
 """The clusters have enough to do while tasks start."""
@@ -55,9 +57,7 @@ def open_clusters(settings: FlowSettings) -> FlowClusters:
         source_topics=Topics(source, source=True),
         target_topics=Topics(target, source=False),
         source_metadata=ClusterMetadata(source, source=True),
-        target=KafkaTarget(
-            flow, producer_config=clients.target_producer(settings), client_config=target
-        ),
+        target=KafkaTarget(flow, client_config=target),
         source_offsets=CommittedOffsets(source, flow.source_group, source=True),
         shadow_offsets=CommittedOffsets(target, flow.shadow_group, source=False),
         mode=FlowMode(flow, producer_config=claims_producer(settings), client_config=target),
@@ -92,35 +92,40 @@ class FlowRunner:
         *,
         on_event: EventSink,
         measured: bool = False,
-        hidden: Mapping[str, Any] | None = None,
+        entry: str = MIRROR_ENTRY,
     ) -> None:
         """
         Args:
             on_event: Takes log events; the flow is added to each.
-            measured: Fill `measures`.
-            hidden: Additions to every task's configuration that only tests and the demo make.
+            measured: Fill `metrics`.
+            entry: What runs in a task process; another one is for tests and the demo.
         """
         self.settings = settings
         self.flow = settings.flow
         self._on_event = on_event
-        self._hidden = dict(hidden or {})
+        self._entry = entry
         self._clusters = open_clusters(settings)
         self._ledger = LedgerKeeper(
             settings, self._clusters.target_topics, on_failure=self._ledger_failed
         )
         self.topics = TopicSync(settings, self._clusters, on_event=self._tell)
-        self.acls = AclSync(settings, lambda: self.topics.routes, on_event=self._tell)
-        self.groups = GroupFollower(settings, lambda: self.topics.routes, on_event=self._tell)
+
+        def routes() -> Mapping[str, str]:
+            return self.topics.routes
+
+        self.acls = AclSync(settings, routes, on_event=self._tell)
+        self.checkpoints = CheckpointTasks(settings, routes, on_event=self._tell)
         self._is_measured = measured
-        self.measures = FlowMeasures(
+        self.metrics = FlowPartitionMetrics(
             settings, self._clusters.source_metadata, lambda: self.topics.partitions
         )
-        self._stopped: dict[str, str] = {}
-        self._suspects: dict[str, Mapping[str, Any]] = {}
+        self._orders = Orders()
+        self._orders_lock = threading.Lock()
+        self._is_ordered = False
+        self._reports = TaskReports()
         self.ended_for = ""
         self._claims_topic_id = ""
         self._is_mode_noted = False
-        self._rejoin = 0
         self._looks_short = 0
         self._server: ControlServer | None = None
         self._herd: Herd | None = None
@@ -155,8 +160,17 @@ class FlowRunner:
     # ------------------------------------------------------------------ tasks
 
     def start(self, launcher: Launcher, *, patience: Patience, bind: str, advertise: str) -> None:
-        """Start the tasks. Returns at once."""
-        self._server = ControlServer(Leases(), on_event=self._hear, bind=bind, advertise=advertise)
+        """Start the tasks. Returns immediately."""
+        if self._entry != MIRROR_ENTRY:
+            reason = f"its tasks run {self._entry}, which is for tests: unset EOS_MIRROR_TASK_ENTRY"
+            self._tell("flow.warning", {"reason": reason})
+        self._server = ControlServer(
+            Leases(),
+            on_event=self._tell,
+            on_report=self._take_report,
+            bind=bind,
+            advertise=advertise,
+        )
         self._give_orders()
         self._ledger.start()
         self._server.start()
@@ -165,7 +179,7 @@ class FlowRunner:
             launcher,
             server=self._server,
             make_spec=self._spec,
-            on_event=self._hear,
+            on_event=self._tell,
             patience=patience,
         )
         self._herd.start()
@@ -179,7 +193,7 @@ class FlowRunner:
 
     def stop_tasks(self) -> None:
         """They finish what they are at. Again is harmless."""
-        self.groups.stop()
+        self.checkpoints.stop()
         if self._herd is not None:
             self._herd.stop_all()
 
@@ -187,7 +201,7 @@ class FlowRunner:
         """Mirror from the next look on what these let through; nothing else of them counts."""
         self.settings = settings
         self.topics.take(settings)
-        self.groups.take(settings)
+        self.checkpoints.take(settings)
 
     def follow_topics(self) -> None:
         """Create and grow remote topics, then let the tasks subscribe."""
@@ -216,18 +230,18 @@ class FlowRunner:
         rebalance, so partitions that were added meanwhile would stay with nobody.
         """
         tasks = list(self.statuses().values())
-        if any((task["loop_age_s"] or 0.0) > LOOP_IS_BUSY_S for task in tasks):
+        if any((task.slot.loop_age_s or 0.0) > LOOP_IS_BUSY_S for task in tasks):
             return  # a rebalance would wait for it, with everybody's partitions
-        statuses = [task["status"] for task in tasks]
-        held = sum(int(s.get("owned", 0)) + int(s.get("pending", 0)) for s in statuses)
-        if held + self.stopped_count >= len(self.topics.partitions) or not all(statuses):
+        reports = [task.report for task in tasks if task.report is not None]
+        held = sum(report.owned + report.pending for report in reports)
+        is_whole = held + self.stopped_count >= len(self.topics.partitions)
+        if is_whole or len(reports) < len(tasks):
             self._looks_short = 0
             return
         self._looks_short += 1
         if self._looks_short == SHORT_LOOKS:
             self._looks_short = -SHORT_LOOKS  # a rebalance takes its time
-            self._rejoin += 1
-            self._give_orders()
+            self._give_orders(lambda orders: replace(orders, rejoin=orders.rejoin + 1))
             self._tell("flow.rejoining", {"owned": held, "planned": len(self.topics.partitions)})
 
     def chores(self) -> Iterator[Chore]:
@@ -243,46 +257,49 @@ class FlowRunner:
             every, name = settings.sync_acls_interval, f"access rights of the topics of {flow}"
             yield Chore(name, every, self.acls.follow, after=SETTLED)
         if self._is_measured:
-            yield Chore(f"lag of {flow}", LOOK_EVERY, self.measures.look, after=SETTLED)
+            yield Chore(f"lag of {flow}", LOOK_EVERY, self.metrics.look, after=SETTLED)
 
-    def statuses(self) -> dict[int, dict[str, Any]]:
-        """Status of every task by slot. A task that ended for good owns nothing."""
-        statuses = {} if self._herd is None else self._herd.statuses()
-        for status in statuses.values():
-            if status["state"] == State.FAILED:
-                status["status"] = {**status["status"], "owned": 0, "pending": 0}
-        return statuses
+    def statuses(self) -> dict[int, TaskStatus]:
+        """Every task by slot."""
+        slots = {} if self._herd is None else self._herd.statuses()
+        return {number: self._reports.status(slot) for number, slot in slots.items()}
+
+    def _task_reports(self) -> list[TaskReport]:
+        return [task.report for task in self.statuses().values() if task.report is not None]
 
     @property
     def has_failed(self) -> bool:
         """The flow was ended, or a task was for good: its partitions have no owner."""
-        return bool(self.ended_for) or any(
-            status["state"] == State.FAILED for status in self.statuses().values()
-        )
+        return bool(self.ended_for) or any(task.has_failed for task in self.statuses().values())
+
+    @property
+    def have_all_reported(self) -> bool:
+        """Every task said what it owns."""
+        return all(task.report is not None for task in self.statuses().values())
 
     @property
     def owned_count(self) -> int:
         """How many partitions the tasks read and write."""
-        statuses = [task["status"] for task in self.statuses().values()]
-        return sum(int(status.get("owned", 0)) for status in statuses)
+        return sum(report.owned for report in self._task_reports())
 
     @property
-    def stopped(self) -> Mapping[str, str]:
-        """Partitions that cannot go on, with the reason."""
-        return self._stopped
+    def stopped(self) -> Mapping[TopicPartition, str]:
+        """Partitions that are not mirrored now, with the reason."""
+        return self._orders.stopped
 
     @property
     def stopped_count(self) -> int:
         """How many of the planned partitions; others may have stopped before their topic went."""
-        if not self._stopped:
+        stopped = self.stopped
+        if not stopped:
             return 0
-        return sum(str(partition) in self._stopped for partition in list(self.topics.partitions))
+        return sum(partition in stopped for partition in list(self.topics.partitions))
 
     @property
-    def waiting(self) -> Mapping[str, str]:
+    def waiting(self) -> Mapping[TopicPartition, str]:
         """Partitions that cannot be mirrored now, with the reason."""
-        statuses = [task["status"] for task in self.statuses().values()]
-        return {p: why for status in statuses for p, why in status.get("waiting", {}).items()}
+        reports = self._task_reports()
+        return {p: reason for report in reports for p, reason in report.waiting.items()}
 
     def source_ends(self) -> Mapping[TopicPartition, int]:
         """Last stable offset of every planned source partition that has a leader."""
@@ -299,11 +316,11 @@ class FlowRunner:
 
         False while the cluster with the positions does not answer: the tasks wait for it, too.
         """
-        remotes, left_out = self.topics.partitions, self._stopped.keys() | self.waiting.keys()
+        remotes, left_out = self.topics.partitions, self.stopped.keys() | self.waiting.keys()
         copies = {
             (remotes[partition] if self.settings.exactly_once else partition): end
             for partition, end in ends.items()
-            if str(partition) not in left_out and partition in remotes
+            if partition not in left_out and partition in remotes
         }
         if not copies:
             return True
@@ -325,48 +342,30 @@ class FlowRunner:
     def _spec(self, slot: int, submission: str) -> TaskSpec:
         if self._server is None:
             raise RuntimeError("a task was submitted before the flow was started")
-        config = {
-            **task_config(
-                self.settings,
-                slot=slot,
-                claims_topic_id=self._claims_topic_id,
-                measured=self._is_measured,
-            ),
-            **self._hidden,
-        }
-        if submission != "0.0" and "@" not in config.get(PAUSE_AT, ""):
-            config.pop(PAUSE_AT, None)  # once, or no successor would get past the point
+        config = task_config(
+            self.settings,
+            slot=slot,
+            claims_topic_id=self._claims_topic_id,
+            measured=self._is_measured,
+        )
         return TaskSpec(
             slot=slot,
             submission=submission,
             control_host=self._server.host,
             control_port=self._server.port,
             key=self._server.key,
-            entry=ENTRY,
-            config=config,
+            entry=self._entry,
+            config=encode(config),
         )
 
-    # ------------------------------------------------------------------ events and orders
+    # ------------------------------------------------------------------ reports and orders
 
-    def _hear(self, name: str, fields: Mapping[str, Any]) -> None:
-        if name == MEASURED:
-            self.measures.take(fields)
-            return
-        if name == "partition.stopped":
-            partition, reason = str(fields["partition"]), str(fields["reason"])
-            if self._stopped.get(partition) == reason:
-                return
-            # the successor of the task must not run into the same wall again
-            self._stopped[partition] = reason
-            self._give_orders()
-        elif name == "partition.resumed":
-            self._stopped.pop(str(fields["partition"]), None)
-            self._give_orders()
-        elif name == "batch.refused":
-            # a successor of the task continues the search where it is
-            self._suspects[str(fields["partition"])] = suspect_of(fields).as_order()
-            self._give_orders()
-        self._tell(name, fields)
+    def _take_report(self, slot: int, submission: str, message: Mapping[str, Any]) -> None:
+        report = decode(TaskReport, message)
+        self._reports.put(slot, submission, report)
+        self.metrics.add(report.measured)
+        if report.stopped or report.resumed or report.suspects:
+            self._give_orders(lambda orders: orders.after(report))
 
     def _tell(self, name: str, fields: Mapping[str, Any]) -> None:
         self._on_event(name, {"flow": str(self.flow), **fields})
@@ -375,14 +374,12 @@ class FlowRunner:
     def _ledger_failed(self, reason: str) -> None:
         self._tell("ledger.failed", {"reason": reason})
 
-    def _give_orders(self) -> None:
-        self.groups.give_orders()
-        if self._server is not None:
-            self._server.set_orders(
-                {
-                    "topics": self.topics.routes,
-                    "stopped": self._stopped,
-                    "suspects": self._suspects,
-                    "rejoin": self._rejoin,
-                }
-            )
+    def _give_orders(self, change: Callable[[Orders], Orders] = lambda orders: orders) -> None:
+        """Send the tasks what is new, the topics of now included."""
+        self.checkpoints.give_orders()
+        with self._orders_lock:
+            before = self._orders
+            self._orders = replace(change(before), topics=dict(self.topics.routes))
+            if self._server is not None and (self._orders != before or not self._is_ordered):
+                self._server.set_orders(encode(self._orders))
+                self._is_ordered = True

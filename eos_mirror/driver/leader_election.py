@@ -14,7 +14,7 @@ TOLD_AFTER_S = 6.0
 """A group without members takes three seconds to give its partition away."""
 
 
-class Turn:
+class LeaderElection:
     """
     Of one run. `wait` first, then `look` now and again; `end` when its tasks have ended.
 
@@ -60,7 +60,7 @@ class Turn:
         return told
 
     def look(self) -> None:
-        """Whether this run still leads. It does not lead again: another `Turn` may."""
+        """Whether this run still leads. It does not lead again: another election may."""
         with self._lock:
             if not self.is_over and not self._leadership.poll(timedelta(0)):
                 self.is_over = True

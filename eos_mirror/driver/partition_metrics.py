@@ -7,11 +7,12 @@ The lag is asked of the clusters, not of the tasks: it is wanted most when they 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
+from eos_mirror.core.messages import PartitionMetrics
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.spread import Spread, Window
 from eos_mirror.errors import SourceUnavailable, TargetUnavailable
@@ -58,13 +59,12 @@ class _Partition:
         self.behind: Behind | None = None
         self.has_run = False
 
-    def take(self, now_s: float, row: list[Any]) -> None:
-        records, size, age, latency = row
+    def add(self, now_s: float, measured: PartitionMetrics) -> None:
         self.has_run = True
-        self.records += records
-        self.bytes += size
-        self.counted.add(now_s, amount=records, spread=_spread(latency))
-        self.sized.add(now_s, amount=size, spread=_spread(age))
+        self.records += measured.records
+        self.bytes += measured.bytes
+        self.counted.add(now_s, amount=measured.records, spread=measured.latency)
+        self.sized.add(now_s, amount=measured.bytes, spread=measured.age)
 
     def values(self, now_s: float) -> Iterator[tuple[str, float]]:
         if self.behind is not None:
@@ -82,7 +82,7 @@ class _Partition:
         yield from metric_rows("replication-latency-ms", self.counted.spread(now_s))
 
 
-class FlowMeasures:
+class FlowPartitionMetrics:
     """Of one flow; `look` by one thread at a time, the rest by any."""
 
     def __init__(
@@ -114,11 +114,11 @@ class FlowMeasures:
         self._lock = threading.Lock()
         self._partitions: dict[TopicPartition, _Partition] = {}
 
-    def take(self, fields: Mapping[str, Any]) -> None:
-        """What a task measured, as `replication/partition_metrics.py` tells it."""
+    def add(self, measured: Iterable[PartitionMetrics]) -> None:
+        """What a task measured since its last report."""
         with self._lock:
-            for topic, partition, *row in fields["partitions"]:
-                self._of(TopicPartition(topic, partition)).take(self._now(), row)
+            for one in measured:
+                self._of(one.partition).add(self._now(), one)
 
     def look(self) -> None:
         """
@@ -178,10 +178,6 @@ class FlowMeasures:
         if found is None:
             found = self._partitions[remote] = _Partition(self._now())
         return found
-
-
-def _spread(encoded: list[int] | None) -> Spread | None:
-    return None if encoded is None else Spread.decode(encoded)
 
 
 def metric_rows(name: str, spread: Spread | None) -> Iterator[tuple[str, float]]:

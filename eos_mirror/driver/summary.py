@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from eos_mirror.core.messages import TaskReport
 from eos_mirror.driver.flow import FlowRunner
+from eos_mirror.driver.task_reports import TaskStatus
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.telemetry.metrics import COUNTERS
 from eos_mirror.telemetry.registry import Totals
@@ -28,13 +30,12 @@ class Summary:
             flow = str(runner.flow)
             now, before = self._sum(runner), self._told.get(flow, {})
             self._told[flow] = now
-            statuses = [status["status"] for status in runner.statuses().values()]
             self._on_event(
                 "flow.summary",
                 {
                     "flow": flow,
                     **{name: now[name] - before.get(name, 0) for name in COUNTERS},
-                    "owned": sum(int(status.get("owned", 0)) for status in statuses),
+                    "owned": runner.owned_count,
                     "stopped": len(runner.stopped),
                     "refused": len(runner.topics.refused),
                 },
@@ -45,7 +46,7 @@ class Summary:
         return [
             (
                 {"source": runner.flow.source, "target": runner.flow.target},
-                {**runner.groups.counts(), "stopped": len(runner.stopped)},
+                {**runner.checkpoints.counts(), "stopped": len(runner.stopped)},
             )
             for runner in self._flows
         ]
@@ -56,22 +57,28 @@ class Summary:
             (
                 {"source": runner.flow.source, "target": runner.flow.target, "task": str(slot)},
                 {
-                    **status["status"],
-                    **self._of(runner, slot, status),
-                    "restarts": status["restarts"],
+                    **_gauges(task.report),
+                    **self._of(runner, slot, task),
+                    "restarts": task.slot.restarts,
                 },
             )
             for runner in self._flows
-            for slot, status in runner.statuses().items()
+            for slot, task in runner.statuses().items()
         ]
 
     def _sum(self, runner: FlowRunner) -> dict[str, int]:
         sums = dict.fromkeys(COUNTERS, 0)
-        for slot, status in runner.statuses().items():
-            for name, value in self._of(runner, slot, status).items():
+        for slot, task in runner.statuses().items():
+            for name, value in self._of(runner, slot, task).items():
                 sums[name] += value
         return sums
 
-    def _of(self, runner: FlowRunner, slot: int, status: dict[str, Any]) -> dict[str, int]:
-        totals = self._totals[str(runner.flow)]
-        return totals.add(slot, status["submission"], status["status"])
+    def _of(self, runner: FlowRunner, slot: int, task: TaskStatus) -> dict[str, int]:
+        report = task.report or TaskReport()
+        counters = {name: int(getattr(report, name)) for name in COUNTERS}
+        return self._totals[str(runner.flow)].add(slot, task.slot.submission, counters)
+
+
+def _gauges(report: TaskReport | None) -> dict[str, int]:
+    """Nothing before the task has reported."""
+    return {} if report is None else {"owned": report.owned, "pending": report.pending}

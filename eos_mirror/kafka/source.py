@@ -27,7 +27,7 @@ from eos_mirror.kafka.groups import as_group_offset
 from eos_mirror.kafka.metadata import ANSWER, PATIENCE
 from eos_mirror.kafka.reconnecting import StallDetector
 from eos_mirror.kafka.retry import retrying
-from eos_mirror.ports import GroupOffset, Polled, RebalanceListener, SourceGroup
+from eos_mirror.ports import GroupOffset, Polled, RebalanceListener
 
 CHUNK_RECORDS = 500
 """Small chunks stay in the processor's cache: 500 costs 8-28 % less CPU than 5,000."""
@@ -76,7 +76,7 @@ class KafkaSource:
         """
         self._consumer = Consumer(dict(config))
         self._silence = StallDetector(self._consumer, config)
-        self.group: SourceGroup = KafkaSourceGroup(self._consumer)
+        self.group = KafkaSourceGroup(self._consumer)
         self._listener = listener
         self._reading: set[TopicPartition] = set()
         self._topics: list[str] = []

@@ -1,17 +1,10 @@
-"""The target cluster as the engine sees it: incarnations, fencing, shadow offsets, the map."""
+"""The target cluster as the engine sees it: shadow offsets, the offset map, ends of copies."""
 
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any, cast
 
-from confluent_kafka import (
-    Consumer,
-    ConsumerGroupTopicPartitions,
-    KafkaError,
-    KafkaException,
-    Producer,
-)
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AclOperation
 
@@ -19,22 +12,15 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.core.map_records import StartRecord, starts_in
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.topic_limits import TopicLimits
-from eos_mirror.errors import NotAuthorized, RestartTask, TargetUnavailable
+from eos_mirror.errors import TargetUnavailable
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.groups import TO_A_COORDINATOR_S
 from eos_mirror.kafka.limits import read_limits
 from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
 from eos_mirror.kafka.offset_maps import map_unless_open
 from eos_mirror.kafka.retry import retrying
-from eos_mirror.kafka.transactional_producer import KafkaProducer
 from eos_mirror.kafka.visible import first_offsets
 from eos_mirror.ports import UNSTABLE, KnownTopic, PartitionEnd, ShadowOffset, Unstable
-
-FENCE_TIMEOUT_S = 5.0
-"""Short, so that the claims log is read again before each attempt: a claimer that was
-superseded must not keep aborting the transactions of its successor."""
-
-FENCE_THREADS = 16
 
 
 class KafkaTarget:
@@ -44,7 +30,6 @@ class KafkaTarget:
         self,
         flow: Flow,
         *,
-        producer_config: Mapping[str, Any],
         client_config: Mapping[str, Any],
         require_stable: bool = True,
         patience: timedelta = PATIENCE,
@@ -52,48 +37,18 @@ class KafkaTarget:
     ) -> None:
         """
         Args:
-            producer_config: Transactional producer, but for the transactional id.
             client_config: Connection and security, for admin clients and readers.
             require_stable: False breaks exactly once; only tests of the checker do that.
             patience: How long to ask again.
             needed: Rights on remote topics, see `ClusterMetadata`.
         """
         self._flow = flow
-        self._producer_config = dict(producer_config)
         self._client_config = dict(client_config)
         self._require_stable = require_stable
         self._metadata = ClusterMetadata(
             client_config, source=False, patience=patience, needed=needed
         )
         self._metadata.connect()
-        self._group = shadow_group_metadata(flow, client_config)
-
-    def new_producer(self, transactional_id: str) -> KafkaProducer:
-        """See `ports.Target`."""
-        return KafkaProducer(
-            self._producer_config,
-            transactional_id,
-            group=self._group,
-            map_topic=self._flow.offset_map_topic,
-        )
-
-    def fence(self, transactional_ids: Collection[str]) -> set[str]:
-        """See `ports.Target`."""
-        with ThreadPoolExecutor(min(FENCE_THREADS, len(transactional_ids))) as pool:
-            fenced = pool.map(self._fence_one, transactional_ids)
-            return {tid for tid, done in zip(transactional_ids, fenced, strict=True) if done}
-
-    def _fence_one(self, transactional_id: str) -> bool:
-        try:
-            with translated(f"fence {transactional_id}"):
-                producer = Producer({**self._producer_config, "transactional.id": transactional_id})
-                producer.list_topics(timeout=FENCE_TIMEOUT_S)
-                producer.init_transactions(FENCE_TIMEOUT_S)
-        except NotAuthorized:
-            raise
-        except RestartTask:
-            return False
-        return True
 
     def shadow_offsets(
         self, remotes: Sequence[TopicPartition]
@@ -163,19 +118,6 @@ class KafkaTarget:
             return records
         prefix = f'["{topic}",'
         return {key: value for key, value in records.items() if key.startswith(prefix)}
-
-
-def shadow_group_metadata(flow: Flow, client_config: Mapping[str, Any]) -> object:
-    """
-    Metadata of the member-less shadow group: generation -1, no member.
-
-    It comes from a consumer that never subscribes and is closed at once; no network is used.
-    """
-    consumer = Consumer({**client_config, "group.id": flow.shadow_group})
-    try:
-        return consumer.consumer_group_metadata()
-    finally:
-        consumer.close()
 
 
 def read_shadow_offsets(

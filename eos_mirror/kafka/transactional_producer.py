@@ -32,6 +32,12 @@ from eos_mirror.ports import Committed, Delivered, ShadowCommit
 
 INIT_TIMEOUT_S = 30.0
 
+DOUBTFUL_COMMIT_S = 0.25
+"""A slower commit may have been sent twice: librdkafka repeats a request that timed out, and a late
+first copy would commit the *next* transaction (KAFKA-17754). Commits take a few milliseconds on
+idle brokers, and a request times out after 10 s by default (`settings/clients.py`). A repetition
+after a broken connection is much faster; `ConnectionWatch` reports those. Source: decision 0012."""
+
 
 class KafkaProducer:
     """Implements `ports.TransactionalProducer` with librdkafka (transaction protocol TV1)."""
@@ -200,7 +206,14 @@ class KafkaProducer:
         took_s = time.monotonic() - started
         self._pause.begin(took_s=took_s)
         self._producer.poll(0)  # brings the log lines of the commit
-        return Committed(took_s=took_s, was_cut=self._connection.was_cut)
+        return Committed(doubt=self._doubt(took_s))
+
+    def _doubt(self, took_s: float) -> str | None:
+        if self._connection.was_cut:
+            return "a connection broke: the commit may have been sent twice"
+        if took_s > DOUBTFUL_COMMIT_S:
+            return f"the commit took {took_s:.3f} s: it may have been sent twice"
+        return None
 
     @contextmanager
     def _blaming(self, what: object) -> Iterator[None]:

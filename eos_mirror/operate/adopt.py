@@ -14,13 +14,13 @@ from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import ConfigError, RetriableError, UnsafeError
 from eos_mirror.kafka.claims import KafkaClaimsLog
 from eos_mirror.kafka.groups import group_members
+from eos_mirror.kafka.lane import KafkaLane
 from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.operate.carry_positions import Switch
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.clients import claims_consumer, claims_producer, mode_of, task_config
 from eos_mirror.settings.model import FlowSettings
-from eos_mirror.tasks.mirror import engine_config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +61,22 @@ def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
     _wait_until_nobody_runs(settings, clusters)
     topics.trust(route.source_topic for route in facts.plan.routes)  # as the other mode left them
     topics.begin()
+    switch = _switch(settings, clusters, facts)
+    exactly_once = wanted is DeliveryMode.EXACTLY_ONCE
+    count = switch.to_exactly_once() if exactly_once else switch.to_at_least_once()
+    create_ledger(settings, clusters.target_topics)
+    KafkaLedger(claims_producer(settings), flow.ledger_topic).append(
+        Kind.MODE, {"mode": wanted.value, "partitions": count}
+    )
+    clusters.mode.replace(wanted)
+    return Adopted(mode=wanted, partitions=count)
+
+
+def _switch(settings: FlowSettings, clusters: FlowClusters, facts: FlowFacts) -> Switch:
+    flow = settings.flow
     ids = clusters.target.topic_ids([flow.claims_topic])
-    switch = Switch(
+    config = task_config(settings, slot=0, claims_topic_id=ids[flow.claims_topic])
+    return Switch(
         clusters=clusters,
         claims=KafkaClaimsLog(
             claims_producer(settings),
@@ -72,16 +86,15 @@ def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
             ids=clusters.target.topic_ids,
         ),
         pairs=_pairs(facts),
-        config=engine_config(task_config(settings, slot=0, claims_topic_id=ids[flow.claims_topic])),
+        config=config.mirror,
+        lane=KafkaLane(
+            flow,
+            consumer_config=config.clients.source_consumer,
+            producer_config=config.clients.target_producer,
+            plain_producer_config=config.clients.plain_producer,
+            client_config=config.clients.target_admin,
+        ),
     )
-    exactly_once = wanted is DeliveryMode.EXACTLY_ONCE
-    count = switch.to_exactly_once() if exactly_once else switch.to_at_least_once()
-    create_ledger(settings, clusters.target_topics)
-    KafkaLedger(claims_producer(settings), flow.ledger_topic).append(
-        Kind.MODE, {"mode": wanted.value, "partitions": count}
-    )
-    clusters.mode.replace(wanted)
-    return Adopted(mode=wanted, partitions=count)
 
 
 def _pairs(facts: FlowFacts) -> dict[TopicPartition, TopicPartition]:

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from eos_mirror.core.map_records import StartRecord, start_key, start_of
+from eos_mirror.core.messages import MirrorConfig, Orders, TaskReport
 from eos_mirror.core.metadata import GroupMetadata, decode, decode_group, encode_group
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import TopicPartition
@@ -21,12 +22,11 @@ from eos_mirror.errors import RetriableError, UnsafeError
 from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.kafka.metadata import PATIENCE
 from eos_mirror.kafka.retry import retrying
-from eos_mirror.ports import ClaimsLog, GroupOffset, KnownTopic, ShadowOffset, Unstable
+from eos_mirror.ports import ClaimsLog, GroupOffset, KnownTopic, Lane, ShadowOffset, Unstable
 from eos_mirror.replication.config import (
     COMMIT_BUDGET,
     FLUSH_BUDGET,
     MARKERS_LOST_AFTER,
-    TaskConfig,
 )
 from eos_mirror.replication.ownership import Ownership
 from eos_mirror.replication.partition import OwnedPartition
@@ -47,8 +47,9 @@ class Switch:
 
     clusters: FlowClusters
     claims: ClaimsLog
+    lane: Lane
     pairs: Pairs
-    config: TaskConfig
+    config: MirrorConfig
 
     def to_exactly_once(self) -> int:
         """
@@ -70,7 +71,7 @@ class Switch:
         if not offsets:
             return 0
         remotes = [self.pairs[source] for source in offsets]
-        ownership = Ownership(self.config, clusters.target, self.claims, _Operator())
+        ownership = Ownership(self.config.flow, self.lane, self.claims, _Operator())
         producer = ownership.new_incarnation()
         ownership.claim(remotes)
         owned = self._owned(offsets, topics)
@@ -139,7 +140,7 @@ class Switch:
         """
         clusters, flow = self.clusters, self.clusters.flow
         sources = {remote: source for source, remote in self.pairs.items()}
-        ownership = Ownership(self.config, clusters.target, self.claims, _Operator())
+        ownership = Ownership(self.config.flow, self.lane, self.claims, _Operator())
         ownership.new_incarnation()
         ownership.claim(list(sources))
         offsets = {
@@ -199,11 +200,11 @@ class _Operator:
         self.stop = threading.Event()
         self.slot = -1
 
-    def orders(self) -> Mapping[str, Any]:
+    def orders(self) -> Orders:
         """None."""
-        return {}
+        return Orders()
 
-    def report(self, status: Mapping[str, Any]) -> None:
+    def report(self, report: TaskReport) -> None:
         """Nobody listens."""
 
     def event(self, name: str, fields: Mapping[str, Any]) -> None:

@@ -12,9 +12,9 @@ from eos_mirror.operate.status import routes_of
 from eos_mirror.ports import GroupOffset
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
-from eos_mirror.settings.plugins import group_filter_of, policy_of
+from eos_mirror.settings.plugins import group_filter_of
 from eos_mirror.tasks.group_offset_sync import HAS_MEMBERS
-from eos_mirror.tasks.offset_translation import GroupTranslation, Offsets
+from eos_mirror.tasks.offset_translation import Offsets, OffsetTranslation
 
 SYNC_IS_OFF = "sync.group.offsets.enabled is false"
 
@@ -149,14 +149,10 @@ def _checkpoints(
     settings: FlowSettings, found: Offsets, routes: Mapping[str, str]
 ) -> dict[str, dict[TopicPartition, Checkpoint]]:
     """By group and remote partition."""
-    flow = settings.flow
-    translation = GroupTranslation(
-        {
-            "flow": [flow.source, flow.target],
-            "exactly_once": settings.exactly_once,
-            "syncs_topic": policy_of(settings).internal_topics.offset_syncs(flow.source),
-            "clients": {"target_admin": dict(clients.target_admin(settings))},
-        }
+    translation = OffsetTranslation(
+        settings.flow,
+        clients.target_admin(settings),
+        syncs_topic=clients.syncs_topic(settings),
     )
     checkpoints: dict[str, dict[TopicPartition, Checkpoint]] = {}
     for one in translation.translate(found, routes).checkpoints:

@@ -5,10 +5,11 @@ granted (the group says so) -> claimed (the log says so) -> resolved (the shadow
 Nothing here blocks for long, so that the partitions a task owns already go on.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import (
     MarkersLost,
@@ -19,7 +20,7 @@ from eos_mirror.errors import (
 )
 from eos_mirror.ports import KnownTopic, TaskContext, Unstable
 from eos_mirror.replication.adapters import Adapters
-from eos_mirror.replication.config import MARKERS_LOST_AFTER, TaskConfig
+from eos_mirror.replication.config import MARKERS_LOST_AFTER
 from eos_mirror.replication.partition import Claimed, Resolved
 
 ASK_AGAIN_S = 0.02
@@ -77,13 +78,12 @@ class Acquisition:
 
     def __init__(
         self,
-        config: TaskConfig,
+        config: MirrorConfig,
         adapters: Adapters,
         context: TaskContext,
         *,
         claims: Claims,
         positions: PositionReader,
-        now: Callable[[], float],
     ) -> None:
         self._config = config
         self._claims = claims
@@ -91,7 +91,7 @@ class Acquisition:
         self._metadata = adapters.metadata
         self._positions = positions
         self._context = context
-        self._now = now
+        self._now = adapters.now
         self._granted: set[TopicPartition] = set()
         self._again: set[TopicPartition] = set()
         self._waits: dict[TopicPartition, _Wait] = {}
@@ -121,9 +121,9 @@ class Acquisition:
         return bool(self.pending) and self._now() >= self._next_step
 
     @property
-    def waiting(self) -> Mapping[str, str]:
+    def waiting(self) -> Mapping[TopicPartition, str]:
         """Why partitions cannot be mirrored now."""
-        return {str(p): wait.reason for p, wait in self._waits.items() if wait.reason}
+        return {p: wait.reason for p, wait in self._waits.items() if wait.reason}
 
     def grant(self, partitions: Iterable[TopicPartition], *, again: bool = False) -> None:
         """
@@ -178,11 +178,11 @@ class Acquisition:
         return min(ends, default=soon)
 
     def _claim(self, routes: Mapping[str, str], progress: Progress) -> None:
-        refused = self._context.orders().get("stopped", {})
+        stopped = self._context.orders().stopped
         for partition in sorted(self._granted):
-            if str(partition) in refused and partition not in self._again:
+            if partition in stopped and partition not in self._again:
                 self._granted.discard(partition)
-                progress.stopped[partition] = RecordRefused(refused[str(partition)])
+                progress.stopped[partition] = RecordRefused(stopped[partition])
         ready = self._ready(routes, progress)
         if not ready:
             return

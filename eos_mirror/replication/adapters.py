@@ -7,24 +7,34 @@ from typing import Any, Protocol
 from eos_mirror.core.internal_records import OffsetSync
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.ports import (
-    ClaimsLog,
-    PlainProducer,
-    RebalanceListener,
-    Source,
-    SourceMetadata,
-    Target,
-)
+from eos_mirror.ports import Lane, SourceMetadata, Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapters:
+    """
+    The clusters, as a task of either mode reaches them, and the clocks.
+
+    Attributes:
+        now: Monotonic seconds.
+        wall_ms: Milliseconds since the epoch.
+    """
+
+    lane: Lane
+    metadata: SourceMetadata
+    target: Target
+    now: Callable[[], float]
+    wall_ms: Callable[[], int]
 
 
 class OffsetSyncs(Protocol):
-    """Where groups of the source go on, at least once."""
+    """Where groups of the source resume on the target. At least once only."""
 
     def pairs(
         self, positions: Mapping[TopicPartition, tuple[TopicPartition, int]]
     ) -> Sequence[OffsetSync]:
         """
-        Positions, and the ends of the copies as of now.
+        Pairs of these positions with the current ends of the copies.
 
         Args:
             positions: Source partition and position by remote partition.
@@ -34,31 +44,16 @@ class OffsetSyncs(Protocol):
         """Send them without waiting; whether any has arrived since the last call."""
 
 
-def _nobody() -> PlainProducer:
-    raise RuntimeError("this adapters has no producer without transactions")
+class Ledger(Protocol):
+    """Where a task notes what it dropped. At least once only."""
 
+    def append(self, kind: Kind, details: Mapping[str, Any]) -> None:
+        """
+        Write an entry with the current time; returns when all in-sync replicas have it.
 
-def _nowhere(kind: Kind, details: Mapping[str, Any]) -> None:
-    raise RuntimeError(f"this adapters has no ledger for {kind}: {details}")
+        Args:
+            details: As `core/ledger.py` has them for this kind.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adapters:
-    """
-    The clusters, as a task reaches them.
-
-    Attributes:
-        claims: Exactly once only.
-        open_plain_producer: At least once only.
-        offset_syncs: Likewise, if the file wants them.
-        note: Likewise. Writes an entry of the ledger, as of now, with details as `core/ledger.py`
-            has them; returns when all in-sync replicas have it, raises RestartTask by class.
-    """
-
-    open_source: Callable[[RebalanceListener], Source]
-    metadata: SourceMetadata
-    target: Target
-    claims: ClaimsLog | None = None
-    open_plain_producer: Callable[[], PlainProducer] = _nobody
-    offset_syncs: OffsetSyncs | None = None
-    note: Callable[[Kind, Mapping[str, Any]], None] = _nowhere
+        Raises:
+            TargetUnavailable: Not acknowledged in time; it may be there or not.
+        """

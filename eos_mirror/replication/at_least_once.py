@@ -12,14 +12,15 @@ from typing import NamedTuple, TypeVar
 from eos_mirror.core.internal_records import OffsetSync
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.map_records import StartRecord
+from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.metadata import GroupMetadata, encode_group
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.core.topic_limits import RefusedRecords
 from eos_mirror.errors import NotAuthorized, RefusedByTarget, RestartTask
 from eos_mirror.ports import GroupOffset, PlainProducer, SourceGroup, TaskContext
 from eos_mirror.replication.acquisition import Acquisition
-from eos_mirror.replication.adapters import Adapters
-from eos_mirror.replication.config import COMMIT_BUDGET, FLUSH_BUDGET, WATCH_MARGIN, TaskConfig
+from eos_mirror.replication.adapters import Adapters, Ledger, OffsetSyncs
+from eos_mirror.replication.config import COMMIT_BUDGET, FLUSH_BUDGET, WATCH_MARGIN
 from eos_mirror.replication.group_positions import GroupPositions
 from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.replication.portions import Portions
@@ -40,28 +41,27 @@ class AtLeastOnce:
 
     def __init__(
         self,
-        config: TaskConfig,
+        config: MirrorConfig,
         adapters: Adapters,
         context: TaskContext,
         *,
-        group: SourceGroup,
-        now: Callable[[], float],
-        reached: Callable[[str], None],
+        ledger: Ledger,
+        offset_syncs: OffsetSyncs | None,
+        reached: Callable[[str], None] = lambda _: None,
     ) -> None:
         """
         Args:
-            group: Offsets of the source group.
-            now: Monotonic seconds.
-            reached: Called at named points of a batch.
+            offset_syncs: None: none are written.
+            reached: Called at named points of a batch; tests stop tasks there.
         """
-        self._config = config
-        self._adapters = adapters
+        self._lane = adapters.lane
         self._context = context
-        self._group = group
-        self._now = now
+        self._ledger = ledger
+        self._offset_syncs = offset_syncs
+        self._now = adapters.now
         self._reached = reached
         self._is_told = False
-        self._pairs_from = now()
+        self._pairs_from = adapters.now()
         self._onward = Provenance(config.flow).onward if config.provenance else _whole
         self.dropped = 0
         self.drops = not config.abort_on_send_failure
@@ -70,15 +70,14 @@ class AtLeastOnce:
             adapters,
             context,
             claims=_NoClaims(),
-            positions=GroupPositions(config, adapters, group),
-            now=now,
+            positions=GroupPositions(config, adapters),
         )
 
     def open(self) -> "Batch":
         """See `Mode`."""
         self._batch = Batch(
-            self._adapters.open_plain_producer(),
-            self._group,
+            self._lane.open_plain_producer(),
+            self._lane.group,
             self._context,
             hooks=_Hooks(self._onward, self._note, self._pairs, self._committed),
             now=self._now,
@@ -93,7 +92,7 @@ class AtLeastOnce:
     def _note(self, owned: OwnedPartition, dropped: "Dropped") -> None:
         """Before the offsets are committed: nothing is left out without a record of it."""
         with self._context.watch("ledger", FLUSH_BUDGET + WATCH_MARGIN):
-            self._adapters.note(
+            self._ledger.append(
                 Kind.DROP,
                 {
                     "task": self._context.slot,
@@ -124,15 +123,15 @@ class AtLeastOnce:
         They count once the offsets are committed: until then another task may have gone on in
         our place, and what is at a position and behind it may lie before these ends.
         """
-        if self._adapters.offset_syncs is None or self._now() < self._pairs_from:
+        if self._offset_syncs is None or self._now() < self._pairs_from:
             return []
         positions = {owned.remote: (owned.source, owned.position.next_offset) for owned in touched}
-        return self._trying(partial(self._adapters.offset_syncs.pairs, positions)) or []
+        return self._trying(partial(self._offset_syncs.pairs, positions)) or []
 
     def _committed(self, pairs: Sequence[OffsetSync]) -> None:
-        if self._adapters.offset_syncs is None or not pairs:
+        if self._offset_syncs is None or not pairs:
             return
-        if self._trying(partial(self._adapters.offset_syncs.write, pairs)):
+        if self._trying(partial(self._offset_syncs.write, pairs)):
             self._is_told = False
 
     def _trying(self, step: Callable[[], T]) -> T | None:

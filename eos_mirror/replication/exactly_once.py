@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable
 
+from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.core.topic_limits import RefusedRecords
-from eos_mirror.ports import TaskContext, TransactionalProducer
+from eos_mirror.ports import ClaimsLog, TaskContext, TransactionalProducer
 from eos_mirror.replication.acquisition import Acquisition
 from eos_mirror.replication.adapters import Adapters
-from eos_mirror.replication.config import TaskConfig
+from eos_mirror.replication.config import Fencing
 from eos_mirror.replication.ownership import Ownership
 from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.replication.positions import Positions
@@ -24,33 +25,31 @@ class ExactlyOnce:
 
     def __init__(
         self,
-        config: TaskConfig,
+        config: MirrorConfig,
         adapters: Adapters,
         context: TaskContext,
         *,
-        now: Callable[[], float],
-        reached: Callable[[str], None],
+        claims: ClaimsLog,
+        fencing: Fencing = Fencing.CLAIMS,
+        reached: Callable[[str], None] = lambda _: None,
     ) -> None:
         """
         Args:
-            now: Monotonic seconds.
-            reached: Called at named points of a transaction.
+            fencing: Anything but `CLAIMS` doubles records; tests show that the checker sees it.
+            reached: Called at named points of a transaction; tests stop tasks there.
         """
         self._config = config
         self._context = context
-        self._now = now
+        self._now = adapters.now
         self._reached = reached
-        if adapters.claims is None:
-            raise ValueError("exactly once needs the claims log")
         self._producer: TransactionalProducer | None = None
-        self._ownership = Ownership(config, adapters.target, adapters.claims, context)
+        self._ownership = Ownership(config.flow, adapters.lane, claims, context, fencing=fencing)
         self.acquisition = Acquisition(
             config,
             adapters,
             context,
             claims=self._ownership,
-            positions=Positions(config, adapters.target, adapters.metadata),
-            now=now,
+            positions=Positions(config, adapters.target, adapters.metadata, fencing=fencing),
         )
 
     @property

@@ -2,31 +2,31 @@
 
 from collections.abc import Mapping, Sequence
 
+from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.metadata import decode_group
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import PartitionStopped, PositionLost, SourceDataLost
-from eos_mirror.ports import GroupOffset, PartitionEnd, SourceGroup, Unstable
+from eos_mirror.ports import GroupOffset, PartitionEnd, Unstable
 from eos_mirror.replication.adapters import Adapters
-from eos_mirror.replication.config import TaskConfig
 from eos_mirror.replication.partition import Claimed, OwnedPartition, Resolved
 
 
 class GroupPositions:
     """Implements `PositionReader`."""
 
-    def __init__(self, config: TaskConfig, adapters: Adapters, group: SourceGroup) -> None:
+    def __init__(self, config: MirrorConfig, adapters: Adapters) -> None:
         self._config = config
         self._target = adapters.target
         self._metadata = adapters.metadata
-        self._group = group
+        self._lane = adapters.lane
 
     def resolve(
         self, claimed: Sequence[Claimed]
     ) -> Mapping[TopicPartition, Resolved | Unstable | PartitionStopped]:
         """See `PositionReader`."""
         firsts = {TopicPartition(one.source.topic, 0) for one in claimed}
-        offsets = self._group.committed(sorted(firsts | {one.source for one in claimed}))
+        offsets = self._lane.group.committed(sorted(firsts | {one.source for one in claimed}))
         new = [one.remote for one in claimed if offsets[one.source] is None]
         ends = self._target.ends(new) if new else {}
         answers: dict[TopicPartition, Resolved | Unstable | PartitionStopped] = {}

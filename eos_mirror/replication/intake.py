@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.errors import PartitionStopped, RecordRefused
 from eos_mirror.ports import Polled, SourceMetadata
-from eos_mirror.replication.config import TaskConfig
 from eos_mirror.replication.holdings import Holdings
 from eos_mirror.replication.mode import Mode, Writer
 from eos_mirror.replication.partition import OwnedPartition
@@ -24,7 +24,7 @@ class Intake:
         took: Called with each run that was handed to the writer, and its remote partition.
     """
 
-    config: TaskConfig
+    config: MirrorConfig
     holdings: Holdings
     mode: Mode
     refusals: Refusals

@@ -20,10 +20,11 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 
 from eos_mirror.core.claims import Claim, ClaimRecord, earlier_claims, superseded
+from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import RestartTask, TargetUnavailable
-from eos_mirror.ports import ClaimsLog, Target, TaskContext, TransactionalProducer
-from eos_mirror.replication.config import ACQUIRE_BUDGET, Fencing, TaskConfig
+from eos_mirror.ports import ClaimsLog, Lane, TaskContext, TransactionalProducer
+from eos_mirror.replication.config import ACQUIRE_BUDGET, Fencing
 
 FENCE_ATTEMPTS = 12
 
@@ -32,12 +33,19 @@ class Ownership:
     """The incarnation of this task and its claims."""
 
     def __init__(
-        self, config: TaskConfig, target: Target, log: ClaimsLog, context: TaskContext
+        self,
+        flow: Flow,
+        lane: Lane,
+        log: ClaimsLog,
+        context: TaskContext,
+        *,
+        fencing: Fencing = Fencing.CLAIMS,
     ) -> None:
-        self._config = config
-        self._target = target
+        self._flow = flow
+        self._lane = lane
         self._log = log
         self._context = context
+        self._fencing = fencing
         self._claims: dict[TopicPartition, tuple[str, int]] = {}
         self._ids: set[str] = set()
         self._sequence = 0
@@ -48,14 +56,14 @@ class Ownership:
     @property
     def transactional_id(self) -> str:
         """Of the incarnation that is alive."""
-        return self._config.flow.transactional_id(self.incarnation)
+        return self._flow.transactional_id(self.incarnation)
 
     def new_incarnation(self) -> TransactionalProducer:
         """Initialise a new transactional id (A0). Every claim must be made again."""
         self.incarnation = uuid.uuid4().hex
         self._ids.add(self.transactional_id)
         with self._context.watch("initialise", ACQUIRE_BUDGET):
-            return self._target.new_producer(self.transactional_id)
+            return self._lane.open_producer(self.transactional_id)
 
     def claim(self, remotes: Sequence[TopicPartition]) -> None:
         """
@@ -64,7 +72,7 @@ class Ownership:
         Raises:
             RestartTask: Somebody claimed after us, or the log cannot be read.
         """
-        if self._config.fencing is not Fencing.CLAIMS:
+        if self._fencing is not Fencing.CLAIMS:
             return
         with self._context.watch("claim", ACQUIRE_BUDGET):
             own = self._append(remotes)
@@ -100,7 +108,7 @@ class Ownership:
                 live = self._log.read_through(None)
                 self._stand_down_if_superseded(live, own)
                 alive &= {record.claim.transactional_id for record in live.values()}
-            fenced = self._target.fence(alive) if alive else set()
+            fenced = self._lane.fence(alive) if alive else set()
             self.fences += len(fenced)
             for transactional_id in sorted(fenced):
                 self._context.event("incarnation.fenced", {"transactional_id": transactional_id})
@@ -114,7 +122,7 @@ class Ownership:
         lost = superseded(live, own, self._ids)
         if lost:
             names = ", ".join(sorted(map(str, lost)))
-            raise RestartTask(f"{self._config.flow} {names}: claimed by another task after us")
+            raise RestartTask(f"{self._flow} {names}: claimed by another task after us")
 
     def renew(self) -> TransactionalProducer:
         """
@@ -123,7 +131,7 @@ class Ownership:
         Raises:
             RestartTask: Somebody claimed after us: nothing may be taken back from here.
         """
-        if self._config.fencing is Fencing.CLAIMS and self._claims:
+        if self._fencing is Fencing.CLAIMS and self._claims:
             with self._context.watch("read the claims", ACQUIRE_BUDGET):
                 live = self._log.read_through(None)
             held = {remote: offset for remote, (_, offset) in self._claims.items()}

@@ -8,24 +8,19 @@ of nanoseconds.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from eos_mirror.core.messages import PartitionMetrics
 from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.core.spread import Spread
-from eos_mirror.ports import TaskContext
 
-MEASURED = "partitions.measured"
-"""An event for the driver, not for the log."""
-
-CHECKPOINT_LATENCY = "checkpoint_latency_ms"
-"""Likewise, a field of the event `groups.followed`."""
-
-TELL_EVERY_S = 5.0
-PARTITIONS_PER_EVENT = 500
+REPORT_EVERY_S = 5.0
+PARTITIONS_PER_REPORT = 500
+"""More of them go into several reports: one is a line of the control channel."""
 
 
 @dataclass(slots=True)
 class _Measured:
     """
-    Of one remote partition, since it was last told.
+    What was measured of one remote partition since it was last reported.
 
     Attributes:
         sent, made: Of records that are not yet committed: how many, and when they were made.
@@ -39,9 +34,9 @@ class _Measured:
     made: Spread | None = None
 
 
-class Measures:
+class PartitionMeter:
     """
-    Of one task; one thread.
+    Measures the partitions of one task. One thread uses it.
 
     Invariant A: a record counts once it is committed; its age and its bytes count when it is
     read, as in MirrorMaker 2.
@@ -51,7 +46,6 @@ class Measures:
 
     def __init__(
         self,
-        context: TaskContext,
         *,
         wanted: bool,
         wall_ms: Callable[[], int],
@@ -63,53 +57,51 @@ class Measures:
             wall_ms: Milliseconds since the epoch.
             now: Monotonic seconds.
         """
-        self._context = context
         self._is_wanted = wanted
         self._wall_ms = wall_ms
         self._now = now
-        self._tell_at = now() + TELL_EVERY_S
-        self._news: dict[TopicPartition, _Measured] = {}
+        self._due_at = now() + REPORT_EVERY_S
+        self._unreported: dict[TopicPartition, _Measured] = {}
         self._open: dict[TopicPartition, _Measured] = {}
 
     def took(self, remote: TopicPartition, run: RecordRun) -> None:
         """These were read, and sent on."""
         if not self._is_wanted:
             return
-        news = self._open.get(remote)
-        if news is None:
-            news = self._open[remote] = self._news.setdefault(remote, _Measured())
-        news.bytes += run.size_bytes
-        news.sent += len(run.timestamps)
+        one = self._open.get(remote)
+        if one is None:
+            one = self._open[remote] = self._unreported.setdefault(remote, _Measured())
+        one.bytes += run.size_bytes
+        one.sent += len(run.timestamps)
         made = _known(run.timestamps)
         if made is not None:
-            news.made = _after(news.made, made)
-            news.age = _after(news.age, made.before(self._wall_ms()))
+            one.made = _after(one.made, made)
+            one.age = _after(one.age, made.before(self._wall_ms()))
 
     def committed(self) -> None:
         """So was everything that was taken."""
         if not self._open:
             return
         now_ms = self._wall_ms()
-        for news in self._open.values():
-            news.records += news.sent
-            if news.made is not None:
-                news.latency = _after(news.latency, news.made.before(now_ms))
-            news.sent, news.made = 0, None
+        for one in self._open.values():
+            one.records += one.sent
+            if one.made is not None:
+                one.latency = _after(one.latency, one.made.before(now_ms))
+            one.sent, one.made = 0, None
         self._open.clear()
 
-    def tell(self) -> None:
-        """Send what is new to the driver, if it is time."""
+    def due(self) -> list[tuple[PartitionMetrics, ...]]:
+        """What was measured since the last time, in parts for one report each, every 5 s."""
         now = self._now()
-        if now < self._tell_at:
-            return
-        self._tell_at = now + TELL_EVERY_S
-        rows = [_row(remote, news) for remote, news in self._news.items()]
-        self._news = dict(self._open)
-        for news in self._open.values():
-            news.records, news.bytes, news.age, news.latency = 0, 0, None, None
-        for start in range(0, len(rows), PARTITIONS_PER_EVENT):
-            part = rows[start : start + PARTITIONS_PER_EVENT]
-            self._context.event(MEASURED, {"partitions": part})
+        if now < self._due_at:
+            return []
+        self._due_at = now + REPORT_EVERY_S
+        rows = tuple(_metrics(remote, one) for remote, one in self._unreported.items())
+        self._unreported = dict(self._open)
+        for one in self._open.values():
+            one.records, one.bytes, one.age, one.latency = 0, 0, None, None
+        starts = range(0, len(rows), PARTITIONS_PER_REPORT)
+        return [rows[start : start + PARTITIONS_PER_REPORT] for start in starts]
 
 
 def _known(timestamps: Sequence[int]) -> Spread | None:
@@ -125,13 +117,11 @@ def _after(earlier: Spread | None, later: Spread) -> Spread:
     return later if earlier is None else earlier.then(later)
 
 
-def _row(remote: TopicPartition, news: _Measured) -> list[object]:
-    """As `driver/partition_metrics.py` reads it."""
-    return [
-        remote.topic,
-        remote.partition,
-        news.records,
-        news.bytes,
-        None if news.age is None else news.age.encode(),
-        None if news.latency is None else news.latency.encode(),
-    ]
+def _metrics(remote: TopicPartition, one: _Measured) -> PartitionMetrics:
+    return PartitionMetrics(
+        partition=remote,
+        records=one.records,
+        bytes=one.bytes,
+        age=one.age,
+        latency=one.latency,
+    )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from eos_mirror.core.map_records import StartRecord, segments_of, start_of
+from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import Position, TopicPartition
@@ -21,7 +22,7 @@ from eos_mirror.ports import (
     Target,
     Unstable,
 )
-from eos_mirror.replication.config import Fencing, TaskConfig
+from eos_mirror.replication.config import Fencing
 from eos_mirror.replication.lost_markers import split_partitions
 from eos_mirror.replication.partition import Claimed, OwnedPartition, Resolved
 
@@ -29,8 +30,16 @@ from eos_mirror.replication.partition import Claimed, OwnedPartition, Resolved
 class Positions:
     """Reads positions after a claim. Call it only for partitions that are claimed and fenced."""
 
-    def __init__(self, config: TaskConfig, target: Target, metadata: SourceMetadata) -> None:
+    def __init__(
+        self,
+        config: MirrorConfig,
+        target: Target,
+        metadata: SourceMetadata,
+        *,
+        fencing: Fencing = Fencing.CLAIMS,
+    ) -> None:
         self._config = config
+        self._fencing = fencing
         self._target = target
         self._metadata = metadata
 
@@ -71,7 +80,7 @@ class Positions:
                     answers[one.source] = Resolved(owned=resumed[-1])
             except PartitionStopped as exc:
                 answers[one.source] = exc
-        if resumed and self._config.fencing is Fencing.CLAIMS:
+        if resumed and self._fencing is Fencing.CLAIMS:
             answers.update(split_partitions(self._config.flow, resumed, self._target))
         return answers
 
@@ -82,7 +91,7 @@ class Positions:
         Its offsets may be stable already. The markers would land between our records, and the
         map counts on these lying dense.
         """
-        return end.is_decided or self._config.fencing is not Fencing.CLAIMS
+        return end.is_decided or self._fencing is not Fencing.CLAIMS
 
     def _resume(self, one: Claimed, shadow: ShadowOffset, end: PartitionEnd) -> OwnedPartition:
         next_offset = shadow.position.next_offset

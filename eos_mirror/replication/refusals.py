@@ -6,19 +6,19 @@ searched for: what was in that batch is sent again in smaller ones (core/suspect
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 
+from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.core.suspects import (
     Refusal,
     Suspect,
     batch_limit,
     narrowed,
-    suspect_of,
     tried_again,
 )
 from eos_mirror.core.topic_limits import RefusedRecords, TopicLimits, first_refused
 from eos_mirror.ports import Target, TaskContext
-from eos_mirror.replication.config import TaskConfig
 from eos_mirror.replication.partition import OwnedPartition
 
 FRESH_S = 5.0
@@ -35,7 +35,7 @@ class Refusals:
 
     def __init__(
         self,
-        config: TaskConfig,
+        config: MirrorConfig,
         target: Target,
         context: TaskContext,
         *,
@@ -55,15 +55,21 @@ class Refusals:
         self._limits: dict[str, TopicLimits] = {}
         self._learned_at: dict[str, float] = {}
         self._suspects: dict[TopicPartition, Suspect] = {}
+        self._found: dict[TopicPartition, Suspect] = {}
+
+    def taken_found(self) -> Mapping[TopicPartition, Suspect]:
+        """What `met` noted since the last call, for the task's successors."""
+        found, self._found = self._found, {}
+        return found
 
     def learn(self, owned: Iterable[OwnedPartition]) -> None:
         """Ask for the limits of these partitions' topics, and adopt what predecessors found."""
         held = list(owned)
         self._ask({one.remote.topic for one in held})
-        orders = self._context.orders().get("suspects", {})
+        known = self._context.orders().suspects
         for one in held:
-            if one.source not in self._suspects and str(one.source) in orders:
-                self._suspects[one.source] = suspect_of(orders[str(one.source)])
+            if one.source not in self._suspects and one.source in known:
+                self._suspects[one.source] = known[one.source]
         self.passed({one.source: one for one in held})
         self.between_transactions(held)
 
@@ -150,11 +156,9 @@ class Refusals:
             if refusal is None:
                 continue
             suspect = narrowed(refusal, (max(one.committed, 0), one.sent_to), self._sender)
-            self._suspects[one.source] = suspect
+            self._suspects[one.source] = self._found[one.source] = suspect
             met.append(one)
-            self._context.event(
-                "batch.refused", {"partition": str(one.source), **suspect.as_order()}
-            )
+            self._context.event("batch.refused", {"partition": str(one.source), **asdict(suspect)})
         return met
 
     def try_again(self, partition: TopicPartition) -> None:

@@ -43,11 +43,17 @@ class Stopped:
         self._context = context
         self._now = now
         self._stops: dict[TopicPartition, _Stop] = {}
+        self._resumed: list[TopicPartition] = []
 
     @property
-    def reasons(self) -> Mapping[str, str]:
-        """By partition, for the status of the task."""
-        return {str(p): stop.reason for p, stop in self._stops.items() if stop.again_at is not None}
+    def reasons(self) -> Mapping[TopicPartition, str]:
+        """Partitions that are not being tried now, for the task's reports."""
+        return {p: stop.reason for p, stop in self._stops.items() if stop.again_at is not None}
+
+    def taken_resumed(self) -> tuple[TopicPartition, ...]:
+        """Partitions that resumed since the last call."""
+        resumed, self._resumed = tuple(self._resumed), []
+        return resumed
 
     def note(
         self, partition: TopicPartition, fault: PartitionStopped, *, next_offset: int | None
@@ -91,6 +97,7 @@ class Stopped:
 
     def _over(self, partition: TopicPartition) -> None:
         del self._stops[partition]
+        self._resumed.append(partition)
         self._context.event("partition.resumed", {"partition": str(partition)})
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:

@@ -5,23 +5,21 @@ One thread runs all of it. Rebalance callbacks arrive inside `Source.poll` on th
 they raise is kept and raised after the poll, because the client loses records otherwise.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 
 from eos_mirror.core.boundary import Pace
+from eos_mirror.core.messages import MirrorConfig, Orders, TaskReport
 from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.errors import NewIncarnation, PartitionStopped, RefusedByTarget, RestartTask
 from eos_mirror.ports import Polled, TaskContext
 from eos_mirror.replication.adapters import Adapters
-from eos_mirror.replication.at_least_once import AtLeastOnce
-from eos_mirror.replication.config import TaskConfig
-from eos_mirror.replication.exactly_once import ExactlyOnce
 from eos_mirror.replication.holdings import Holdings
 from eos_mirror.replication.intake import Intake
 from eos_mirror.replication.mode import Mode, Writer
 from eos_mirror.replication.partition import OwnedPartition, Resolved
-from eos_mirror.replication.partition_metrics import Measures
+from eos_mirror.replication.partition_metrics import PartitionMeter
 from eos_mirror.replication.refusals import Refusals
 from eos_mirror.replication.source_faults import recreated, replaced_topics
 from eos_mirror.replication.stopped import Stopped
@@ -62,27 +60,19 @@ class MirrorTask:
 
     def __init__(
         self,
-        config: TaskConfig,
+        config: MirrorConfig,
         adapters: Adapters,
         context: TaskContext,
         *,
-        now: Callable[[], float],
-        wall_ms: Callable[[], int] = lambda: 0,
-        reached: Callable[[str], None] = lambda _: None,
+        mode: Mode,
     ) -> None:
-        """
-        Args:
-            now: Monotonic seconds.
-            wall_ms: Milliseconds since the epoch, for what is measured.
-            reached: Called at named points of a transaction; tests stop tasks there.
-        """
+        now, wall_ms = adapters.now, adapters.wall_ms
         self._config = config
-        self._measures = Measures(context, wanted=config.measured, wall_ms=wall_ms, now=now)
+        self._meter = PartitionMeter(wanted=config.measured, wall_ms=wall_ms, now=now)
         self._context = context
         self._now = now
         self._metadata = adapters.metadata
-        self._routes: dict[str, str] = {}
-        self._rejoin = context.orders().get("rejoin", 0)
+        self._orders = Orders(rejoin=context.orders().rejoin)
         self._hold = Holdings()
         self._stopped = Stopped(context, now=now)
         self._refusals = Refusals(config, adapters.target, context, now=now, wall_ms=wall_ms)
@@ -92,8 +82,8 @@ class MirrorTask:
         self._tend_at = self._check_topics_at = self._advise_at = self._committed_at = now()
         self._limits_at = now() + LIMITS_EVERY_S
         self._counters = Counters()
-        self._source = adapters.open_source(self)  # connects while the writer is opened
-        self._mode = self._opened_mode(adapters, reached)
+        self._mode = mode
+        self._source = adapters.lane.open_source(self)  # connects while the writer is opened
         self._acquisition = self._mode.acquisition
         self._intake = Intake(
             config=config,
@@ -105,13 +95,6 @@ class MirrorTask:
         )
         self._report()
         self._writer = self._opened(self._mode.open())
-
-    def _opened_mode(self, adapters: Adapters, reached: Callable[[str], None]) -> Mode:
-        config, context, now = self._config, self._context, self._now
-        if config.exactly_once:
-            return ExactlyOnce(config, adapters, context, now=now, reached=reached)
-        group = self._source.group
-        return AtLeastOnce(config, adapters, context, group=group, now=now, reached=reached)
 
     # ------------------------------------------------------------------ the loop
 
@@ -166,11 +149,12 @@ class MirrorTask:
         )
 
     def _follow_orders(self) -> None:
-        orders = self._context.orders()
-        routes, rejoin = orders.get("topics", {}), orders.get("rejoin", 0)
-        if routes != self._routes or rejoin != self._rejoin:
-            self._routes, self._rejoin = dict(routes), rejoin
-            self._source.subscribe(sorted(self._routes))
+        orders, before = self._context.orders(), self._orders
+        if orders is before:
+            return
+        self._orders = orders
+        if orders.topics != before.topics or orders.rejoin != before.rejoin:
+            self._source.subscribe(sorted(orders.topics))
 
     def _take(self, polled: Polled) -> None:
         try:
@@ -182,7 +166,7 @@ class MirrorTask:
             self._stop(faults)
 
     def _took(self, remote: TopicPartition, run: RecordRun) -> None:
-        self._measures.took(remote, run)
+        self._meter.took(remote, run)
         self._counters.bytes += run.size_bytes
 
     # ------------------------------------------------------------------ transactions
@@ -207,7 +191,7 @@ class MirrorTask:
             if self._meet(exc):
                 return
         self._counters.records += records
-        self._measures.committed()
+        self._meter.committed()
         self._committed_at = self._now()
         took_s = self._committed_at - began
         self._pace.committed(took_s, size_bytes=size_bytes, records=records)
@@ -234,6 +218,7 @@ class MirrorTask:
         met = self._refusals.met(self._hold.owned.values(), exc.refused)
         if not met:
             raise RestartTask(str(exc)) from exc  # the offset map, or what is no longer ours
+        self._report()  # a successor continues the search where it is
         self._spoilt = self._mode.reopens
         self._hold.hold_back(met)
         return self._spoilt
@@ -258,9 +243,11 @@ class MirrorTask:
         self._commit()
         if self._suspicious or self._spoilt:
             return
-        progress = self._acquisition.step(self._routes)
+        progress = self._acquisition.step(self._orders.topics)
         for partition, fault in progress.stopped.items():
             self._stopped.note(partition, fault, next_offset=None)
+        if progress.stopped:
+            self._report()
         if progress.resolved:
             self._own(progress.resolved)
 
@@ -301,6 +288,7 @@ class MirrorTask:
         for partition, fault in faults.items():
             at = gone[partition].position.next_offset
             self._stopped.note(partition, fault, next_offset=at)
+        self._report()  # a successor does not try again immediately
 
     def _try_stopped(self) -> None:
         """The cause of a stop may be gone."""
@@ -370,21 +358,26 @@ class MirrorTask:
         if self._mode.advises and now >= self._advise_at and self._hold.owned:
             self._advise_at = now + ADVISE_EVERY_S
             self._source.commit({o.source: o.position for o in self._hold.owned.values()})
-        self._measures.tell()
         self._report()
 
     def _report(self) -> None:
-        self._context.report(
-            {
-                **asdict(self._counters),
-                "fences": self._mode.fences,
-                "dropped": self._mode.dropped,
-                "owned": len(self._hold.owned),
-                "pending": self._acquisition.pending_of(self._routes),
-                "stopped": self._stopped.reasons,
-                "waiting": self._acquisition.waiting,
-            }
+        """In parts, if many partitions were measured."""
+        first, *others = self._meter.due() or [()]
+        report = TaskReport(
+            **asdict(self._counters),
+            fences=self._mode.fences,
+            dropped=self._mode.dropped,
+            owned=len(self._hold.owned),
+            pending=self._acquisition.pending_of(self._orders.topics),
+            stopped=self._stopped.reasons,
+            waiting=self._acquisition.waiting,
+            resumed=self._stopped.taken_resumed(),
+            suspects=self._refusals.taken_found(),
+            measured=first,
         )
+        self._context.report(report)
+        for measured in others:
+            self._context.report(replace(report, resumed=(), suspects={}, measured=measured))
 
     def _finish(self) -> None:
         if not self._suspicious:

@@ -15,7 +15,6 @@ from eos_mirror.ports import Committed, Delivered, TaskContext, TransactionalPro
 from eos_mirror.replication.config import (
     COMMIT_BUDGET,
     FLUSH_BUDGET,
-    SUSPICION_THRESHOLD,
     WATCH_MARGIN,
 )
 from eos_mirror.replication.partition import OwnedPartition
@@ -183,12 +182,8 @@ class Transaction:
         self._is_open = False
         self.size_bytes = self.records = 0
         self._reached("committed")
-        if committed.was_cut:
-            raise NewIncarnation("a connection broke: the commit may have been sent twice")
-        if committed.took_s > SUSPICION_THRESHOLD.total_seconds():
-            raise NewIncarnation(
-                f"the commit took {committed.took_s:.3f} s: it may have been sent twice"
-            )
+        if committed.doubt is not None:
+            raise NewIncarnation(committed.doubt)
         self._is_over = False
         return records
 

@@ -15,7 +15,7 @@ from eos_mirror.errors import FatalError
 from eos_mirror.ports import TaskEntry
 from eos_mirror.runtime.context import RunningContext
 from eos_mirror.runtime.lifeline import LAST_GASP, Lifeline, die_with_parent
-from eos_mirror.runtime.link import Link
+from eos_mirror.runtime.link import Link, Told
 from eos_mirror.runtime.outcome import Ending, ExitCode, Outcome
 from eos_mirror.runtime.pulse import Pulse
 from eos_mirror.runtime.spec import TaskSpec
@@ -36,10 +36,10 @@ def run_task(spec: TaskSpec, *, end: Callable[[int], object] = os._exit) -> Outc
     lifeline = Lifeline()
     link = Link(spec)
     watchdog = Watchdog(
-        farewell=lambda ending: link.bye(ending, context.status, events=(), within=LAST_GASP),
+        farewell=lambda ending: link.bye(ending, Told(), within=LAST_GASP),
         end=end,
     )
-    context = RunningContext(spec.slot, watchdog, wake=lifeline.wake)
+    context = RunningContext(spec.slot, spec.submission, watchdog, wake=lifeline.wake)
     pulse = Pulse(context, link, lifeline, end=end)
     watchdog.start()
     pulse.start()
@@ -47,8 +47,9 @@ def run_task(spec: TaskSpec, *, end: Callable[[int], object] = os._exit) -> Outc
 
     ending, failure = _call_entry(spec, context)
     pulse.stop(FAREWELL)
-    _, events = context.outbox.pending()
-    link.bye(ending, context.status, events=events, within=FAREWELL)
+    _, events = context.events.pending()
+    _, reports = context.reports.pending()
+    link.bye(ending, Told(reports=reports, events=events), within=FAREWELL)
     if ending.outcome is not Outcome.STOPPED:
         end(ExitCode.REJECTED if pulse.rejected else ending.exit_code)
     del failure  # held until here: freeing it may run a destructor that never returns

@@ -6,75 +6,84 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from eos_mirror.runtime.link import Event
 from eos_mirror.runtime.outcome import Ending
 from eos_mirror.runtime.watchdog import Watchdog
 
 MAX_EVENTS = 1_000
-"""Events kept for the driver; the oldest make room."""
+"""Log events kept for the driver. When there are more, the oldest are dropped."""
 
-_EVENTS_PER_BEAT = 200
+MAX_REPORTS = 100
+"""Reports kept for the driver; a task reports four times a second, and its lease lasts 30 s."""
+
+_PER_BEAT = 200
+
+T = TypeVar("T")
 
 
-class Outbox:
+class Outbox(Generic[T]):
     """
-    Events on their way to the driver, in order.
+    What is to be sent to the driver, in order.
 
-    Invariant A: an event leaves only when the driver has it or a newer one needs its room;
-    what had to leave unseen is counted.
+    Invariant A: an item leaves only when the driver has it, or when newer ones need its place.
+    Items that left unseen are counted.
     """
 
-    def __init__(self, *, max_events: int = MAX_EVENTS) -> None:
+    def __init__(self, *, max_items: int) -> None:
         self._lock = threading.Lock()
-        self._events: deque[Event] = deque()
-        self._max_events = max_events
+        self._items: deque[T] = deque()
+        self._max_items = max_items
         self._first = 0
         self.dropped_count = 0
 
-    def put(self, event: Event) -> None:
-        """Append; drops the oldest when full."""
+    def put(self, item: T) -> None:
+        """Append; drops the oldest item when full."""
         with self._lock:
-            self._events.append(event)
-            if len(self._events) > self._max_events:
-                self._events.popleft()
+            self._items.append(item)
+            if len(self._items) > self._max_items:
+                self._items.popleft()
                 self._first += 1
                 self.dropped_count += 1
 
-    def pending(self) -> tuple[int, Sequence[Event]]:
-        """The oldest events, and the serial number to confirm once they have arrived."""
+    def pending(self) -> tuple[int, Sequence[T]]:
+        """The oldest items, and the serial number to confirm once they have arrived."""
         with self._lock:
-            batch = list(self._events)[:_EVENTS_PER_BEAT]
+            batch = list(self._items)[:_PER_BEAT]
             return self._first + len(batch), batch
 
     def confirm(self, serial: int) -> None:
         """Everything before this serial number has arrived."""
         with self._lock:
             while self._first < serial:
-                self._events.popleft()
+                self._items.popleft()
                 self._first += 1
 
 
 class RunningContext:
     """
-    The context of the one task in this process.
+    The context of the one task in this process; implements `ports.TaskChannel`.
 
-    `report` and `watch` belong to the task's thread; the rest may be called from anywhere.
+    `report` and `watch` belong to the task's thread; any thread may call the other methods.
     """
 
-    def __init__(self, slot: int, watchdog: Watchdog, *, wake: Callable[[], object]) -> None:
+    def __init__(
+        self, slot: int, submission: str, watchdog: Watchdog, *, wake: Callable[[], object]
+    ) -> None:
         """
         Args:
-            wake: Makes the next heartbeat come at once.
+            wake: Makes the next heartbeat come immediately.
         """
         self.stop = threading.Event()
-        self.outbox = Outbox()
+        self.events: Outbox[Event] = Outbox(max_items=MAX_EVENTS)
+        self.reports: Outbox[Mapping[str, Any]] = Outbox(max_items=MAX_REPORTS)
         self._slot = slot
+        self._submission = submission
         self._watchdog = watchdog
         self._wake = wake
         self._orders: Mapping[str, Any] = {}
-        self._status: tuple[float, Mapping[str, Any]] = (time.monotonic(), {})
+        self._reported_s = time.monotonic()
         self._halt_lock = threading.Lock()
         self._halted: Ending | None = None
 
@@ -83,17 +92,23 @@ class RunningContext:
         """Index of the task, from 0."""
         return self._slot
 
+    @property
+    def submission(self) -> str:
+        """Which start of the slot this is."""
+        return self._submission
+
     def orders(self) -> Mapping[str, Any]:
         """The newest orders of the driver; empty until it has set any."""
         return self._orders
 
-    def report(self, status: Mapping[str, Any]) -> None:
-        """Replace the status; proves that the loop turns. JSON-able, with string keys."""
-        self._status = (time.monotonic(), dict(status))
+    def report(self, report: Mapping[str, Any]) -> None:
+        """Send a report; proves that the loop turns. JSON-able, with string keys."""
+        self.reports.put(dict(report))
+        self._reported_s = time.monotonic()
 
     def event(self, name: str, fields: Mapping[str, Any]) -> None:
-        """Send a log event to the driver, with the newest status."""
-        self.outbox.put((name, dict(fields)))
+        """Send a log event to the driver, with the newest reports."""
+        self.events.put((name, dict(fields)))
         self._wake()
 
     def watch(self, what: str, budget: timedelta) -> AbstractContextManager[None]:
@@ -117,11 +132,6 @@ class RunningContext:
         return self._halted
 
     @property
-    def status(self) -> Mapping[str, Any]:
-        """What the task reported last."""
-        return self._status[1]
-
-    @property
     def loop_age_s(self) -> float:
         """Seconds since the last report, or since the start."""
-        return time.monotonic() - self._status[0]
+        return time.monotonic() - self._reported_s

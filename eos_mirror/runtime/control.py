@@ -4,16 +4,17 @@ The control server in the driver: tasks call it, nobody calls them.
 | op | a task sends | the answer |
 | --- | --- | --- |
 | HELLO | slot, submission, process, pid, host | cmd RUN, ttl_s, orders; or cmd REJECT, why |
-| HEARTBEAT | loop_age_s, status, events, events_dropped | cmd RUN, STOP or RESTART; new orders |
-| BYE | outcome, error, status, events | cmd STOP |
+| HEARTBEAT | loop_age_s, reports, events, events_dropped | cmd RUN, STOP or RESTART; new orders |
+| BYE | outcome, error, reports, events | cmd STOP |
 
-Lines are signed (channel.py) but not encrypted: nothing secret in orders, status or events.
+Lines are signed (channel.py) but not encrypted: nothing secret in orders, reports or events.
+What orders and reports contain is the business of the tasks (tasks/messages.py).
 """
 
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -24,6 +25,9 @@ from eos_mirror.runtime.outcome import Ending, Outcome
 
 EventSink = Callable[[str, Mapping[str, Any]], None]
 """Takes a log event (name, fields). Called from many threads; must not raise or block."""
+
+ReportSink = Callable[[int, str, Mapping[str, Any]], None]
+"""Takes a report (slot, submission, report). Called from many threads; must not block."""
 
 HANDSHAKE_TIMEOUT = timedelta(seconds=5)
 """A stranger that says nothing is dropped after this."""
@@ -52,7 +56,13 @@ class ControlServer:
     """
 
     def __init__(
-        self, leases: Leases, *, on_event: EventSink, bind: str = "127.0.0.1", advertise: str = ""
+        self,
+        leases: Leases,
+        *,
+        on_event: EventSink,
+        on_report: ReportSink,
+        bind: str = "127.0.0.1",
+        advertise: str = "",
     ) -> None:
         """
         Listen on a free port of `bind`.
@@ -60,12 +70,14 @@ class ControlServer:
         Args:
             leases: The book to keep.
             on_event: Takes the events of the tasks, with the field `task` added.
+            on_report: Takes the reports of the tasks that may run, in the order of each.
             bind: Address to listen on.
             advertise: Name under which tasks reach it; `bind` if empty.
         """
         self.key = secrets.token_hex(32)
         self.leases = leases
         self._on_event = on_event
+        self._on_report = on_report
         self._lock = threading.Lock()
         self._orders: tuple[int, Mapping[str, Any]] = (0, {})
         self._refused_count = 0
@@ -140,16 +152,12 @@ class ControlServer:
             return self._hello(session, message)
         if session.applicant is None:
             raise ConnectionError("no HELLO")
-        self._pass_on(session.applicant.slot, message["events"])
+        self._pass_on(session.applicant, message)
         if message["op"] == "BYE":
             ending = Ending(Outcome(message["outcome"]), message["error"])
-            self.leases.close(session.applicant, ending, message["status"])
+            self.leases.close(session.applicant, ending)
             return {"cmd": Command.STOP}
-        beat = Beat(
-            loop_age_s=message["loop_age_s"],
-            status=message["status"],
-            events_dropped=message["events_dropped"],
-        )
+        beat = Beat(loop_age_s=message["loop_age_s"], events_dropped=message["events_dropped"])
         return {"cmd": self.leases.renew(session.applicant, beat), **self._news(session)}
 
     def _hello(self, session: _Session, message: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,6 +183,10 @@ class ControlServer:
         session.orders_version = version
         return {"orders": orders}
 
-    def _pass_on(self, slot: int, events: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        for name, fields in events:
-            self._on_event(name, {**fields, "task": slot})
+    def _pass_on(self, applicant: Applicant, message: Mapping[str, Any]) -> None:
+        """First the events: what a report changes may be logged, and belongs after them."""
+        for name, fields in message["events"]:
+            self._on_event(name, {**fields, "task": applicant.slot})
+        if self.leases.is_held_by(applicant):
+            for report in message["reports"]:
+                self._on_report(applicant.slot, applicant.submission, report)

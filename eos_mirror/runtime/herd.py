@@ -1,10 +1,14 @@
 """All the tasks of one driver: a supervisor per slot."""
 
-from typing import Any
-
 from eos_mirror.runtime.control import ControlServer, EventSink
 from eos_mirror.runtime.launcher import Launcher
-from eos_mirror.runtime.supervisor import DEFAULT_PATIENCE, MakeSpec, Patience, Supervisor
+from eos_mirror.runtime.supervisor import (
+    DEFAULT_PATIENCE,
+    MakeSpec,
+    Patience,
+    SlotStatus,
+    Supervisor,
+)
 
 
 class Herd:
@@ -41,7 +45,7 @@ class Herd:
         """Replace the process of one task; also one that FAILED."""
         self._supervisors[slot].restart()
 
-    def statuses(self) -> dict[int, dict[str, Any]]:
+    def statuses(self) -> dict[int, SlotStatus]:
         """`Supervisor.status` by slot."""
         return {supervisor.slot: supervisor.status() for supervisor in self._supervisors}
 

@@ -7,11 +7,10 @@ harmless: the fencing on the target does that.
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any
 
 from eos_mirror.runtime.clock import PatientClock
 from eos_mirror.runtime.outcome import Ending
@@ -59,7 +58,6 @@ class Beat:
     """
 
     loop_age_s: float
-    status: Mapping[str, Any]
     events_dropped: int = 0
 
 
@@ -79,7 +77,7 @@ class LeaseView:
     ending: Ending | None
 
 
-_NO_BEAT = Beat(loop_age_s=0.0, status={})
+_NO_BEAT = Beat(loop_age_s=0.0)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -149,13 +147,13 @@ class Leases:
             lease.beat = beat
             return lease.command
 
-    def close(self, applicant: Applicant, ending: Ending, status: Mapping[str, Any]) -> None:
+    def close(self, applicant: Applicant, ending: Ending) -> None:
         """Take a BYE. That of a stale process changes nothing."""
         with self._lock:
             lease = self._held_by(applicant)
             if lease is not None and lease.ending is None:
                 lease.ending = ending
-                lease.beat = Beat(loop_age_s=0.0, status=status)
+                lease.beat = _NO_BEAT
 
     def expired(self, slot: int) -> str | None:
         """Why the holder counts as dead; None while it lives or before its HELLO (C)."""
@@ -184,6 +182,11 @@ class Leases:
                 beat=lease.beat,
                 ending=lease.ending,
             )
+
+    def is_held_by(self, applicant: Applicant) -> bool:
+        """Whether this process has the lease of its slot; not so a stale one (A)."""
+        with self._lock:
+            return self._held_by(applicant) is not None
 
     def _held_by(self, applicant: Applicant) -> _Lease | None:
         lease = self._leases.get(applicant.slot)

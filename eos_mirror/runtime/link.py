@@ -17,6 +17,15 @@ CALL_TIMEOUT = timedelta(seconds=2)
 """Of one send or receive, and of connecting."""
 
 Event = tuple[str, Mapping[str, Any]]
+"""Name and fields of a log event."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a task has to say: reports and log events, each in order."""
+
+    reports: Sequence[Mapping[str, Any]] = ()
+    events: Sequence[Event] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +63,9 @@ class Link:
 
     def heartbeat(
         self,
-        status: Mapping[str, Any],
+        told: Told,
         *,
         loop_age_s: float,
-        events: Sequence[Event],
         events_dropped: int,
     ) -> Answer:
         """
@@ -69,9 +77,9 @@ class Link:
         """
         message = {
             "op": "HEARTBEAT",
-            "status": status,
+            "reports": told.reports,
             "loop_age_s": loop_age_s,
-            "events": events,
+            "events": told.events,
             "events_dropped": events_dropped,
         }
         with self._lock:
@@ -87,9 +95,8 @@ class Link:
     def bye(
         self,
         ending: Ending,
-        status: Mapping[str, Any],
+        told: Told,
         *,
-        events: Sequence[Event],
         within: timedelta,
     ) -> bool:
         """Say how the task ended; whether the driver heard it. Never raises."""
@@ -97,8 +104,8 @@ class Link:
             "op": "BYE",
             "outcome": ending.outcome,
             "error": ending.reason,
-            "status": status,
-            "events": events,
+            "reports": told.reports,
+            "events": told.events,
         }
         if not self._lock.acquire(timeout=within.total_seconds()):
             return False

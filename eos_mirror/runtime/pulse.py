@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from eos_mirror.runtime.context import RunningContext
 from eos_mirror.runtime.lifeline import Lifeline, last_words, main_thread_stack
-from eos_mirror.runtime.link import Answer, Link, RejectedError
+from eos_mirror.runtime.link import Answer, Link, RejectedError, Told
 from eos_mirror.runtime.outcome import Ending, ExitCode, Outcome
 
 PERIOD = timedelta(milliseconds=250)
@@ -85,13 +85,13 @@ class Pulse:
 
     def _beat(self) -> None:
         self._tell_of_a_halt()
-        serial, events = self._context.outbox.pending()
+        last_event, events = self._context.events.pending()
+        last_report, reports = self._context.reports.pending()
         try:
             answer = self._link.heartbeat(
-                self._context.status,
+                Told(reports=reports, events=events),
                 loop_age_s=self._context.loop_age_s,
-                events=events,
-                events_dropped=self._context.outbox.dropped_count,
+                events_dropped=self._context.events.dropped_count,
             )
         except RejectedError as exc:
             self.rejected = True
@@ -100,7 +100,8 @@ class Pulse:
             self._judge_silence(exc)
         else:
             self._heard_s = time.monotonic()
-            self._context.outbox.confirm(serial)
+            self._context.events.confirm(last_event)
+            self._context.reports.confirm(last_report)
             self._obey(answer)
 
     def _tell_of_a_halt(self) -> None:

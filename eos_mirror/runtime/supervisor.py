@@ -57,6 +57,31 @@ MOVES: Mapping[State, frozenset[State]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SlotStatus:
+    """
+    A task slot, as its supervisor sees it.
+
+    Attributes:
+        reason: Why it is in that state, if there is anything to say.
+        submission: The newest one; None before the first.
+        restarts: Processes that were replaced.
+        pid, host: Of the process; None before its HELLO.
+        loop_age_s: Since the task last proved that its loop turns; None before the first.
+        events_dropped: Log events that the process could not keep.
+    """
+
+    slot: int
+    state: State
+    reason: str
+    submission: str | None
+    restarts: int
+    pid: int | None
+    host: str | None
+    loop_age_s: float | None
+    events_dropped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
     """
     How long a supervisor waits for what.
@@ -150,22 +175,21 @@ class Supervisor:
         if self._thread is not None:
             self._thread.join()
 
-    def status(self) -> dict[str, Any]:
-        """JSON-able: state, reason, process, and what the task itself reported."""
+    def status(self) -> SlotStatus:
+        """The slot as it is now."""
         lease = self._leases.view(self.slot)
         holder = lease.holder if lease else None
-        return {
-            "task": self.slot,
-            "state": self._state.value,
-            "reason": self._reason,
-            "submission": lease.submission if lease else None,
-            "restarts": self._restarts_count,
-            "pid": holder.pid if holder else None,
-            "host": holder.host if holder else None,
-            "loop_age_s": lease.beat.loop_age_s if lease else None,
-            "events_dropped": lease.beat.events_dropped if lease else 0,
-            "status": dict(lease.beat.status) if lease else {},
-        }
+        return SlotStatus(
+            slot=self.slot,
+            state=self._state,
+            reason=self._reason,
+            submission=lease.submission if lease else None,
+            restarts=self._restarts_count,
+            pid=holder.pid if holder else None,
+            host=holder.host if holder else None,
+            loop_age_s=lease.beat.loop_age_s if lease else None,
+            events_dropped=lease.beat.events_dropped if lease else 0,
+        )
 
     def _run(self) -> None:
         try:

@@ -7,11 +7,19 @@ them; their repr hides these, JSON and pickle do not.
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
 
-from eos_mirror.core.boundary import FILLED_FOR_S
+from eos_mirror.core.boundary import FILLED_FOR_S, Boundary
 from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.flow import Flow
+from eos_mirror.core.messages import (
+    CheckpointClients,
+    CheckpointConfig,
+    MirrorClients,
+    MirrorConfig,
+    SyncsTopic,
+    TaskConfig,
+)
+from eos_mirror.core.topic_limits import SenderLimits
 from eos_mirror.settings.fingerprint import fingerprint
 from eos_mirror.settings.mask import Masked
 from eos_mirror.settings.model import FlowSettings, HeartbeatSettings
@@ -171,46 +179,76 @@ def task_config(
     slot: int,
     claims_topic_id: str,
     measured: bool = False,
-) -> dict[str, Any]:
+) -> TaskConfig:
     """
-    JSON-able, secrets included.
+    Configuration of one mirror task.
 
     Args:
-        claims_topic_id: Identity of the claims topic as of this start.
-        measured: The task tells what each partition does.
+        claims_topic_id: Topic id of the claims topic at this start.
+        measured: The task reports the metrics of each partition.
     """
     consumer = dict(source_consumer(flow, slot=slot))
     consumer["client.id"] = consumer["client.id"].replace(flow.flow.name, deployment(flow))
-    target = target_admin(flow)
     producer = target_producer(flow)
-    return {
-        "flow": [flow.flow.source, flow.flow.target],
-        "boundary": {
-            "interval_s": flow.transaction_interval.total_seconds(),
-            "timeout_s": flow.transaction_timeout.total_seconds(),
-            "max_bytes": flow.transaction_bytes,
-            "max_records": flow.transaction_records,
-            "every_poll": flow.transaction_boundary is BoundaryMode.POLL,
-        },
-        "start_position": flow.start_position,
-        "claims_topic_id": claims_topic_id,
-        "exactly_once": flow.exactly_once,
-        "abort_on_send_failure": flow.abort_on_send_failure,
-        "provenance": flow.filters.provenance,
-        "measured": measured,
-        "sender": _sender(producer),
-        "syncs": _syncs(flow),
-        "keepalive_s": flow.offsets_keepalive.total_seconds(),
-        "clients": {
-            "source_consumer": consumer,
-            "source_admin": dict(source_admin(flow)),
-            "target_producer": dict(producer),
-            "plain_producer": _without_transaction(producer),
-            "target_admin": dict(target),
-            "claims_producer": claims_producer(flow),
-            "claims_consumer": claims_consumer(flow),
-        },
-    }
+    return TaskConfig(
+        mirror=MirrorConfig(
+            flow=flow.flow,
+            boundary=Boundary(
+                interval_s=flow.transaction_interval.total_seconds(),
+                timeout_s=flow.transaction_timeout.total_seconds(),
+                max_bytes=flow.transaction_bytes,
+                max_records=flow.transaction_records,
+                every_poll=flow.transaction_boundary is BoundaryMode.POLL,
+            ),
+            start_position=flow.start_position,
+            claims_topic_id=claims_topic_id,
+            exactly_once=flow.exactly_once,
+            abort_on_send_failure=flow.abort_on_send_failure,
+            provenance=flow.filters.provenance,
+            measured=measured,
+            sender=_sender(producer),
+            keepalive=flow.offsets_keepalive,
+        ),
+        clients=MirrorClients(
+            source_consumer=consumer,
+            source_admin=dict(source_admin(flow)),
+            target_producer=dict(producer),
+            plain_producer=_without_transaction(producer),
+            target_admin=dict(target_admin(flow)),
+            claims_producer=claims_producer(flow),
+            claims_consumer=claims_consumer(flow),
+        ),
+        syncs=_syncs(flow),
+    )
+
+
+def checkpoint_config(flow: FlowSettings) -> CheckpointConfig:
+    """Configuration of the checkpoint task of a flow."""
+    groups, internal = flow.groups, policy_of(flow).internal_topics
+    refresh_s = groups.refresh_interval.total_seconds() if groups.refresh else None
+    sync_s = groups.sync_interval.total_seconds() if groups.sync_offsets else None
+    return CheckpointConfig(
+        flow=flow.flow,
+        topic=internal.checkpoints(flow.flow.source),
+        syncs_topic=syncs_topic(flow),
+        replication_factor=groups.replication_factor,
+        refresh_s=refresh_s,
+        emit_s=groups.emit_interval.total_seconds(),
+        sync_s=sync_s,
+        on_commit=groups.sync_offsets and groups.sync_on_commit,
+        clients=CheckpointClients(
+            source_admin=dict(source_admin(flow)),
+            target_admin=dict(target_admin(flow)),
+            claims_producer=claims_producer(flow),
+        ),
+    )
+
+
+def syncs_topic(flow: FlowSettings) -> str | None:
+    """Where the offset syncs of a flow are; None: exactly once, which has an exact offset map."""
+    if flow.exactly_once:
+        return None
+    return policy_of(flow).internal_topics.offset_syncs(flow.flow.source)
 
 
 def _complete(
@@ -233,25 +271,23 @@ def _ms(duration: timedelta) -> str:
     return str(max(1, duration // timedelta(milliseconds=1)))
 
 
-def _syncs(flow: FlowSettings) -> dict[str, Any] | None:
-    """Where offset syncs go; None without any."""
-    if flow.exactly_once or not flow.groups.emit_syncs:
+def _syncs(flow: FlowSettings) -> SyncsTopic | None:
+    """Where a mirror task writes offset syncs; None: it writes none."""
+    topic = syncs_topic(flow)
+    if topic is None or not flow.groups.emit_syncs:
         return None
-    return {
-        "topic": policy_of(flow).internal_topics.offset_syncs(flow.flow.source),
-        "replication_factor": flow.groups.syncs_replication_factor,
-    }
+    return SyncsTopic(topic=topic, replication_factor=flow.groups.syncs_replication_factor)
 
 
 def _without_transaction(producer: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in producer.items() if not key.startswith("transaction")}
 
 
-def _sender(producer: Mapping[str, str]) -> dict[str, Any]:
-    """What decides whether a record, and how many in a batch, fit into a topic."""
-    return {
-        "max_request_bytes": int(producer["message.max.bytes"]),
-        "compression": producer.get("compression.type", "none"),
-        "batch_bytes": int(producer["batch.size"]),
-        "batch_records": int(producer["batch.num.messages"]),
-    }
+def _sender(producer: Mapping[str, str]) -> SenderLimits:
+    """What decides whether a record fits into a topic, and how many fit into a batch."""
+    return SenderLimits(
+        max_request_bytes=int(producer["message.max.bytes"]),
+        compression=producer.get("compression.type", "none"),
+        batch_bytes=int(producer["batch.size"]),
+        batch_records=int(producer["batch.num.messages"]),
+    )

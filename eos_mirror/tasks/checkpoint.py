@@ -1,19 +1,26 @@
 """
-The entry of a flow's group task: checkpoints, and the offsets of groups on the target.
+The entry of a flow's checkpoint task: it emits checkpoints and syncs group offsets.
 
-A process of its own, because an admin client that asks a coordinator that moves may end it.
+A process of its own: an admin client may crash it when the coordinator that it asks moves.
 """
 
 import math
 import time
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from eos_mirror.core.checkpoints import is_more_recent
 from eos_mirror.core.filters import NameFilter, TopicFilter
-from eos_mirror.core.flow import INTERNAL_PREFIX, Flow
+from eos_mirror.core.flow import INTERNAL_PREFIX
 from eos_mirror.core.internal_records import Checkpoint
+from eos_mirror.core.messages import (
+    CheckpointConfig,
+    CheckpointOrders,
+    CheckpointReport,
+    GroupSelection,
+)
 from eos_mirror.core.plugins import make
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.retries import Retries
@@ -22,10 +29,11 @@ from eos_mirror.errors import FatalError, MirrorError, SourceUnavailable, Target
 from eos_mirror.kafka.checkpoints import Checkpoints, KafkaCheckpoints
 from eos_mirror.kafka.consumer_offsets_reader import GroupCommits
 from eos_mirror.kafka.group_offsets import NAMELESS, GroupOffsets, Refusal
-from eos_mirror.ports import TaskContext
-from eos_mirror.replication.partition_metrics import CHECKPOINT_LATENCY
-from eos_mirror.tasks.group_offset_sync import GroupMoves
-from eos_mirror.tasks.offset_translation import GroupTranslation, Offsets
+from eos_mirror.ports import TaskChannel
+from eos_mirror.tasks.context import TypedContext
+from eos_mirror.tasks.group_offset_sync import GroupOffsetSync
+from eos_mirror.tasks.messages import decode
+from eos_mirror.tasks.offset_translation import Offsets, OffsetTranslation
 
 TURN_S = 0.25
 BUDGET = timedelta(minutes=5)
@@ -41,62 +49,54 @@ UNANSWERED = 3
 TRIES = 10
 """So often a group that just committed is looked at, if it is ahead of the mirror."""
 
-SINCE_THE_LAST = ("checkpoints", "moved", "requests")
-
 _kept: list[object] = []
 """Clients of a task that ended: their destructors can block, and the process ends without them."""
 
 
-def follow_groups(config: Mapping[str, Any], context: TaskContext) -> None:
+Context = TypedContext[CheckpointOrders, CheckpointReport]
+
+
+def emit_checkpoints(message: Mapping[str, Any], channel: TaskChannel) -> None:
     """
-    Follow the groups of the source until told to stop; a `ports.TaskEntry`.
+    Emit checkpoints until the driver says stop; a `ports.TaskEntry`.
 
     Args:
-        config: As `driver/checkpoint_tasks.py` wrote it.
+        message: A `core.messages.CheckpointConfig` in its JSON form.
     """
-    task = GroupTask(config, context)
+    context = Context(channel, CheckpointOrders)
+    task = CheckpointTask(decode(CheckpointConfig, message), context)
     _kept.append(task)
     while not context.stop.wait(TURN_S):
         with context.watch("a round over the groups", BUDGET):
             task.turn(context.orders())
-        context.report(task.counts)
+        task.report()
 
 
-class GroupTask:
-    """
-    Of one flow.
+class CheckpointTask:
+    """Emits the checkpoints of one flow."""
 
-    Attributes:
-        counts: Since the start: `rounds`, `checkpoints` written, groups `moved` on the target,
-            `requests` sent; and as of the last round, `groups` with offsets.
-    """
-
-    def __init__(self, config: Mapping[str, Any], context: TaskContext) -> None:
-        """
-        Args:
-            config: As `driver/checkpoint_tasks.py` wrote it.
-        """
-        clients = config["clients"]
+    def __init__(self, config: CheckpointConfig, context: Context) -> None:
+        clients = config.clients
         self._context = context
-        self._wanted: Mapping[str, Any] = {}
+        self._selection: GroupSelection | None = None
         self._filter: NameFilter = TopicFilter([], [])
-        self._source = GroupOffsets(
-            clients["source_admin"], source=True, before_wait=self._show_life
+        self._source = GroupOffsets(clients.source_admin, source=True, before_wait=self.report)
+        self._sync_offsets = GroupOffsetSync(clients.target_admin, before_wait=self.report)
+        self._translation = OffsetTranslation(
+            config.flow, clients.target_admin, syncs_topic=config.syncs_topic
         )
-        self._moves = GroupMoves(clients["target_admin"], before_wait=self._show_life)
-        self._translation = GroupTranslation(config)
         self._topic = KafkaCheckpoints(
-            clients["target_admin"],
-            clients["claims_producer"],
-            config["topic"],
-            replication_factor=config["replication_factor"],
+            clients.target_admin,
+            clients.claims_producer,
+            config.topic,
+            replication_factor=config.replication_factor,
         )
-        self._look = _Clock(config["refresh_s"])
-        self._emit = _Clock(config["emit_s"])
-        self._sync = None if config["sync_s"] is None else _Clock(config["sync_s"])
+        self._look = _Clock(config.refresh_s)
+        self._emit = _Clock(config.emit_s)
+        self._sync = None if config.sync_s is None else _Clock(config.sync_s)
         self._commits = (
-            GroupCommits(clients["source_admin"], group=Flow(*config["flow"]).source_group)
-            if config["on_commit"]
+            GroupCommits(clients.source_admin, group=config.flow.source_group)
+            if config.on_commit
             else None
         )
         self._committed: dict[str, int] = {}
@@ -104,30 +104,27 @@ class GroupTask:
         self._known: Checkpoints | None = None
         self._retries, self._untranslated = Retries(), Retries()
         self._groups: set[str] = set()
-        self._latency: Spread | None = None
         self._is_told = False
         self._unanswered = 0
-        self.counts = dict.fromkeys(("rounds", "checkpoints", "moved", "requests", "groups"), 0)
-        self._told = dict(self.counts)
+        self._done = _Done()
 
-    def _show_life(self) -> None:
-        """A round takes as long as its slowest coordinators, longer than a loop may stand still."""
-        self._context.report(self.counts)
-
-    def turn(self, orders: Mapping[str, Any]) -> None:
+    def report(self, done: CheckpointReport | None = None) -> None:
         """
-        What is due.
+        Show the driver that the task lives: a round takes as long as its slowest coordinators,
+        which is longer than a loop may stand still.
+        """
+        self._context.report(done or CheckpointReport())
 
-        Args:
-            orders: `topics`: remote by source topic; `groups`: which ones are wanted, as
-                `driver/checkpoint_tasks.py` says it. Empty until the driver has said anything.
+    def turn(self, orders: CheckpointOrders) -> None:
+        """
+        Do what is due.
 
         Raises:
-            FatalError, SourceUnavailable, TargetUnavailable: By class.
+            FatalError, SourceUnavailable, TargetUnavailable: What the process has to exit with.
         """
-        routes: Mapping[str, str] = orders.get("topics", {})
-        if routes and orders["groups"] != self._wanted:
-            self._want(orders["groups"])
+        routes = orders.topics
+        if orders.groups is not None and orders.groups != self._selection:
+            self._select(orders.groups)
         emits = self._emit.is_due()
         syncs = self._sync is not None and self._sync.is_due()
         if not routes:
@@ -156,13 +153,13 @@ class GroupTask:
             self._is_told = True
             self._context.event("groups.failed", {"reason": f"{type(exc).__name__}: {exc}"})
 
-    def _want(self, wanted: Mapping[str, Any]) -> None:
-        """Other groups than before; they are looked for at once."""
-        self._wanted = wanted
+    def _select(self, selection: GroupSelection) -> None:
+        """Other groups than before: list the groups now."""
+        self._selection = selection
         self._filter = (
-            TopicFilter(wanted["include"], wanted["exclude"])
-            if wanted["filter"] is None
-            else make(wanted["filter"], wanted["filter_config"], ["matches"])
+            TopicFilter(selection.include, selection.exclude)
+            if selection.filter_class is None
+            else make(selection.filter_class, selection.filter_config, ["matches"])
         )
         self._look.hurry()
 
@@ -215,7 +212,8 @@ class GroupTask:
         took_s = time.monotonic() - began
         self._next_at_once = time.monotonic() + max(BETWEEN_S, took_s / SHARE)
         self._unanswered = 0
-        self._count(checkpoints=len(news), moved=len(moved))
+        self._done.checkpoints += len(news)
+        self._done.moved += len(moved)
         if only is None:
             self._tell_round(took_s)
 
@@ -238,29 +236,32 @@ class GroupTask:
         """From the question for the offsets to the acknowledgement."""
         if checkpoints:
             spread = Spread.of([took_ms] * checkpoints)
-            self._latency = self._latency.then(spread) if self._latency else spread
-
-    def _count(self, *, checkpoints: int, moved: int) -> None:
-        self.counts["rounds"] += 1
-        self.counts["checkpoints"] += checkpoints
-        self.counts["moved"] += moved
-        self.counts["requests"] = self._source.requests + self._moves.requests
-        self.counts["groups"] = len(self._groups)
+            before = self._done.latency
+            self._done.latency = before.then(spread) if before else spread
 
     def _tell_round(self, took_s: float) -> None:
-        """With what was done at once since the last round."""
-        done = {name: self.counts[name] - self._told[name] for name in SINCE_THE_LAST}
-        self._told = dict(self.counts)
+        """With what was done for groups that just committed since the last round."""
+        done = self._done
+        sent = self._source.requests + self._sync_offsets.requests
+        self._done = _Done(requests_before=sent)
         self._context.event(
             "groups.followed",
             {
                 "groups": len(self._groups),
-                **done,
+                "checkpoints": done.checkpoints,
+                "moved": done.moved,
+                "requests": sent - done.requests_before,
                 "took_s": round(took_s, 3),
-                CHECKPOINT_LATENCY: None if self._latency is None else self._latency.encode(),
             },
         )
-        self._latency = None
+        self.report(
+            CheckpointReport(
+                groups=len(self._groups),
+                checkpoints=done.checkpoints,
+                moved=done.moved,
+                latency=done.latency,
+            )
+        )
 
     def _offsets(self, routes: Mapping[str, str], only: Collection[str] | None) -> Offsets:
         """What the groups have committed on mirrored topics, of those that can be asked now."""
@@ -300,12 +301,22 @@ class GroupTask:
         for (group, partition), checkpoint in (self._known or {}).items():
             if group in only:
                 wanted.setdefault(group, {})[partition] = checkpoint
-        before = dict(self._moves.waiting)
-        moved = self._moves.move(wanted)
-        for group, reason in self._moves.waiting.items():
+        before = dict(self._sync_offsets.waiting)
+        moved = self._sync_offsets.move(wanted)
+        for group, reason in self._sync_offsets.waiting.items():
             if before.get(group) != reason:
                 self._context.event("group.waiting", {"group": group, "reason": reason})
         return moved
+
+
+@dataclass(slots=True, kw_only=True)
+class _Done:
+    """What was done since the last round over all groups."""
+
+    checkpoints: int = 0
+    moved: int = 0
+    latency: Spread | None = None
+    requests_before: int = 0
 
 
 class _Clock:

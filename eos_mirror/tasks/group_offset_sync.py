@@ -14,7 +14,7 @@ from eos_mirror.ports import GroupOffset
 HAS_MEMBERS = "it has members on the target"
 
 
-class GroupMoves:
+class GroupOffsetSync:
     """
     Moves groups that nobody is in, never backwards; the broker refuses others once more.
 

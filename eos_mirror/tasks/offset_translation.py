@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from eos_mirror.core.checkpoints import Pair, exact, sparse
 from eos_mirror.core.flow import Flow
@@ -37,15 +37,22 @@ class Translated(NamedTuple):
     reasons: Mapping[TopicPartition, str]
 
 
-class GroupTranslation:
+class OffsetTranslation:
     """Of one flow. What it reads of the target it keeps: it asks for what is new."""
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        flow: Flow,
+        target: Mapping[str, str],
+        *,
+        syncs_topic: str | None,
+    ) -> None:
         """
         Args:
-            config: As `driver/checkpoint_tasks.py` wrote it.
+            target: Connection to the target and security.
+            syncs_topic: Where offset syncs are, at least once; None: the offset map is exact.
         """
-        self._read = _reader(config)
+        self._read = _reader(flow, target, syncs_topic=syncs_topic)
 
     def translate(self, found: Offsets, routes: Mapping[str, str]) -> Translated:
         """
@@ -90,10 +97,9 @@ def _checkpoint(group: str, remote: TopicPartition, pair: Pair, metadata: str) -
     )
 
 
-def _reader(config: Mapping[str, Any]) -> Reader:
+def _reader(flow: Flow, target: Mapping[str, str], *, syncs_topic: str | None) -> Reader:
     """Exactly once has a map, at least once has syncs."""
-    flow, target = Flow(*config["flow"]), config["clients"]["target_admin"]
-    if config["exactly_once"]:
+    if syncs_topic is None:
         maps = FollowedMaps(flow, target)
         return lambda remotes, lowest: (
             {
@@ -104,7 +110,7 @@ def _reader(config: Mapping[str, Any]) -> Reader:
             },
             maps.reasons,
         )
-    syncs = FollowedSyncs(target, config["syncs_topic"], group=flow.shadow_group)
+    syncs = FollowedSyncs(target, syncs_topic, group=flow.shadow_group)
     return lambda remotes, _lowest: (
         {
             remote: partial(sparse, store, end)

@@ -17,11 +17,16 @@ class Totals:
         self._before: dict[int, dict[str, int]] = {}
         self._last: dict[int, tuple[object, dict[str, int]]] = {}
 
-    def add(self, slot: int, submission: object, status: Mapping[str, Any]) -> dict[str, int]:
-        """Take the newest status of a slot; return its totals."""
-        now = {name: int(status.get(name, 0)) for name in COUNTERS}
+    def add(self, slot: int, submission: object, counters: Mapping[str, int]) -> dict[str, int]:
+        """
+        Take the newest counters of a slot; return its totals.
+
+        Args:
+            submission: Of the process that counted.
+            counters: Every one of `COUNTERS`, since the process started.
+        """
         with self._lock:
-            return self._add(slot, submission, now)
+            return self._add(slot, submission, dict(counters))
 
     def _add(self, slot: int, submission: object, now: dict[str, int]) -> dict[str, int]:
         known, last = self._last.get(slot, (submission, dict.fromkeys(COUNTERS, 0)))

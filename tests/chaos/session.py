@@ -12,6 +12,7 @@ from time import monotonic
 from eos_mirror import __version__
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing import Record, wait_until
+from eos_mirror.testing.entry import environ_for
 from tests.chaos import measures
 from tests.chaos.allowed import check_errors, check_events, check_exits
 from tests.chaos.arena import Arena
@@ -79,10 +80,8 @@ class Session:
     def __init__(self, options: Options, site: Site) -> None:
         self._options = options
         self._site = site
-        env = {"EOS_MIRROR_PAUSE_AT": site.pause_at}
-        if options.broken:
-            env["EOS_MIRROR_UNSAFE_FENCING"] = options.broken
-        self._crew = Crew(site.config, env)
+        environ = environ_for(pause_at=site.pause_at, fencing=options.broken or "")
+        self._crew = Crew(site.config, environ)
         self._load = Load(site.source, options.seed)
         self._witness = Witness(site.target)
         self._arena = Arena(site=site, crew=self._crew, ledger=self._load.ledger)

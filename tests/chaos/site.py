@@ -89,7 +89,7 @@ class Site:
 
     @property
     def pause_at(self) -> str:
-        """Value of EOS_MIRROR_PAUSE_AT."""
+        """Where tasks stop themselves, see `eos_mirror/testing/entry.py`."""
         return ",".join(f"{point}@{self.flag(point)}" for point in POINTS)
 
 

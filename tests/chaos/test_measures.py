@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eos_mirror.tasks.mirror import _pauser
+from eos_mirror.testing.entry import pause_points
 from tests.chaos import measures
 from tests.chaos.nemesis import Strike, plan
 from tests.chaos.report import Report
@@ -91,7 +91,7 @@ def test_a_task_stops_at_a_point_as_often_as_it_is_told(
     stops: list[int] = []
     monkeypatch.setattr(os, "kill", lambda _, number: stops.append(number))
     flag = tmp_path / "stop"
-    reached = _pauser(f"flushed@{flag},begun@{tmp_path / 'other'}")
+    reached = pause_points(f"flushed@{flag},begun@{tmp_path / 'other'}", submission="0.7")
 
     reached("flushed")
     assert not stops

@@ -13,7 +13,6 @@ from eos_mirror.core.suspects import (
     Suspect,
     batch_limit,
     narrowed,
-    suspect_of,
     tried_again,
 )
 from eos_mirror.core.topic_limits import (
@@ -99,15 +98,6 @@ def test_what_is_tried_again_has_batches_of_its_own() -> None:
     again = tried_again(suspect)
 
     assert (again.first, again.end, again.max_records, again.refused) == (3, 6, 1, ())
-
-
-def test_a_suspect_survives_the_orders() -> None:
-    """As JSON has it: lists, no tuples."""
-    suspect = Suspect(first=0, end=9, max_records=4, refused=(3, 5), code="X", reason="y")
-
-    assert suspect_of(suspect.as_order()) == suspect
-    assert suspect_of({**suspect.as_order(), "task": 3}) == suspect, "as the driver hears of it"
-    assert suspect.as_order()["refused"] == [3, 5]
 
 
 def test_a_topic_that_takes_any_batch_needs_no_cutting() -> None:

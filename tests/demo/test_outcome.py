@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from eos_mirror.cli import demo
 from eos_mirror.cli.main import main
+from eos_mirror.demo import acts
 from eos_mirror.demo.crash import transaction_states
 from eos_mirror.demo.mirror_run import best_rate
 from eos_mirror.demo.outcome import Outcome
@@ -76,7 +76,7 @@ def test_without_java_one_line_says_what_to_install(
     def fail() -> None:
         raise NotInstalled("no Java 17 or newer found: install one")
 
-    monkeypatch.setattr(demo, "find_java", fail)
+    monkeypatch.setattr(acts, "find_java", fail)
 
     assert main(["demo"]) == 1
     assert capsys.readouterr() == ("", "eos-mirror: no Java 17 or newer found: install one\n")
@@ -90,8 +90,8 @@ def test_a_demo_that_cannot_be_played_says_why_in_one_line(
     def fail(*_: object) -> None:
         raise TimeoutError("waited in vain")
 
-    monkeypatch.setattr(demo, "find_java", lambda: None)
-    monkeypatch.setattr(demo, "start_clusters", fail)
+    monkeypatch.setattr(acts, "find_java", lambda: None)
+    monkeypatch.setattr(acts, "start_clusters", fail)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     assert main(["demo"]) == 1

@@ -9,7 +9,7 @@ from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.errors import RefusedByTarget, RestartTask
 from eos_mirror.ports import (
     ClaimsLog,
-    PlainProducer,
+    Lane,
     Polled,
     RebalanceListener,
     ShadowCommit,
@@ -30,11 +30,11 @@ class TargetBench(Protocol):
     def target(self) -> Target:
         """A client of its own."""
 
-    def claims(self) -> ClaimsLog:
-        """Likewise."""
+    def lane(self) -> Lane:
+        """Producers of its own; nothing is read through it."""
 
-    def plain_producer(self) -> PlainProducer:
-        """Likewise, without transactions."""
+    def claims(self) -> ClaimsLog:
+        """A log with clients of its own."""
 
     def new_topic(self, partitions: int) -> str:
         """An empty topic."""

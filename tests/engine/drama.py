@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Final
 
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.core.suspects import suspect_of
 from eos_mirror.errors import RestartTask
 from eos_mirror.replication.config import Fencing
 from eos_mirror.replication.task import MirrorTask
@@ -99,22 +98,15 @@ class Drama:
             raise Violation(f"slot {process.slot} ended with {error!r}") from error
 
     def hear(self, process: Process) -> None:
-        """Tell every task what the driver would, after the events of one."""
+        """Tell every task what the driver would, after the reports of one."""
         heard = self._heard[id(process)]
-        events = process.context.events[heard:]
-        self._heard[id(process)] += len(events)
-        stopped = dict(self.stage.orders.get("stopped", {}))
-        suspects = dict(self.stage.orders.get("suspects", {}))
-        for name, fields in events:
-            partition = str(fields.get("partition"))
-            if name == "partition.stopped":
-                stopped[partition] = str(fields["reason"])
-            elif name == "partition.resumed":
-                stopped.pop(partition, None)
-            elif name == "batch.refused":
-                suspects[partition] = suspect_of({"task": process.slot, **fields}).as_order()
-        if events:
-            self.stage.order(stopped=stopped, suspects=suspects)
+        reports = process.context.reports[heard:]
+        self._heard[id(process)] += len(reports)
+        orders = self.stage.orders
+        for report in reports:
+            orders = orders.after(report)
+        if orders != self.stage.orders:
+            self.stage.order(orders)
 
     # ------------------------------------------------------------------ source
 
@@ -227,9 +219,9 @@ class Drama:
         names = {str(partition): partition for partition in self.stage.partitions}
         for process in self.stage.alive():
             for fields in process.events("partition.stopped"):
-                if fields["partition"] in process.context.status["stopped"]:
-                    name = names[str(fields["partition"])]
-                    found[name] = str(fields["cause"]), str(fields["reason"])
+                partition = names[str(fields["partition"])]
+                if partition in process.context.reports[-1].stopped:
+                    found[partition] = str(fields["cause"]), str(fields["reason"])
         return found
 
     def _unfinished(self) -> list[TopicPartition]:

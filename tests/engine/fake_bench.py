@@ -7,7 +7,7 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.topic_limits import limits_of
 from eos_mirror.ports import (
     ClaimsLog,
-    PlainProducer,
+    Lane,
     RebalanceListener,
     ShadowCommit,
     Source,
@@ -16,7 +16,8 @@ from eos_mirror.ports import (
     TransactionalProducer,
 )
 from tests.engine.bench import BUDGET
-from tests.engine.fake_plain import FakePlainProducer
+from tests.engine.fake_lane import FakeLane
+from tests.engine.fake_plain import FakePlainProducer, FakeSourceGroup
 from tests.engine.fake_producer import FakeProducer
 from tests.engine.fake_source import FakeSource, FakeSourceMetadata
 from tests.engine.fake_target import FakeClaims, FakeTarget
@@ -29,6 +30,11 @@ from tests.engine.target_log import Record
 
 ATTEMPTS = 300
 """What happens by itself has happened after so many questions."""
+
+
+def nothing_to_read(listener: RebalanceListener) -> Source:
+    """A target bench has no source."""
+    raise NotImplementedError(listener)
 
 
 class FakeTargetBench:
@@ -44,13 +50,20 @@ class FakeTargetBench:
         """See `TargetBench`."""
         return FakeTarget(self.cluster, open_gate, self.clock)
 
+    def lane(self) -> Lane:
+        """See `TargetBench`."""
+        return FakeLane(
+            FakeTarget(self.cluster, open_gate, self.clock),
+            group=FakeSourceGroup({}),
+            open_source=nothing_to_read,
+            open_plain_producer=lambda: FakePlainProducer(
+                self.cluster, Requests(open_gate, self.clock)
+            ),
+        )
+
     def claims(self) -> ClaimsLog:
         """See `TargetBench`."""
         return FakeClaims(self.cluster, open_gate, self.clock)
-
-    def plain_producer(self) -> PlainProducer:
-        """See `TargetBench`."""
-        return FakePlainProducer(self.cluster, Requests(open_gate, self.clock))
 
     def configure(self, topic: str, config: Mapping[str, str]) -> None:
         """See `TargetBench`."""

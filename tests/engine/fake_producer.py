@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.errors import CommitOutcomeUnknown, RefusedByTarget, RestartTask, TargetUnavailable
+from eos_mirror.kafka.transactional_producer import DOUBTFUL_COMMIT_S
 from eos_mirror.ports import Committed, Delivered, ShadowCommit
 from tests.engine.coordinator import Code, Refused
 from tests.engine.gate import Fate
@@ -90,7 +91,13 @@ class FakeProducer:
         self._flush_map(within)
         if self._added:
             took_s = max(took_s, self._end(within))
-        return Committed(took_s=took_s, was_cut=self._was_cut)
+        return Committed(doubt=self._doubt(took_s))
+
+    def _doubt(self, took_s: float) -> str | None:
+        """As the real one decides."""
+        if self._was_cut:
+            return "a connection broke"
+        return "it was slow" if took_s > DOUBTFUL_COMMIT_S else None
 
     def close(self) -> None:
         """See the port."""

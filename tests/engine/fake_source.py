@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from eos_mirror.core.records import Headers, Position, RecordRun, TopicPartition
 from eos_mirror.errors import ProducerFenced, RecordRefused, SourceDataLost, SourceUnavailable
-from eos_mirror.ports import GroupOffset, KnownTopic, Polled, RebalanceListener, SourceGroup
+from eos_mirror.ports import KnownTopic, Polled, RebalanceListener
 from tests.engine.gate import Clock, Gate
 from tests.engine.requests import Requests
 from tests.engine.source_cluster import SourceCluster, SourceEntry
@@ -24,20 +24,6 @@ class Reading:
     position: int
     end_told: int | None = None
     is_silent: bool = False
-
-
-class NoOffsets:
-    """`ports.SourceGroup` of tasks that keep their positions on the target."""
-
-    def committed(
-        self, partitions: Sequence[TopicPartition]
-    ) -> Mapping[TopicPartition, GroupOffset | None]:
-        """Exactly once never asks."""
-        raise NotImplementedError(partitions)
-
-    def commit(self, offsets: Mapping[TopicPartition, GroupOffset], *, within: timedelta) -> None:
-        """Exactly once never asks."""
-        raise NotImplementedError(offsets, within)
 
 
 class FakeSource:
@@ -57,7 +43,6 @@ class FakeSource:
         gate: Gate,
         clock: Clock,
     ) -> None:
-        self.group: SourceGroup = NoOffsets()
         self._cluster = cluster
         self._coordinator = coordinator
         self._listener = listener

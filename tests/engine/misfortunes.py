@@ -1,6 +1,7 @@
 """Every misfortune that can be dealt to a drama, and how often."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from tests.engine.drama import Drama
@@ -153,7 +154,8 @@ class Misfortunes:
                 drama.stage.group.move(heir % len(drama.slots), partition)
 
     def rejoin(self) -> None:
-        self.drama.stage.order(rejoin=self.drama.stage.orders.get("rejoin", 0) + 1)
+        orders = self.drama.stage.orders
+        self.drama.stage.order(replace(orders, rejoin=orders.rejoin + 1))
 
     # ------------------------------------------------------------------ target
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 from unittest import mock
 
 from eos_mirror.core.records import Position, TopicPartition
@@ -13,6 +13,7 @@ from eos_mirror.replication.ownership import Ownership
 from eos_mirror.replication.positions import Positions
 from eos_mirror.replication.task import MirrorTask
 from eos_mirror.replication.transaction import Transaction
+from tests.engine.fake_lane import FakeLane
 from tests.engine.shadow_group import ShadowGroup
 
 Mutant = Callable[[], AbstractContextManager[object]]
@@ -53,8 +54,9 @@ def position_from_before_the_fence() -> AbstractContextManager[object]:
     early: dict[int, dict[TopicPartition, object]] = {}
 
     def mutated_claim(self: Ownership, remotes: Sequence[TopicPartition]) -> None:
-        known = early.setdefault(id(self._target), {})
-        known.update(self._target.shadow_offsets(remotes))
+        target = cast(FakeLane, self._lane).target
+        known = early.setdefault(id(target), {})
+        known.update(target.shadow_offsets(remotes))
         claim(self, remotes)
 
     def mutated_resolve(self: Positions, claimed: Sequence[Any]) -> Mapping[TopicPartition, Any]:

@@ -14,14 +14,14 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.topic_limits import limits_of
 from eos_mirror.kafka.claims import KafkaClaimsLog
 from eos_mirror.kafka.errors import translated
-from eos_mirror.kafka.idempotent_producer import KafkaPlainProducer
+from eos_mirror.kafka.lane import KafkaLane
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.source import KafkaSource
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.transactional_producer import KafkaProducer
 from eos_mirror.ports import (
     ClaimsLog,
-    PlainProducer,
+    Lane,
     RebalanceListener,
     ShadowCommit,
     Source,
@@ -92,19 +92,25 @@ class RealTargetBench:
 
     def target(self) -> Target:
         """See `TargetBench`."""
-        target = KafkaTarget(
+        return KafkaTarget(self.flow, client_config={**self._config, "log_level": "3"})
+
+    def lane(self) -> Lane:
+        """See `TargetBench`."""
+        lane = KafkaLane(
             self.flow,
+            consumer_config={},
             producer_config={**self._config, **TRANSACTIONAL},
+            plain_producer_config={**self._config, **WRITER, **LINGERING},
             client_config={**self._config, "log_level": "3"},
         )
-        new_producer = target.new_producer
+        open_producer = lane.open_producer
 
         def remembered(transactional_id: str) -> KafkaProducer:
-            self._producers.append(new_producer(transactional_id))
+            self._producers.append(open_producer(transactional_id))
             return self._producers[-1]
 
-        target.new_producer = remembered  # type: ignore[method-assign] # for `close`
-        return target
+        lane.open_producer = remembered  # type: ignore[method-assign] # for `close`
+        return lane
 
     def close(self) -> None:
         """Empty every producer: one that was fenced with records in it may never be destroyed."""
@@ -123,7 +129,7 @@ class RealTargetBench:
             "group.id": self.flow.shadow_group,
             "isolation.level": "read_uncommitted",
         }
-        target = KafkaTarget(self.flow, producer_config=self._config, client_config=self._config)
+        target = KafkaTarget(self.flow, client_config=self._config)
         topic = self.flow.claims_topic
         return KafkaClaimsLog(
             {**self._config, **WRITER},
@@ -132,10 +138,6 @@ class RealTargetBench:
             topic_id=target.topic_ids([topic])[topic],
             ids=target.topic_ids,
         )
-
-    def plain_producer(self) -> PlainProducer:
-        """See `TargetBench`."""
-        return KafkaPlainProducer({**self._config, **WRITER, **LINGERING})
 
     def configure(self, topic: str, config: Mapping[str, str]) -> None:
         """See `TargetBench`."""

@@ -13,14 +13,19 @@ from unittest import mock
 from eos_mirror.core import offset_map
 from eos_mirror.core.boundary import Boundary
 from eos_mirror.core.flow import Flow
+from eos_mirror.core.messages import MirrorConfig, Orders, TaskReport
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.topic_limits import SenderLimits
-from eos_mirror.ports import GroupOffset, RebalanceListener
+from eos_mirror.ports import GroupOffset
 from eos_mirror.replication import ownership
 from eos_mirror.replication.adapters import Adapters
-from eos_mirror.replication.config import Fencing, TaskConfig
+from eos_mirror.replication.at_least_once import AtLeastOnce
+from eos_mirror.replication.config import Fencing
+from eos_mirror.replication.exactly_once import ExactlyOnce
+from eos_mirror.replication.mode import Mode
 from eos_mirror.replication.task import MirrorTask
 from tests.engine.baton import Actor
+from tests.engine.fake_lane import FakeLane
 from tests.engine.fake_plain import FakePlainProducer, FakeSourceGroup
 from tests.engine.fake_source import FakeSource, FakeSourceMetadata
 from tests.engine.fake_target import FakeClaims, FakeTarget
@@ -58,18 +63,18 @@ class FakeContext:
     """`ports.TaskContext` of one task. Blocks never outlive their budget here: tasks are killed."""
 
     slot: int
-    newest_orders: dict[str, Any]
+    newest_orders: Orders = field(default_factory=Orders)
     stop: threading.Event = field(default_factory=threading.Event)
-    status: Mapping[str, Any] = field(default_factory=dict)
+    reports: list[TaskReport] = field(default_factory=list)
     events: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
 
-    def orders(self) -> Mapping[str, Any]:
+    def orders(self) -> Orders:
         """See the port."""
         return self.newest_orders
 
-    def report(self, status: Mapping[str, Any]) -> None:
+    def report(self, report: TaskReport) -> None:
         """See the port."""
-        self.status = status
+        self.reports.append(report)
 
     def event(self, name: str, fields: Mapping[str, Any]) -> None:
         """See the port."""
@@ -128,20 +133,18 @@ class Stage:
             self.target.create_topic(f"{FLOW.source}.{topic}", partitions)
         self.partitions = sorted(self.source.logs)
         self.group = GroupCoordinator(self.partitions)
-        self.orders: dict[str, Any] = {
-            "topics": {topic: f"{FLOW.source}.{topic}" for topic in TOPICS}
-        }
+        self.orders = Orders(topics={topic: f"{FLOW.source}.{topic}" for topic in TOPICS})
         self.processes: list[Process] = []
         self._engine = engine
         self._values = itertools.count()
         self._incarnations = itertools.count(1)
-        self._config = TaskConfig(
+        self._fencing = fencing
+        self._config = MirrorConfig(
             flow=FLOW,
             boundary=boundary,
             start_position=start_position,
             claims_topic_id=CLAIMS_TOPIC_ID,
             keepalive=KEEPALIVE,
-            fencing=fencing,
             sender=SENDER,
             exactly_once=exactly_once,
             abort_on_send_failure=abort_on_send_failure,
@@ -169,7 +172,7 @@ class Stage:
 
     def start(self, slot: int) -> Process:
         """A new process for a slot; the old one, if it is alive, becomes a zombie."""
-        context = FakeContext(slot=slot, newest_orders=dict(self.orders))
+        context = FakeContext(slot=slot, newest_orders=self.orders)
         made: list[FakeTarget] = []
         actor = Actor(lambda gate: self._run(context, gate, made))
         actor.step()
@@ -178,28 +181,32 @@ class Stage:
         return process
 
     def _run(self, context: FakeContext, gate: Gate, made: list[FakeTarget]) -> None:
-        stable = self._config.fencing is not Fencing.NAIVE
+        stable = self._fencing is not Fencing.NAIVE
         target = FakeTarget(self.target, gate, self.clock, require_stable=stable)
         made.append(target)
         metadata = FakeSourceMetadata(self.source, gate, self.clock)
 
-        def open_source(listener: RebalanceListener) -> FakeSource:
-            source = FakeSource(
+        lane = FakeLane(
+            target,
+            group=FakeSourceGroup(self.source_offsets),
+            open_source=lambda listener: FakeSource(
                 self.source, self.group, listener, slot=context.slot, gate=gate, clock=self.clock
-            )
-            if not self._config.exactly_once:
-                source.group = FakeSourceGroup(self.source_offsets)
-            return source
-
-        adapters = Adapters(
-            open_source=open_source,
-            metadata=metadata,
-            target=target,
-            claims=FakeClaims(self.target, gate, self.clock),
+            ),
             open_plain_producer=lambda: FakePlainProducer(self.target, Requests(gate, self.clock)),
-            note=lambda _, details: self.ledger.append(details),
         )
-        self._engine(self._config, adapters, context, now=self.clock).run()
+        adapters = Adapters(
+            lane=lane, metadata=metadata, target=target, now=self.clock, wall_ms=lambda: 0
+        )
+        mode = self._mode(adapters, context, FakeClaims(self.target, gate, self.clock))
+        self._engine(self._config, adapters, context, mode=mode).run()
+
+    def _mode(self, adapters: Adapters, context: FakeContext, claims: FakeClaims) -> Mode:
+        if self._config.exactly_once:
+            return ExactlyOnce(
+                self._config, adapters, context, claims=claims, fencing=self._fencing
+            )
+        ledger = SimpleNamespace(append=lambda _, details: self.ledger.append(details))
+        return AtLeastOnce(self._config, adapters, context, ledger=ledger, offset_syncs=None)
 
     def current(self, slot: int) -> Process | None:
         """The newest process of a slot, if it is alive."""
@@ -212,11 +219,11 @@ class Stage:
         """Zombies, too."""
         return [process for process in self.processes if not process.is_over]
 
-    def order(self, **orders: object) -> None:
-        """The driver tells every task."""
-        self.orders.update(orders)
+    def order(self, orders: Orders) -> None:
+        """The driver sends these to every task."""
+        self.orders = orders
         for process in self.processes:
-            process.context.newest_orders = dict(self.orders)
+            process.context.newest_orders = orders
 
     # ------------------------------------------------------------------ source
 

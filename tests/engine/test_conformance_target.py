@@ -28,7 +28,7 @@ def open_transaction(
     bench: TargetBench, remote: TopicPartition, txid: str, *, values: int = 3
 ) -> TransactionalProducer:
     """A producer with acknowledged records in an open transaction."""
-    producer = bench.target().new_producer(txid)
+    producer = bench.lane().open_producer(txid)
     producer.begin()
     producer.send(run_of(remote, 0, [b"%d" % n for n in range(values)]), remote)
     producer.flush(within=BUDGET)
@@ -54,7 +54,7 @@ def test_records_and_offsets_become_visible_with_the_commit(target_bench: Target
     committed = producer.commit({remote: shadow(7, epoch=5)}, within=BUDGET)
     target_bench.until(lambda: is_settled(target_bench, remote), "markers")
 
-    assert not committed.was_cut
+    assert committed.doubt is None
     assert target_bench.read(remote) == [(0, b"0"), (1, b"1"), (2, b"2")]
     found = target_bench.target().shadow_offsets([remote])[remote]
     assert isinstance(found, ShadowOffset)
@@ -65,7 +65,7 @@ def test_records_and_offsets_become_visible_with_the_commit(target_bench: Target
 def test_a_marker_takes_one_offset(target_bench: TargetBench) -> None:
     """Inside a transaction records lie dense; between two lies one offset."""
     remote = partition_of(target_bench)
-    producer = target_bench.target().new_producer(new_id(target_bench))
+    producer = target_bench.lane().open_producer(new_id(target_bench))
     landed = []
     for first in (0, 5):
         producer.begin()
@@ -86,9 +86,9 @@ def test_aborted_records_take_offsets_and_are_never_seen(target_bench: TargetBen
     remote, txid = partition_of(target_bench), new_id(target_bench)
     open_transaction(target_bench, remote, txid)
 
-    assert target_bench.target().fence([txid]) == {txid}
+    assert target_bench.lane().fence([txid]) == {txid}
 
-    producer = target_bench.target().new_producer(new_id(target_bench))
+    producer = target_bench.lane().open_producer(new_id(target_bench))
     producer.begin()
     producer.send(run_of(remote, 0, [b"good"]), remote)
     assert producer.flush(within=BUDGET)[remote].first == 4
@@ -103,7 +103,7 @@ def test_initialising_an_id_ends_what_was_open_under_it(target_bench: TargetBenc
     old = open_transaction(target_bench, remote, txid)
     target_bench.pend(old, {remote: shadow(3)})
 
-    target_bench.target().new_producer(txid)
+    target_bench.lane().open_producer(txid)
 
     assert is_settled(target_bench, remote)
     assert target_bench.target().shadow_offsets([remote]) == {remote: None}
@@ -131,7 +131,7 @@ def test_an_old_epoch_is_refused_at_every_call(
     """Whatever a fenced writer tries next fails, and so does everything after that."""
     remote, txid = partition_of(target_bench), new_id(target_bench)
     old = open_transaction(target_bench, remote, txid)
-    target_bench.target().fence([txid])
+    target_bench.lane().fence([txid])
 
     assert is_refused(lambda: call(old, remote))
     assert is_refused(lambda: old.commit({remote: shadow(3)}, within=BUDGET))
@@ -141,19 +141,19 @@ def test_an_old_epoch_is_refused_at_every_call(
 def test_an_empty_commit_of_a_fenced_writer_proves_nothing(target_bench: TargetBench) -> None:
     """begin and commit without anything in between send no request."""
     txid = new_id(target_bench)
-    old = target_bench.target().new_producer(txid)
-    target_bench.target().fence([txid])
+    old = target_bench.lane().open_producer(txid)
+    target_bench.lane().fence([txid])
 
     old.begin()
-    assert not old.commit({}, within=BUDGET).was_cut
+    assert old.commit({}, within=BUDGET).doubt is None
 
 
 def test_fencing_idle_and_unknown_ids_succeeds(target_bench: TargetBench) -> None:
     """A claim may outlive its incarnation, and even the coordinator's memory of it."""
     idle, unknown = new_id(target_bench), new_id(target_bench)
-    target_bench.target().new_producer(idle)
+    target_bench.lane().open_producer(idle)
 
-    assert target_bench.target().fence([idle, unknown]) == {idle, unknown}
+    assert target_bench.lane().fence([idle, unknown]) == {idle, unknown}
 
 
 def test_a_pending_offset_is_unstable_for_its_partition_only(target_bench: TargetBench) -> None:
@@ -170,7 +170,7 @@ def test_a_pending_offset_is_unstable_for_its_partition_only(target_bench: Targe
     assert isinstance(found[remote], Unstable)
     assert isinstance(found[other], ShadowOffset)
 
-    target_bench.target().fence([txid])
+    target_bench.lane().fence([txid])
     again = target_bench.target().shadow_offsets([remote])[remote]
     assert isinstance(again, ShadowOffset)
     assert again.position.next_offset == 1
@@ -229,8 +229,8 @@ def test_map_records_are_part_of_the_transaction(target_bench: TargetBench) -> N
     lost = new_id(target_bench)
     aborted = open_transaction(target_bench, remote, lost)
     aborted.send_map({key("a"): b"never"})
-    target.fence([lost])
-    producer = target.new_producer(new_id(target_bench))
+    target_bench.lane().fence([lost])
+    producer = target_bench.lane().open_producer(new_id(target_bench))
     for entries in ({key("a"): b"1", key("b"): b"1", '["other",0,0]': b"1"}, {key("a"): b"2"}):
         producer.begin()
         producer.send_map(entries)
@@ -248,14 +248,14 @@ def test_a_map_is_not_read_past_an_open_transaction(target_bench: TargetBench) -
     undecided = open_transaction(target_bench, remote, lost)
     undecided.send_map({first: b"never"})
     undecided.flush(within=BUDGET)
-    producer = target.new_producer(new_id(target_bench))
+    producer = target_bench.lane().open_producer(new_id(target_bench))
     producer.begin()
     producer.send_map({second: b"1"})
     producer.commit({remote: shadow(1)}, within=BUDGET)
 
     assert isinstance(target.map_entries(remote.topic), Unstable)
 
-    assert target.fence([lost]) == {lost}
+    assert target_bench.lane().fence([lost]) == {lost}
     target_bench.until(lambda: target.map_entries(remote.topic) == {second: b"1"}, "its map")
 
 
@@ -284,7 +284,7 @@ def test_the_first_records_are_those_of_aborted_transactions_for_who_wants_them(
     assert target.first_offsets({remote: 0}, committed=True) == {remote: []}
     assert target.first_offsets({remote: 2}, committed=False) == {remote: [2]}
 
-    assert target.fence([txid]) == {txid}
+    assert target_bench.lane().fence([txid]) == {txid}
     target_bench.until(lambda: is_settled(target_bench, remote), "the abort")
     assert target.first_offsets({remote: 0}, committed=True) == {remote: []}
     assert target.first_offsets({remote: 1}, committed=False) == {remote: [1, 2]}
@@ -349,7 +349,7 @@ def refusal_of(
     bench: TargetBench, remote: TopicPartition, keys: Sequence[bytes | None], *, batch: int | None
 ) -> Refusal | None:
     """What a transaction with these records says; None: nothing was refused."""
-    producer = bench.target().new_producer(new_id(bench))
+    producer = bench.lane().open_producer(new_id(bench))
     producer.begin()
     run = run_of(remote, 10, [b"%d" % i for i in range(len(keys))], keys)
     producer.send(run, remote, batch=batch)
@@ -409,7 +409,7 @@ def test_batches_with_numbers_fit_where_their_sum_does_not(target_bench: TargetB
     values = [bytes([65 + i]) * 900 for i in range(5)]
 
     for numbered in (False, True):
-        producer = target_bench.target().new_producer(new_id(target_bench))
+        producer = target_bench.lane().open_producer(new_id(target_bench))
         producer.begin()
         for i, value in enumerate(values):
             run = run_of(remote, i, [value])
@@ -432,7 +432,7 @@ def test_without_transactions_everything_but_the_refused_batch_arrives(
     """Other partitions whole; of one with numbers nothing after the refused one."""
     remote, other = partition_of(target_bench), partition_of(target_bench)
     target_bench.configure(remote.topic, {"cleanup.policy": "compact"})
-    producer = target_bench.plain_producer()
+    producer = target_bench.lane().open_plain_producer()
     producer.send(run_of(other, 0, [b"a", b"b"]), other)
     for number, key in enumerate([b"k", None, b"k"]):
         producer.send(run_of(remote, number, [b"%d" % number], [key]), remote, batch=number)

@@ -95,8 +95,8 @@ def settle(drama: Drama) -> None:
     """Until every partition is at its end, or stopped."""
     stage = drama.stage
     for _ in range(ENOUGH):
-        names = {p for process in stage.alive() for p in process.context.status["stopped"]}
-        if all(drama.oracle.reached(p) or str(p) in names for p in stage.partitions):
+        names = {p for process in stage.alive() for p in newest_stopped(process)}
+        if all(drama.oracle.reached(p) or p in names for p in stage.partitions):
             return
         for process in stage.alive():
             drama.step(process)
@@ -181,11 +181,17 @@ def test_at_least_once_loses_nothing_and_repeats_what_was_refused(
     assert_no_process_ended([process])
 
 
+def newest_stopped(process: Process) -> Mapping[TopicPartition, str]:
+    """What the process reported last as stopped."""
+    reports = process.context.reports
+    return reports[-1].stopped if reports else {}
+
+
 def settle_one(stage: Stage, process: Process) -> None:
     """Until every partition is committed to its end, or stopped."""
     for _ in range(ENOUGH):
-        stopped = process.context.status.get("stopped", {})
-        if all(str(p) in stopped or committed(stage, p) == end(stage, p) for p in stage.partitions):
+        stopped = newest_stopped(process)
+        if all(p in stopped or committed(stage, p) == end(stage, p) for p in stage.partitions):
             return
         process.actor.step()
         stage.clock.advance(0.01)
@@ -226,5 +232,5 @@ def assert_copied(
     last = list(dict.fromkeys(reversed(copies_of(stage, partition))))[::-1]
     found = [record for record in last if record in records[:at]]
     assert found == wanted, f"{partition} at {at}, dropped {dropped}"
-    if process.context.status.get("stopped", {}).get(str(partition)):
+    if partition in newest_stopped(process):
         assert target.refuses(remote_of(partition), records[at]), "it stopped for another record"

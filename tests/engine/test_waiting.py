@@ -50,7 +50,7 @@ def test_a_partition_without_a_leader_is_waited_for_while_others_are_mirrored(
     (waiting,) = process.events("partition.waiting")
     assert waiting["partition"] == str(ORDERS)
     assert "has no leader on" in str(waiting["reason"])
-    assert process.context.status["waiting"] == {str(ORDERS): waiting["reason"]}
+    assert process.context.reports[-1].waiting == {ORDERS: waiting["reason"]}
     assert len(stage.target.live_claims()) == len(others)
 
     leaderless.clear()
@@ -58,7 +58,7 @@ def test_a_partition_without_a_leader_is_waited_for_while_others_are_mirrored(
     mirror_all(drama, process)
     assert process.actor.error is None
     assert all(map(drama.oracle.reached, stage.partitions))
-    assert not process.context.status["waiting"]
+    assert not process.context.reports[-1].waiting
 
 
 def test_the_pauses_between_two_questions_grow(drama: Drama) -> None:

@@ -21,6 +21,7 @@ from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.operate.translate import MapReader
 from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import KafkaCluster, wait_until
+from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
@@ -132,7 +133,7 @@ def test_a_crash_between_flush_and_commit_doubles_the_batch(site: Site) -> None:
     """The one window there is: acknowledged on the target, not yet committed on the source."""
     site.produce(100)
     config = site.config(**MODE)
-    with mirror(config, env={"EOS_MIRROR_PAUSE_AT": "flushed:1"}) as running:
+    with mirror(config, env=environ_for(pause_at="flushed:1")) as running:
         held = hold_a_writer(running)
         running.kill()
         copy(config)
@@ -148,7 +149,7 @@ def test_a_task_that_wakes_up_late_commits_nothing(site: Site) -> None:
     """Its offsets are refused, so what others did since is not done again."""
     site.produce(20_000)
     config = site.config(**MODE, transaction_boundary_records=BATCH_RECORDS)
-    with mirror(config, env={"EOS_MIRROR_PAUSE_AT": "flushed:3"}) as first:
+    with mirror(config, env=environ_for(pause_at="flushed:3")) as first:
         late = hold_a_writer(first)
         first.kill()
         copy(config)

@@ -20,6 +20,7 @@ from eos_mirror.ports import GroupOffset
 from eos_mirror.tasks.group_offset_sync import HAS_MEMBERS
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.checker import Record, read_topic
+from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site
 from tests.mirror.test_fencing import hold_a_writer
@@ -365,7 +366,7 @@ def test_a_task_that_slept_through_its_session_notes_no_pair(site: Site) -> None
             "tasks_max": 2,
         }
     )
-    with mirror(config, env={"EOS_MIRROR_PAUSE_AT": "flushed:3"}) as running:
+    with mirror(config, env=environ_for(pause_at="flushed:3")) as running:
         for task in range(2):
             running.wait_for("partitions.acquired", task=task)
         site.produce(8_000)

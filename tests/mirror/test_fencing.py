@@ -9,6 +9,7 @@ import pytest
 from eos_mirror.demo.crash import transaction_states
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.checker import Comparison
+from eos_mirror.testing.entry import environ_for
 from tests.mirror.conftest import Site
 from tests.mirror.toolbox import STOPPED, Mirror, mirror, state_of
 
@@ -28,7 +29,7 @@ def hold_a_writer(running: Mirror) -> int:
 
 def test_a_transaction_with_offsets_alone_is_not_the_worst_moment(site: Site) -> None:
     """A crash in it would show nothing, and brokers do not even know it."""
-    with mirror(site.config(), env={"EOS_MIRROR_PAUSE_AT": "flushed:1"}) as running:
+    with mirror(site.config(), env=environ_for(pause_at="flushed:1")) as running:
         # the first commit, which says where the partitions begin
         site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
         site.produce(1)
@@ -47,11 +48,10 @@ def pause_a_writer_and_let_another_finish(site: Site, fencing: str) -> tuple[Com
     """
     site.produce(20_000)
     config = site.config(transaction_boundary_records=2_000)
-    unsafe = {"EOS_MIRROR_UNSAFE_FENCING": fencing}
-    with mirror(config, env={**unsafe, "EOS_MIRROR_PAUSE_AT": "flushed:3"}) as first:
+    with mirror(config, env=environ_for(fencing=fencing, pause_at="flushed:3")) as first:
         zombie = hold_a_writer(first)
         first.kill()
-        with mirror(config, "--once", env=unsafe) as second:
+        with mirror(config, "--once", env=environ_for(fencing=fencing)) as second:
             assert second.wait() == 0, second.errors
             os.kill(zombie, signal.SIGCONT)
             wait_until(
@@ -69,6 +69,8 @@ def test_a_paused_writer_is_fenced_and_nothing_it_wrote_is_visible(site: Site) -
     assert compared.exact, str(compared)
     assert compared.matched == 20_000
     assert second.found("incarnation.fenced"), "nobody was fenced: the test proves nothing"
+    (warning,) = second.found("flow.warning")
+    assert "unset EOS_MIRROR_TASK_ENTRY" in warning["reason"]
 
 
 @pytest.mark.parametrize("broken", ["naive", "stable-only"])

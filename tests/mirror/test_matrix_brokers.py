@@ -21,6 +21,7 @@ from confluent_kafka import ElectionType
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.testing import KafkaCluster, wait_until
+from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
@@ -59,7 +60,7 @@ def test_g3_a_transaction_coordinator_killed_inside_a_transaction_loses_nothing(
 ) -> None:
     """The next coordinator knows the transaction; the task goes on, or its successor does."""
     site = onto_trio
-    with mirror(config_for(site), env={"EOS_MIRROR_PAUSE_AT": "flushed:4"}) as running:
+    with mirror(config_for(site), env=environ_for(pause_at="flushed:4")) as running:
         with Load(site).running() as load:
             task = hold_a_writer(running)
             assert undecided(site), "no transaction is open: the test proves nothing"
@@ -151,7 +152,7 @@ def test_g4_a_claim_whose_leader_dies_before_it_answers_still_fences(
     site = onto_trio
     site.produce(20_000)
     config = config_for(site, transaction_boundary_records=2_000)
-    with mirror(config, env={"EOS_MIRROR_PAUSE_AT": "flushed:3"}) as first:
+    with mirror(config, env=environ_for(pause_at="flushed:3")) as first:
         sleeper = hold_a_writer(first)
         first.kill()
         leader = trio.leader_of(site.flow.claims_topic)

@@ -15,6 +15,7 @@ import pytest
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing import KafkaCluster, wait_until
+from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.test_fencing import hold_a_writer
@@ -60,7 +61,7 @@ def test_c3_a_crash_inside_a_transaction_leaves_nothing_behind(site: Site, point
     """The successor aborts what was open and goes on from the unchanged shadow offsets."""
     site.produce(RECORDS)
     config = site.config(transaction_boundary_records=2_000)
-    with mirror(config, env={"EOS_MIRROR_PAUSE_AT": f"{point}:3"}) as running:
+    with mirror(config, env=environ_for(pause_at=f"{point}:3")) as running:
         task = hold_a_writer(running)
         if point == "flushed":
             assert undecided(site), "the transaction is not open: the test proves nothing"
@@ -100,7 +101,7 @@ def test_c6_a_task_that_slept_longer_than_its_session_writes_nothing(
     config = site.config(
         tasks_max=2, session_timeout_ms=SHORTEST_SESSION_MS, transaction_boundary_records=1_000
     )
-    with mirror(config, env={"EOS_MIRROR_PAUSE_AT": f"{point}:5"}) as running:
+    with mirror(config, env=environ_for(pause_at=f"{point}:5")) as running:
         sleeper = sleep_through_the_session(site, running)
         site.produce(1_000, start=RECORDS)
         wake(sleeper)
@@ -145,7 +146,7 @@ def test_c7_a_task_whose_transactional_id_expired_in_its_sleep_writes_nothing(
     config = site.config(
         tasks_max=2, session_timeout_ms=SHORTEST_SESSION_MS, transaction_boundary_records=1_000
     )
-    with mirror(config, env={"EOS_MIRROR_PAUSE_AT": f"{point}:5"}) as running:
+    with mirror(config, env=environ_for(pause_at=f"{point}:5")) as running:
         sleeper = sleep_through_the_session(site, running)
         mine = running.found("incarnation.started", task=0)[-1]["transactional_id"]
         wait_forgotten(forgetful, mine)

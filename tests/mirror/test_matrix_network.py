@@ -15,8 +15,9 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
-from eos_mirror.kafka.target import shadow_group_metadata
+from eos_mirror.kafka.lane import shadow_group_metadata
 from eos_mirror.testing import KafkaCluster, wait_until
+from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
@@ -117,7 +118,7 @@ STRUCK = 4
 next one move the same partition: each has 1,000 of its 5,000 records."""
 
 NO_GUARD = """
-from eos_mirror.kafka import producer
+from eos_mirror.kafka import transactional_producer as producer
 from eos_mirror.replication import positions
 
 positions.split_partitions = lambda *_: {}
@@ -125,7 +126,7 @@ honest = producer.KafkaProducer.commit
 
 def commit(self, offsets, *, within):
     honest(self, offsets, within=within)
-    return producer.Committed(took_s=0.0, was_cut=False)
+    return producer.Committed()
 
 producer.KafkaProducer.commit = commit
 """
@@ -145,7 +146,7 @@ def repeat_a_commit_late(site: Site, proxied: KafkaCluster, **env: str) -> Mirro
     """A commit is sent twice, its first copy arrives inside the next transaction; a crash."""
     site.produce(20_000)
     config = detour(site.config(transaction_boundary_records=1_000), proxied)
-    pause = {"EOS_MIRROR_PAUSE_AT": f"flushed:{STRUCK}"}
+    pause = environ_for(pause_at=f"flushed:{STRUCK}")
     with fault_proxies(proxied.proxy_ports) as proxies, mirror(config, env=pause | env) as running:
         stolen = Fault(Api.END_TXN, Action.STEAL_REQUEST, skip=STRUCK - 1)
         proxies[1].inject(stolen)
@@ -162,7 +163,7 @@ def repeat_offsets_late(site: Site, proxied: KafkaCluster, **env: str) -> Mirror
     """Shadow offsets are sent twice, the first copy arrives after the next ones; a crash."""
     site.produce(20_000)
     config = detour(site.config(transaction_boundary_records=1_000), proxied)
-    pause = {"EOS_MIRROR_PAUSE_AT": f"committed:{STRUCK + 1}"}
+    pause = environ_for(pause_at=f"committed:{STRUCK + 1}")
     with fault_proxies(proxied.proxy_ports) as proxies, mirror(config, env=pause | env) as running:
         stolen = Fault(Api.TXN_OFFSET_COMMIT, Action.STEAL_REQUEST, skip=STRUCK - 1)
         held = Fault(Api.END_TXN, Action.HOLD_REQUEST, skip=STRUCK)
@@ -275,7 +276,7 @@ def test_g8_half_a_commit_is_not_built_upon(
     site = make_site(tmp_path, source_cluster, target_cluster, partitions=1)
     flag = tmp_path / "pause"
     site.produce(100)
-    with mirror(site.config(), env={"EOS_MIRROR_PAUSE_AT": f"flushed@{flag}"}) as running:
+    with mirror(site.config(), env=environ_for(pause_at=f"flushed@{flag}")) as running:
         site.view.wait_caught_up(site.topic, site.remote, partitions=1)
         flag.touch()
         site.produce(1, start=100)

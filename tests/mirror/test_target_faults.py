@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka import Producer
 
 from eos_mirror.testing import KafkaCluster, wait_until
+from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
@@ -151,7 +152,7 @@ def test_a_broker_killed_between_flush_and_offsets_loses_nothing(
 ) -> None:
     """The worst moment: records are written, their offsets are not, the coordinator dies."""
     site = make_site(tmp_path, source_cluster, three_brokers)
-    with mirror(config_for(site), env={"EOS_MIRROR_PAUSE_AT": "flushed:4"}) as running:
+    with mirror(config_for(site), env=environ_for(pause_at="flushed:4")) as running:
         with Load(site).running() as load:
             task = hold_a_writer(running)
             node = three_brokers.leader_of("__consumer_offsets", 0)

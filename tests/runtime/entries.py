@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 from eos_mirror.errors import NotAuthorized, TargetUnavailable
-from eos_mirror.ports import TaskContext
+from eos_mirror.ports import TaskChannel
 
 TURN_S = 0.02
 
 
-def idle(_config: Mapping[str, Any], context: TaskContext) -> None:
+def idle(_config: Mapping[str, Any], context: TaskChannel) -> None:
     """Turn until told to stop; report the orders seen."""
     turns = 0
     while not context.stop.wait(TURN_S):
@@ -21,7 +21,7 @@ def idle(_config: Mapping[str, Any], context: TaskContext) -> None:
     context.event("toy.stopped", {"turns": turns})
 
 
-def echo(config: Mapping[str, Any], context: TaskContext) -> None:
+def echo(config: Mapping[str, Any], context: TaskChannel) -> None:
     """Report the configuration and the modules that the process has loaded."""
     context.report(
         {"config": dict(config), "modules": sorted(sys.modules), "python": sys.executable}
@@ -30,35 +30,35 @@ def echo(config: Mapping[str, Any], context: TaskContext) -> None:
     context.stop.wait()
 
 
-def finish(_config: Mapping[str, Any], _context: TaskContext) -> None:
+def finish(_config: Mapping[str, Any], _context: TaskChannel) -> None:
     """Have nothing to do."""
 
 
-def fail(_config: Mapping[str, Any], _context: TaskContext) -> None:
+def fail(_config: Mapping[str, Any], _context: TaskChannel) -> None:
     """Meet an error that a restart cures."""
     raise TargetUnavailable("B did not answer\nwithin 5 s")
 
 
-def fail_for_good(_config: Mapping[str, Any], _context: TaskContext) -> None:
+def fail_for_good(_config: Mapping[str, Any], _context: TaskChannel) -> None:
     """Meet an error that a restart does not cure."""
     raise NotAuthorized("Write on topic A.orders")
 
 
-def block(_config: Mapping[str, Any], context: TaskContext) -> None:
+def block(_config: Mapping[str, Any], context: TaskChannel) -> None:
     """Hang in a C call that has released the GIL, as librdkafka does."""
     here, _there = socket.socketpair()
     with context.watch("commit", timedelta(milliseconds=200)):
         here.recv(1)
 
 
-def stand_still(_config: Mapping[str, Any], context: TaskContext) -> None:
+def stand_still(_config: Mapping[str, Any], context: TaskChannel) -> None:
     """Hang unwatched: the heartbeat goes on, the loop does not."""
     context.event("toy.standing", {})
     here, _there = socket.socketpair()
     here.recv(1)
 
 
-def spin(_config: Mapping[str, Any], _context: TaskContext) -> None:
+def spin(_config: Mapping[str, Any], _context: TaskChannel) -> None:
     """Be busy and deaf to everything."""
     while True:
         pass

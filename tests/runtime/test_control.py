@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from eos_mirror.runtime.context import Outbox
-from eos_mirror.runtime.link import Answer, Link, RejectedError
+from eos_mirror.runtime.link import Answer, Event, Link, RejectedError, Told
 from eos_mirror.runtime.outcome import Ending, Outcome
 from eos_mirror.runtime.spec import TaskSpec
 from tests.runtime.toolbox import Stage, eventually
@@ -14,7 +14,7 @@ from tests.runtime.toolbox import Stage, eventually
 
 def beat(link: Link) -> Answer:
     """One heartbeat."""
-    return link.heartbeat({"turns": 1}, loop_age_s=0.0, events=[], events_dropped=0)
+    return link.heartbeat(Told(reports=[{"turns": 1}]), loop_age_s=0.0, events_dropped=0)
 
 
 def spec_with(stage: Stage, *, key: str) -> TaskSpec:
@@ -71,17 +71,19 @@ def test_a_stale_process_is_rejected_when_it_comes_back(stage: Stage) -> None:
 
 
 def test_a_bye_is_recorded(stage: Stage) -> None:
-    """The end of a task, its last status and its last events arrive together."""
+    """The end of a task, its last reports and its last events arrive together."""
     stage.leases.expect(0, "0.0")
     link = Link(stage.spec("idle"))
     beat(link)
     ending = Ending(Outcome.RESTART, "ProducerFenced: by a later claim")
 
-    assert link.bye(ending, {"turns": 2}, events=[("toy.e", {})], within=timedelta(seconds=2))
+    last = Told(reports=[{"turns": 2}], events=[("toy.e", {})])
+    assert link.bye(ending, last, within=timedelta(seconds=2))
 
     view = stage.leases.view(0)
     assert view is not None
-    assert (view.ending, view.beat.status) == (ending, {"turns": 2})
+    assert view.ending == ending
+    assert stage.reports == {"0.0": {"turns": 2}}
     assert stage.heard("toy.e") == [{"task": 0}]
     link.close()
 
@@ -91,7 +93,7 @@ def test_a_bye_without_a_driver_does_not_raise(stage: Stage) -> None:
     link = Link(stage.spec("idle"))
     stage.server.stop()
 
-    assert not link.bye(Ending(Outcome.STOPPED), {}, events=[], within=timedelta(seconds=2))
+    assert not link.bye(Ending(Outcome.STOPPED), Told(), within=timedelta(seconds=2))
 
 
 def test_a_peer_that_hangs_up_costs_nothing(stage: Stage) -> None:
@@ -106,7 +108,7 @@ def test_a_peer_that_hangs_up_costs_nothing(stage: Stage) -> None:
 
 def test_a_full_outbox_drops_the_oldest_and_counts() -> None:
     """What is confirmed leaves once; what had to leave unseen is counted."""
-    outbox = Outbox(max_events=3)
+    outbox: Outbox[Event] = Outbox(max_items=3)
     for name in "abc":
         outbox.put((name, {}))
     serial, batch = outbox.pending()

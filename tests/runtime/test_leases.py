@@ -25,7 +25,7 @@ def applicant(submission: str = "0.0", process: str = "p") -> Applicant:
 
 def beat(*, loop_age_s: float = 0.0) -> Beat:
     """A heartbeat."""
-    return Beat(loop_age_s=loop_age_s, status={"turns": 1})
+    return Beat(loop_age_s=loop_age_s)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_the_bye_of_a_replaced_process_changes_nothing(leases: Leases) -> None:
     leases.expect(0, "0.1")
     leases.admit(applicant("0.1", "new"))
 
-    leases.close(applicant("0.0", "old"), Ending(Outcome.FATAL, "old"), {})
+    leases.close(applicant("0.0", "old"), Ending(Outcome.FATAL, "old"))
 
     view = leases.view(0)
     assert view is not None

@@ -60,9 +60,9 @@ class _Unkillable:
 def test_a_task_gets_its_spec_and_is_heard(stage: Stage) -> None:
     """Configuration goes in over stdin; status and events come out with the heartbeats."""
     herd = stage.herd("echo")
-    running_pid(herd)
+    running_pid(stage, herd)
 
-    status = herd.statuses()[0]["status"]
+    status = stage.reported(herd, 0)
     assert status["config"] == {"password": "hunter2"}
     assert eventually(lambda: stage.heard("toy.seen")) == [{"slot": 0, "task": 0}]
 
@@ -70,15 +70,15 @@ def test_a_task_gets_its_spec_and_is_heard(stage: Stage) -> None:
 def test_a_child_loads_no_heavy_library(stage: Stage) -> None:
     """The memory of a task is the Kafka client's, not that of the driver's libraries."""
     herd = stage.herd("echo")
-    running_pid(herd)
+    running_pid(stage, herd)
 
-    modules = set(herd.statuses()[0]["status"]["modules"])
+    modules = set(stage.reported(herd, 0)["modules"])
     assert not modules & {"pydantic", "pyspark", "opentelemetry", "tenacity", "logging", "asyncio"}
 
 
 def test_no_secret_is_visible_from_outside(stage: Stage) -> None:
     """Neither key nor configuration is in the arguments or the environment of a child."""
-    pid = running_pid(stage.herd("idle"))
+    pid = running_pid(stage, stage.herd("idle"))
 
     process = Path(f"/proc/{pid}")
     visible = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
@@ -88,7 +88,7 @@ def test_no_secret_is_visible_from_outside(stage: Stage) -> None:
 
 def test_ctrl_c_reaches_the_driver_alone(stage: Stage) -> None:
     """A child has a session of its own, so the terminal's signals pass it by."""
-    pid = running_pid(stage.herd("idle"))
+    pid = running_pid(stage, stage.herd("idle"))
 
     assert os.getsid(pid) == pid
 
@@ -96,23 +96,23 @@ def test_ctrl_c_reaches_the_driver_alone(stage: Stage) -> None:
 def test_new_orders_reach_a_running_task(stage: Stage) -> None:
     """Orders arrive with the next heartbeat, without a restart."""
     herd = stage.herd("idle")
-    pid = running_pid(herd)
+    pid = running_pid(stage, herd)
 
     stage.server.set_orders({"topics": ["orders"]})
 
-    eventually(lambda: herd.statuses()[0]["status"]["orders"] == {"topics": ["orders"]})
-    assert running_pid(herd) == pid
+    eventually(lambda: stage.reported(herd, 0)["orders"] == {"topics": ["orders"]})
+    assert running_pid(stage, herd) == pid
 
 
 def test_a_killed_task_is_replaced_at_once(stage: Stage) -> None:
     """kill -9 costs one restart and less than 3 s; the sibling does not notice."""
     herd = stage.herd("idle", "idle")
-    pid, sibling = running_pid(herd, 0), running_pid(herd, 1)
+    pid, sibling = running_pid(stage, herd, 0), running_pid(stage, herd, 1)
 
     kill_hard(pid)
 
-    running_pid(herd, 0, other_than=pid, within_s=RESTART_WITHIN_S)
-    assert running_pid(herd, 1) == sibling
+    running_pid(stage, herd, 0, other_than=pid, within_s=RESTART_WITHIN_S)
+    assert running_pid(stage, herd, 1) == sibling
     restarting = stage.heard("task.restarting")
     assert [(told["task"], told["reason"]) for told in restarting] == [(0, "killed by signal 9")]
 
@@ -120,11 +120,11 @@ def test_a_killed_task_is_replaced_at_once(stage: Stage) -> None:
 def test_a_stop_is_graceful(stage: Stage) -> None:
     """The task returns by itself, its last events arrive, and the slot is STOPPED."""
     herd = stage.herd("idle", "idle")
-    pids = [running_pid(herd, slot) for slot in (0, 1)]
+    pids = [running_pid(stage, herd, slot) for slot in (0, 1)]
 
     herd.stop_all()
 
-    assert [herd.statuses()[slot]["state"] for slot in (0, 1)] == ["STOPPED", "STOPPED"]
+    assert [herd.statuses()[slot].state.value for slot in (0, 1)] == ["STOPPED", "STOPPED"]
     assert {fields["task"] for fields in stage.heard("toy.stopped")} == {0, 1}
     assert not any(map(alive, pids))
     assert {fields["reason"] for fields in stage.heard("task.stopped")} == {""}
@@ -138,18 +138,18 @@ def test_a_task_that_does_not_stop_is_killed(stage: Stage) -> None:
 
     herd.stop_all()
 
-    assert herd.statuses()[0]["reason"] == "killed: it did not stop within 1 s"
+    assert herd.statuses()[0].reason == "killed: it did not stop within 1 s"
     assert not alive(pid)
 
 
 def test_an_order_to_restart_replaces_the_process(stage: Stage) -> None:
     """A restart on demand is graceful and counts as no failure."""
     herd = stage.herd("idle")
-    pid = running_pid(herd)
+    pid = running_pid(stage, herd)
 
     herd.restart(0)
 
-    running_pid(herd, other_than=pid)
+    running_pid(stage, herd, other_than=pid)
     assert stage.heard("toy.stopped")
     assert [told["reason"] for told in stage.heard("task.restarting")] == [""]
 
@@ -163,7 +163,7 @@ def test_an_error_restarts_with_its_reason(stage: Stage) -> None:
     assert told[0]["reason"] == "TargetUnavailable: B did not answer within 5 s"
     delays = [fields["delay_s"] for fields in stage.heard("task.restarting")[:3]]
     assert delays == [0.0, 0.2, 0.4]
-    assert herd.statuses()[0]["restarts"] >= 3
+    assert herd.statuses()[0].restarts >= 3
 
 
 def test_a_fatal_error_is_not_repeated(stage: Stage) -> None:
@@ -172,10 +172,10 @@ def test_a_fatal_error_is_not_repeated(stage: Stage) -> None:
 
     status = reaches(herd, "FAILED")
 
-    assert status["reason"] == "NotAuthorized: Write on topic A.orders"
-    assert (status["submission"], status["restarts"]) == ("0.0", 0)
+    assert status.reason == "NotAuthorized: Write on topic A.orders"
+    assert (status.submission, status.restarts) == ("0.0", 0)
     herd.restart(0)
-    eventually(lambda: herd.statuses()[0]["submission"] == "0.1")
+    eventually(lambda: herd.statuses()[0].submission == "0.1")
     reaches(herd, "FAILED")
 
 
@@ -185,17 +185,17 @@ def test_a_task_with_nothing_to_do_rests(stage: Stage) -> None:
 
     status = reaches(herd, "STOPPED")
 
-    assert (status["submission"], status["restarts"]) == ("0.0", 0)
+    assert (status.submission, status.restarts) == ("0.0", 0)
 
 
 def test_a_terminated_task_is_replaced(stage: Stage) -> None:
     """SIGTERM from outside is a graceful end, but not the end of the slot."""
     herd = stage.herd("idle")
-    pid = running_pid(herd)
+    pid = running_pid(stage, herd)
 
     os.kill(pid, signal.SIGTERM)
 
-    running_pid(herd, other_than=pid, within_s=RESTART_WITHIN_S)
+    running_pid(stage, herd, other_than=pid, within_s=RESTART_WITHIN_S)
     assert [told["reason"] for told in stage.heard("task.restarting")] == ["SIGTERM"]
     assert stage.heard("toy.stopped")
 
@@ -236,16 +236,16 @@ def test_a_stopped_process_is_replaced_and_never_accepted_again(
     stage = new_stage(ttl=timedelta(seconds=1))
     launcher = Gentle()
     herd = stage.herd("idle", launcher=launcher, patience=Patience(shutdown=timedelta(seconds=1)))
-    old = running_pid(herd)
+    old = running_pid(stage, herd)
     os.kill(old, signal.SIGSTOP)
-    new = running_pid(herd, other_than=old)
+    new = running_pid(stage, herd, other_than=old)
 
     os.kill(old, signal.SIGCONT)
 
     ended = eventually(lambda: launcher.children[0].wait(timedelta(milliseconds=50)))
     assert ended is not None
     assert ended.outcome in {Outcome.STOPPED, Outcome.RESTART}
-    assert running_pid(herd) == new
+    assert running_pid(stage, herd) == new
     assert stage.heard("task.restarting")[0]["reason"].startswith("no heartbeat for")
     herd.stop_all()
     assert eventually(lambda: launcher.children[1].wait(timedelta(milliseconds=50)))
@@ -254,14 +254,14 @@ def test_a_stopped_process_is_replaced_and_never_accepted_again(
 def test_a_second_copy_is_rejected(stage: Stage) -> None:
     """Two processes with one submission: the first runs, the second ends with 76."""
     herd = stage.herd("idle")
-    pid = running_pid(herd)
+    pid = running_pid(stage, herd)
 
     copy = LocalLauncher().launch(stage.spec("idle"))
 
     assert copy.wait(timedelta(seconds=10)) == Ending(
         Outcome.RESTART, f"exit code {ExitCode.REJECTED} (REJECTED)"
     )
-    assert running_pid(herd) == pid
+    assert running_pid(stage, herd) == pid
 
 
 def test_a_child_without_a_driver_ends(stage: Stage) -> None:
@@ -285,9 +285,9 @@ def test_waiting_children_are_used_first(stage: Stage) -> None:
 
     herd = stage.herd("idle", launcher=launcher)
 
-    assert running_pid(herd) == waiting
+    assert running_pid(stage, herd) == waiting
     kill_hard(waiting)
-    assert running_pid(herd, other_than=waiting)
+    assert running_pid(stage, herd, other_than=waiting)
 
 
 def test_waiting_children_end_with_the_launcher() -> None:

@@ -55,12 +55,12 @@ def test_a_killed_worker_is_replaced_and_its_sibling_goes_on(
 ) -> None:
     """Two tasks are two jobs: the death of one is not the other's, and costs under 5 s."""
     herd = stage.herd("idle", "idle", launcher=launcher)
-    pid, sibling = running_pid(herd, 0, within_s=30), running_pid(herd, 1, within_s=30)
+    pid, sibling = (running_pid(stage, herd, slot, within_s=30) for slot in (0, 1))
 
     kill_hard(pid)
 
-    running_pid(herd, 0, other_than=pid, within_s=RESTART_WITHIN_S)
-    assert running_pid(herd, 1) == sibling
+    running_pid(stage, herd, 0, other_than=pid, within_s=RESTART_WITHIN_S)
+    assert running_pid(stage, herd, 1) == sibling
     assert [told["task"] for told in stage.heard("task.restarting")] == [0]
     assert stage.heard("task.restarting")[0]["reason"].startswith("Spark job: ")
 
@@ -68,12 +68,12 @@ def test_a_killed_worker_is_replaced_and_its_sibling_goes_on(
 def test_a_stop_is_graceful(stage: Stage, launcher: SparkLauncher) -> None:
     """STOP goes in-band: the tasks return by themselves and their jobs succeed."""
     herd = stage.herd("idle", "idle", launcher=launcher)
-    pids = [running_pid(herd, slot, within_s=30) for slot in (0, 1)]
+    pids = [running_pid(stage, herd, slot, within_s=30) for slot in (0, 1)]
 
     herd.stop_all()
 
     assert {fields["task"] for fields in stage.heard("toy.stopped")} == {0, 1}
-    assert {reaches(herd, "STOPPED", slot)["reason"] for slot in (0, 1)} == {""}
+    assert {reaches(herd, "STOPPED", slot).reason for slot in (0, 1)} == {""}
     eventually(lambda: not any(map(alive, pids)))
 
 
@@ -92,18 +92,18 @@ def test_a_fatal_error_is_not_repeated(stage: Stage, launcher: SparkLauncher) ->
 
     status = reaches(herd, "FAILED", within_s=30)
 
-    assert status["reason"] == "NotAuthorized: Write on topic A.orders"
-    assert status["submission"] == "0.0"
+    assert status.reason == "NotAuthorized: Write on topic A.orders"
+    assert status.submission == "0.0"
 
 
 def test_a_task_told_by_signal_is_replaced(stage: Stage, launcher: SparkLauncher) -> None:
     """SIGHUP, the only notice of a dying executor, is heard and is no reason to rest."""
     herd = stage.herd("idle", launcher=launcher)
-    pid = running_pid(herd, within_s=30)
+    pid = running_pid(stage, herd, within_s=30)
 
     os.kill(pid, signal.SIGHUP)
 
-    running_pid(herd, other_than=pid, within_s=RESTART_WITHIN_S)
+    running_pid(stage, herd, other_than=pid, within_s=RESTART_WITHIN_S)
     assert stage.heard("toy.stopped")
     assert stage.heard("task.restarting")[0]["reason"] == "SIGHUP"
 
@@ -129,9 +129,9 @@ def test_a_job_is_cancelled_by_its_tag(stage: Stage, launcher: SparkLauncher) ->
 def test_a_worker_runs_the_drivers_python(stage: Stage, launcher: SparkLauncher) -> None:
     """Not the first python3 of the PATH, which may lack our libraries."""
     herd = stage.herd("echo", launcher=launcher)
-    running_pid(herd, within_s=30)
+    running_pid(stage, herd, within_s=30)
 
-    assert herd.statuses()[0]["status"]["python"] == sys.executable
+    assert stage.reported(herd, 0)["python"] == sys.executable
 
 
 @pytest.mark.parametrize("victim", ["driver", "jvm"])

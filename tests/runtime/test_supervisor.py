@@ -75,7 +75,7 @@ def test_a_submission_that_waits_is_stopped_at_once(stage: Stage, puppet: Puppet
 
     herd.stop_all()
 
-    assert reaches(herd, "STOPPED")["reason"] == ""
+    assert reaches(herd, "STOPPED").reason == ""
     assert puppet.killed_count >= 1
 
 
@@ -86,11 +86,11 @@ def test_a_bye_knows_more_than_the_launcher(stage: Stage, puppet: Puppet) -> Non
     task = Applicant(slot=0, submission="0.0", process="p", pid=1, host="h")
     stage.leases.admit(task)
 
-    stage.leases.close(task, Ending(Outcome.FATAL, "NotAuthorized: Write"), {})
+    stage.leases.close(task, Ending(Outcome.FATAL, "NotAuthorized: Write"))
     puppet.kill()
     puppet.kill()
 
-    assert reaches(herd, "FAILED")["reason"] == "NotAuthorized: Write"
+    assert reaches(herd, "FAILED").reason == "NotAuthorized: Write"
 
 
 def test_a_fault_of_the_supervisor_is_shown(stage: Stage, puppet: Puppet) -> None:
@@ -98,7 +98,7 @@ def test_a_fault_of_the_supervisor_is_shown(stage: Stage, puppet: Puppet) -> Non
     puppet.fault = ValueError("no such entry")
     herd = stage.herd("idle", launcher=puppet)
 
-    assert reaches(herd, "FAILED")["reason"] == "supervisor: ValueError: no such entry"
+    assert reaches(herd, "FAILED").reason == "supervisor: ValueError: no such entry"
 
 
 def test_backoff_starts_at_nothing_and_ends_at_twenty_seconds() -> None:

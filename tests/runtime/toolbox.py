@@ -14,7 +14,7 @@ from eos_mirror.runtime.launcher import Launcher
 from eos_mirror.runtime.leases import Leases
 from eos_mirror.runtime.local import LocalLauncher
 from eos_mirror.runtime.spec import TaskSpec
-from eos_mirror.runtime.supervisor import Patience
+from eos_mirror.runtime.supervisor import Patience, SlotStatus, State
 
 T = TypeVar("T")
 
@@ -61,16 +61,25 @@ class Stage:
 
     ttl: timedelta = timedelta(seconds=30)
     events: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+    reports: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.leases = Leases(ttl=self.ttl)
-        self.server = ControlServer(self.leases, on_event=self.on_event)
+        self.server = ControlServer(self.leases, on_event=self.on_event, on_report=self.on_report)
         self.server.start()
         self.herds: list[Herd] = []
 
     def on_event(self, name: str, fields: Mapping[str, Any]) -> None:
         """Keep an event."""
         self.events.append((name, fields))
+
+    def on_report(self, _slot: int, submission: str, report: Mapping[str, Any]) -> None:
+        """Keep the newest report of a submission."""
+        self.reports[submission] = report
+
+    def reported(self, herd: Herd, slot: int = 0) -> Mapping[str, Any]:
+        """What the newest submission of a slot reported last; empty before its first report."""
+        return self.reports.get(herd.statuses()[slot].submission or "", {})
 
     def heard(self, name: str) -> list[Mapping[str, Any]]:
         """Fields of every event of that name."""
@@ -116,26 +125,27 @@ class Stage:
         self.server.stop()
 
 
-def running_pid(herd: Herd, slot: int = 0, *, other_than: int = 0, within_s: float = 10.0) -> int:
+def running_pid(
+    stage: Stage, herd: Herd, slot: int = 0, *, other_than: int = 0, within_s: float = 10.0
+) -> int:
     """The pid of the slot once it runs and its loop turns."""
 
     def probe() -> int:
         status = herd.statuses()[slot]
-        if status["state"] != "RUNNING" or status["pid"] == other_than or not status["status"]:
-            return 0
-        return int(status["pid"])
+        is_running = status.state is State.RUNNING and status.pid != other_than
+        return status.pid or 0 if is_running and stage.reported(herd, slot) else 0
 
     return eventually(probe, within_s=within_s)
 
 
 def started_pid(herd: Herd, slot: int = 0) -> int:
     """The pid of the slot once it has said HELLO."""
-    return eventually(lambda: int(herd.statuses()[slot]["pid"] or 0))
+    return eventually(lambda: herd.statuses()[slot].pid or 0)
 
 
-def reaches(herd: Herd, state: str, slot: int = 0, *, within_s: float = 10.0) -> dict[str, Any]:
+def reaches(herd: Herd, state: str, slot: int = 0, *, within_s: float = 10.0) -> SlotStatus:
     """The status of the slot once it is in that state."""
-    eventually(lambda: herd.statuses()[slot]["state"] == state, within_s=within_s)
+    eventually(lambda: herd.statuses()[slot].state.value == state, within_s=within_s)
     return herd.statuses()[slot]
 
 

@@ -3,7 +3,7 @@
 import inspect
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from eos_mirror.settings import (
     target_admin,
     target_producer,
 )
-from eos_mirror.settings.clients import task_config
+from eos_mirror.settings.clients import checkpoint_config, task_config
 from tests.settings.conftest import Faults, Load
 
 NOWHERE = "clusters = A, B\nA->B.enabled = true\nbootstrap.servers = 127.0.0.1:1\n"
@@ -148,8 +148,13 @@ def everything_configured(settings: Settings) -> dict[str, Mapping[str, str]]:
         if make.__module__ == clients.__name__ and is_maker and not name.startswith("_"):
             first, *others = signature.parameters
             made[name] = make(owners[first], **({"slot": 0} if others else {}))
-    of_task = task_config(flow, slot=0, claims_topic_id="")["clients"]
-    return made | {f"task: {role}": config for role, config in of_task.items()}
+    mirror = task_config(flow, slot=0, claims_topic_id="").clients
+    checkpoint = checkpoint_config(flow).clients
+    made |= {f"mirror task: {role.name}": getattr(mirror, role.name) for role in fields(mirror)}
+    return made | {
+        f"checkpoint task: {role.name}": getattr(checkpoint, role.name)
+        for role in fields(checkpoint)
+    }
 
 
 AUTO_CREATE = "allow.auto.create.topics"
@@ -165,9 +170,12 @@ def test_no_client_creates_a_topic_by_asking_for_it(load: Load, more: str) -> No
     """Whatever the file says: a topic that is deleted must stay deleted."""
     made = everything_configured(load(more))
 
-    assert {"source_admin", "target_admin", "heartbeat_producer", "task: claims_consumer"} <= set(
-        made
-    ), "the walk misses clients"
+    assert {
+        "source_admin",
+        "target_admin",
+        "heartbeat_producer",
+        "mirror task: claims_consumer",
+    } <= set(made), "the walk misses clients"
     assert [name for name, config in made.items() if config.get(AUTO_CREATE) != "false"] == []
 
 

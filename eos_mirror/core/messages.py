@@ -1,0 +1,262 @@
+"""
+What the driver and its task processes say to each other, as values.
+
+driver -> task: a configuration when the task starts, then orders whenever they change.
+task -> driver: reports, each of which arrives, in order. `tasks/messages.py` has the JSON form.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+from eos_mirror.core.boundary import Boundary
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.spread import Spread
+from eos_mirror.core.suspects import Suspect
+from eos_mirror.core.topic_limits import SenderLimits
+
+ClientConfig = Mapping[str, str]
+"""Complete configuration of one librdkafka client, secrets included."""
+
+
+# ---------------------------------------------------------------------- the mirror task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorConfig:
+    """
+    What the engine of a mirror task has to know.
+
+    Attributes:
+        start_position: `earliest`, `latest` or `timestamp:ISO`, for partitions never mirrored.
+        claims_topic_id: Topic id of the claims topic when the flow started. A commit under another
+            one means that the log of claims was lost.
+        keepalive: Idle positions are committed at least this often; the target forgets others.
+        exactly_once: False is at least once: no claims, no transactions.
+        abort_on_send_failure: At least once: stop at a record that the target refuses.
+        provenance: At least once: note the clusters that a record passed, and skip what would
+            come back; remote topics have other writers.
+        measured: Report the metrics of each partition.
+        sender: What the producer does with records of every topic.
+    """
+
+    flow: Flow
+    boundary: Boundary
+    start_position: str
+    claims_topic_id: str
+    keepalive: timedelta
+    exactly_once: bool = True
+    abort_on_send_failure: bool = True
+    provenance: bool = False
+    measured: bool = False
+    sender: SenderLimits = field(default_factory=SenderLimits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorClients:
+    """Complete client configurations by role."""
+
+    source_consumer: ClientConfig = field(repr=False)
+    source_admin: ClientConfig = field(repr=False)
+    target_producer: ClientConfig = field(repr=False)
+    plain_producer: ClientConfig = field(repr=False)
+    target_admin: ClientConfig = field(repr=False)
+    claims_producer: ClientConfig = field(repr=False)
+    claims_consumer: ClientConfig = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncsTopic:
+    """Where offset syncs are written, and its replication factor if it has to be created."""
+
+    topic: str
+    replication_factor: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskConfig:
+    """
+    Configuration of one mirror task.
+
+    Attributes:
+        syncs: At least once only; None: none are written.
+    """
+
+    mirror: MirrorConfig
+    clients: MirrorClients
+    syncs: SyncsTopic | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """
+    What every mirror task of a flow has to do now.
+
+    Attributes:
+        topics: Remote topic by source topic.
+        stopped: Source partitions that a task stopped, with the reason.
+        suspects: Where the search for refused records stands, by source partition.
+        rejoin: Grows when the tasks have to join the source group again.
+    """
+
+    topics: Mapping[str, str] = field(default_factory=dict)
+    stopped: Mapping[TopicPartition, str] = field(default_factory=dict)
+    suspects: Mapping[TopicPartition, Suspect] = field(default_factory=dict)
+    rejoin: int = 0
+
+    def after(self, report: "TaskReport") -> "Orders":
+        """
+        The orders once a task has reported, for every task and its successors.
+
+        A successor must not run into the same record again, and continues a search where it is.
+        """
+        stopped = {p: reason for p, reason in self.stopped.items() if p not in report.resumed}
+        return replace(
+            self,
+            stopped={**stopped, **report.stopped},
+            suspects={**self.suspects, **report.suspects},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionMetrics:
+    """
+    What a task measured of one remote partition since its last report of it.
+
+    Attributes:
+        records: Committed.
+        bytes: Read; of values.
+        age: Milliseconds between a record's timestamp and its reading; None if nothing was read.
+        latency: Milliseconds between a record's timestamp and its commit.
+    """
+
+    partition: TopicPartition
+    records: int
+    bytes: int
+    age: Spread | None
+    latency: Spread | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskReport:
+    """
+    What a mirror task does and did.
+
+    Attributes:
+        records, bytes, transactions, commit_ms, incarnations, fences, dropped: Since its process
+            started.
+        owned: Partitions that it reads and writes now.
+        pending: Partitions that it is acquiring.
+        stopped: Partitions that it does not mirror now, with the reason.
+        waiting: Partitions of `pending` that cannot be acquired now, with the reason.
+        resumed: Partitions that are mirrored again, since the last report.
+        suspects: Where the search for refused records stands, if that changed since the last
+            report.
+        measured: Since the last report.
+    """
+
+    records: int = 0
+    bytes: int = 0
+    transactions: int = 0
+    commit_ms: float = 0.0
+    incarnations: int = 0
+    fences: int = 0
+    dropped: int = 0
+    owned: int = 0
+    pending: int = 0
+    stopped: Mapping[TopicPartition, str] = field(default_factory=dict)
+    waiting: Mapping[TopicPartition, str] = field(default_factory=dict)
+    resumed: tuple[TopicPartition, ...] = ()
+    suspects: Mapping[TopicPartition, Suspect] = field(default_factory=dict)
+    measured: tuple[PartitionMetrics, ...] = ()
+
+
+# ---------------------------------------------------------------------- the checkpoint task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointClients:
+    """Complete client configurations by role."""
+
+    source_admin: ClientConfig = field(repr=False)
+    target_admin: ClientConfig = field(repr=False)
+    claims_producer: ClientConfig = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointConfig:
+    """
+    Configuration of the checkpoint task of a flow.
+
+    Attributes:
+        topic: Where checkpoints are written.
+        syncs_topic: Where offset syncs are read, at least once; None: exactly once, the offset
+            map is read.
+        replication_factor: Of `topic`, if it has to be created.
+        refresh_s: Seconds between two listings of the source's groups; None: one listing.
+        emit_s: Seconds between two rounds over all groups.
+        sync_s: Seconds between two syncs of group offsets; None: groups are not synced.
+        on_commit: Sync a group as soon as it commits.
+    """
+
+    flow: Flow
+    topic: str
+    syncs_topic: str | None
+    replication_factor: int
+    refresh_s: float | None
+    emit_s: float
+    sync_s: float | None
+    on_commit: bool
+    clients: CheckpointClients
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSelection:
+    """
+    Which groups of the source are synced.
+
+    Attributes:
+        include, exclude: Regular expressions.
+        filter_class: A plugin that decides instead; None: the expressions do.
+        filter_config: What the plugin is configured with.
+    """
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    filter_class: str | None = None
+    filter_config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointOrders:
+    """
+    What the checkpoint task has to do now.
+
+    Attributes:
+        topics: Remote topic by source topic.
+        groups: None until the driver has said which.
+    """
+
+    topics: Mapping[str, str] = field(default_factory=dict)
+    groups: GroupSelection | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointReport:
+    """
+    What the checkpoint task did since its last report.
+
+    Attributes:
+        groups: Groups with offsets on mirrored topics, after a round over all of them; None if
+            there was no round.
+        checkpoints: Written.
+        moved: Groups whose offsets on the target were moved, each time.
+        latency: Milliseconds from the question for a group's offsets to its checkpoint.
+    """
+
+    groups: int | None = None
+    checkpoints: int = 0
+    moved: int = 0
+    latency: Spread | None = None

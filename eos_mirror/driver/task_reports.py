@@ -1,0 +1,48 @@
+"""What the mirror tasks of a flow reported last, by slot."""
+
+import threading
+from dataclasses import dataclass, replace
+
+from eos_mirror.core.messages import TaskReport
+from eos_mirror.runtime.supervisor import SlotStatus, State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskStatus:
+    """
+    A mirror task: its process, and what it said.
+
+    Attributes:
+        report: None until its newest process has reported.
+    """
+
+    slot: SlotStatus
+    report: TaskReport | None
+
+    @property
+    def has_failed(self) -> bool:
+        """It ended for good."""
+        return self.slot.state is State.FAILED
+
+
+class TaskReports:
+    """The newest report of each slot. Any thread may call."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._newest: dict[int, tuple[str, TaskReport]] = {}
+
+    def put(self, slot: int, submission: str, report: TaskReport) -> None:
+        """A process reported."""
+        with self._lock:
+            self._newest[slot] = submission, report
+
+    def status(self, slot: SlotStatus) -> TaskStatus:
+        """What there is to say of a slot. A task that ended for good owns nothing."""
+        with self._lock:
+            submission, report = self._newest.get(slot.slot, ("", TaskReport()))
+        if submission != slot.submission:
+            return TaskStatus(slot=slot, report=None)
+        if slot.state is State.FAILED:
+            report = replace(report, owned=0, pending=0)
+        return TaskStatus(slot=slot, report=report)
