@@ -24,7 +24,7 @@ from eos_mirror.testing.proxy import fault_proxies
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.raw import write_marker
 from tests.mirror.test_fencing import hold_a_writer
-from tests.mirror.test_matrix_crash import assert_copied, drain
+from tests.mirror.test_matrix_crash import assert_copied, drain, undecided
 from tests.mirror.test_target_faults import Load
 from tests.mirror.toolbox import Mirror, mirror
 
@@ -91,14 +91,21 @@ def test_g1_a_task_cut_off_from_its_group_cannot_commit_for_the_new_owner(
 def test_g2_a_task_cut_off_from_the_target_commits_nothing_when_it_is_back(
     tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
 ) -> None:
-    """Another mirrors on meanwhile; what waited in the task's buffers is refused."""
+    """
+    It is cut off in an open transaction. Another task fences it and mirrors meanwhile; what waited
+    in its buffers is refused.
+    """
     site = make_site(tmp_path, source_cluster, proxied)
-    config = site.config()
-    with fault_proxies(proxied.proxy_ports) as proxies, mirror(detour(config, proxied)) as cut_off:
+    config, held = site.config(), environ_for(pause_at="flushed:4")
+    with (
+        fault_proxies(proxied.proxy_ports) as proxies,
+        mirror(detour(config, proxied), env=held) as cut_off,
+    ):
         with Load(site).running() as load:
-            cut_off.wait_for("ready")
-            load.wait_for(5_000)
+            task = hold_a_writer(cut_off)
+            assert undecided(site), "no transaction is open: the test proves nothing"
             proxies[1].part()
+            os.kill(task, signal.SIGCONT)
             with mirror(config) as other:
                 other.wait_for("ready")
                 load.wait_for(5_000)

@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Producer
 
 from eos_mirror.testing import KafkaCluster, compare_partition, read_topic, wait_until
+from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.surgery import delete_topic, keep_copy, produce_values, put_back
@@ -73,7 +74,7 @@ def test_t4_a_foreign_record_inside_a_transaction_of_ours_fails_the_task(site: S
         assert first.wait() == 0, first.errors
     # the transactions that are about to begin are long: everything waits for them already
     site.produce(100_000)
-    with mirror(config, env={"EOS_MIRROR_PAUSE_AT": "begun:1"}) as running:
+    with mirror(config, env=environ_for(pause_at="begun:1")) as running:
         task = hold_a_writer(running)
         with foreign_writer(site):
             os.kill(task, signal.SIGCONT)
@@ -242,7 +243,7 @@ def test_t6_a_target_that_throttles_the_mirror_only_slows_it_down(site: Site) ->
     client = f"{site.flow.name}|target-producer"
     site.target.tool(
         "ConfigCommand", "--alter", "--entity-type", "clients", "--entity-name", client,
-        "--add-config", "producer_byte_rate=50000",
+        "--add-config", "producer_byte_rate=25000",
     )  # fmt: skip
     site.produce(40_000)
     with mirror(site.config(), "--once") as running:
