@@ -76,12 +76,12 @@ def measure_groups(
         folder, FLOW, source=source, target=target, topic="orders", settings=settings
     )
     with running(config) as mirror:
-        _show(mirror.wait_for("groups.followed", count=args.rounds)[0].fields, "first")
-        for event in mirror.found("groups.followed")[1:]:
+        _show(mirror.wait_for("checkpoints.emitted", count=args.rounds)[0].fields, "first")
+        for event in mirror.found("checkpoints.emitted")[1:]:
             _show(event.fields, "no news")
-        heard = len(mirror.found("groups.followed"))
+        heard = len(mirror.found("checkpoints.emitted"))
         _commit(offsets, names, args.partitions, 500)
-        for event in mirror.wait_for("groups.followed", count=heard + 2)[heard:]:
+        for event in mirror.wait_for("checkpoints.emitted", count=heard + 2)[heard:]:
             _show(event.fields, "while all move")
         mirror.stop()
 

@@ -25,7 +25,7 @@ from tests.test_architecture import ALLOWED
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 FRAGMENT = "# fragment"
 JVM_DIED = ExitCode.ORPHAN
 COMMAND_LINE = 2

@@ -24,9 +24,9 @@ HERE = "127.0.0.1"
 ENDED = frozenset({"task.restarting", "task.failed"})
 TOLD = frozenset(
     {
-        "groups.followed",
-        "groups.failed",
-        "groups.unheard",
+        "checkpoints.emitted",
+        "checkpoints.failed",
+        "group-commits.unreadable",
         "groups.untranslated",
         "group.skipped",
         "group.waiting",
@@ -139,7 +139,7 @@ class CheckpointTasks:
     def _hear(self, name: str, fields: Mapping[str, Any]) -> None:
         fields = {key: value for key, value in fields.items() if key != "task"}
         if name in ENDED:
-            self._on_event("groups.failed", {"reason": fields.get("reason", "")})
+            self._on_event("checkpoints.failed", {"reason": fields.get("reason", "")})
         elif name in TOLD:
             self._on_event(name, fields)
 

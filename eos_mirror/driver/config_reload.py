@@ -38,7 +38,7 @@ class ConfigReload:
         try:
             written = {flow.flow: flow for flow in load_settings(self._path).flows}
         except ConfigError as exc:
-            self._on_event("config.refused", {"reason": str(exc).splitlines()[0]})
+            self._on_event("config.invalid", {"reason": str(exc).splitlines()[0]})
             return
         for runner in self._flows:
             flow = written.get(runner.flow)
@@ -50,7 +50,7 @@ class ConfigReload:
         changed = [key for key in now if now[key] != before[key]]
         if changed:
             runner.take(with_lists(runner.settings, flow))
-            self._on_event("config.taken", {"flow": str(runner.flow), "keys": changed})
+            self._on_event("config.reloaded", {"flow": str(runner.flow), "keys": changed})
 
     def _stamp(self) -> tuple[int, int] | None:
         """Another one when the file was written again; None while there is none."""

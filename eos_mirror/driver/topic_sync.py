@@ -171,7 +171,7 @@ class TopicSync:
         """Have the remote topics configured as their source topics are; only what differs."""
         wanted, unseen = self.differences(self.routes)
         for remote, reason in unseen.items():
-            self._tell("topic.unaltered", topic=remote, set={}, deleted=[], reason=reason)
+            self._tell("topic.alter-failed", topic=remote, set={}, deleted=[], reason=reason)
         self._tell_changes(wanted, self._target.alter(wanted))
 
     def differences(self, routes: Mapping[str, str]) -> tuple[dict[str, Changes], dict[str, str]]:
@@ -350,7 +350,7 @@ class TopicSync:
         for remote, changes in wanted.items():
             fields = {"topic": remote, "set": dict(changes.set), "deleted": list(changes.delete)}
             if remote in refused:
-                self._tell("topic.unaltered", **fields, reason=refused[remote])
+                self._tell("topic.alter-failed", **fields, reason=refused[remote])
             else:
                 self._tell("topic.altered", **fields)
 

@@ -151,7 +151,7 @@ class CheckpointTask:
             raise exc
         if not self._is_told:
             self._is_told = True
-            self._context.event("groups.failed", {"reason": f"{type(exc).__name__}: {exc}"})
+            self._context.event("checkpoints.failed", {"reason": f"{type(exc).__name__}: {exc}"})
 
     def _select(self, selection: GroupSelection) -> None:
         """Other groups than before: list the groups now."""
@@ -172,7 +172,7 @@ class CheckpointTask:
                 self._committed[group] = TRIES
                 self._retries.accepted([group])  # its coordinator is there
         if commits.unavailable_reason:
-            self._context.event("groups.unheard", {"reason": commits.unavailable_reason})
+            self._context.event("group-commits.unreadable", {"reason": commits.unavailable_reason})
             self._commits = None
 
     def _is_followed(self, group: str) -> bool:
@@ -245,7 +245,7 @@ class CheckpointTask:
         sent = self._source.requests + self._sync_offsets.requests
         self._done = _Done(requests_before=sent)
         self._context.event(
-            "groups.followed",
+            "checkpoints.emitted",
             {
                 "groups": len(self._groups),
                 "checkpoints": done.checkpoints,

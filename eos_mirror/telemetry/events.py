@@ -25,62 +25,78 @@ class Event:
 
 
 EVENTS: Final = (
-    Event("ready", Level.INFO, "Every task runs and every partition of every flow is owned."),
+    Event(
+        "ready", Level.INFO, "Every task runs, and every partition of every flow is owned by one."
+    ),
     Event("flow.summary", Level.INFO, "What a flow did since the last summary."),
     Event("flow.caught_up", Level.INFO, "`--once`: every end seen at the start is reached."),
-    Event("flow.warning", Level.WARNING, "The flow starts, but something is not as it should be."),
-    Event("driver.waiting", Level.INFO, "Another run of the file mirrors; this one stands by."),
-    Event("driver.leading", Level.INFO, "This run mirrors now; others stand by."),
+    Event(
+        "flow.warning",
+        Level.WARNING,
+        "The flow starts, but something needs attention; `reason` says what.",
+    ),
+    Event(
+        "driver.waiting",
+        Level.INFO,
+        "Another run of this configuration mirrors; this one is on standby.",
+    ),
+    Event("driver.leading", Level.INFO, "This run mirrors now; others are on standby."),
     Event(
         "driver.superseded",
         Level.WARNING,
-        "This run was silent for too long: another one mirrors. Its tasks stop; it stands by.",
+        "This run lost its session, and another one mirrors. Its tasks stop; it is on standby.",
     ),
     Event("metrics.listening", Level.INFO, "Where Prometheus finds the metrics."),
     Event("config.note", Level.DETAIL, "A line of the configuration that has no effect here."),
-    Event("config.taken", Level.INFO, "The file was changed: these keys count from now on."),
+    Event("config.reloaded", Level.INFO, "The configuration changed; these keys were applied."),
     Event(
-        "config.refused",
+        "config.invalid",
         Level.WARNING,
-        "The file was changed and is wrong: nothing of it counts until it is mended.",
+        "The configuration changed and is invalid; the previous one stays in effect.",
     ),
-    Event("flow.rejoining", Level.INFO, "Partitions had no owner: the tasks join the group anew."),
+    Event(
+        "flow.rejoining", Level.INFO, "Partitions had no owner: the tasks rejoin the source group."
+    ),
     Event("topic.created", Level.INFO, "A remote topic was created on the target."),
     Event("topic.grown", Level.INFO, "A remote topic got more partitions."),
     Event(
         "topic.altered",
         Level.INFO,
-        "A remote topic was configured as its source topic is; values set, names deleted.",
+        "The configuration of a remote topic was synced: entries set, entries deleted.",
     ),
     Event(
-        "topic.unaltered",
+        "topic.alter-failed",
         Level.WARNING,
-        "The target refused to configure a remote topic as its source topic is; the reason.",
+        "The target refused to sync the configuration of a remote topic; the reason.",
     ),
-    Event("acl.added", Level.INFO, "A right on a source topic was given for its remote topic."),
+    Event("acl.added", Level.INFO, "An ACL of a source topic was copied to its remote topic."),
     Event(
         "acls.skipped",
         Level.INFO,
-        "Rights are not copied, and why; said once until that changes.",
+        "ACLs are not copied, and why; logged once until the reason changes.",
     ),
     Event(
         "topic.refused",
         Level.WARNING,
-        "A source topic is not mirrored, and why; again only if the reason changes.",
+        "A source topic is not mirrored, and why; logged again if the reason changes.",
     ),
     Event(
         "topic.deleted",
         Level.WARNING,
         "A source topic was deleted while it was mirrored; its copy is kept.",
     ),
-    Event("flow.ended", Level.ERROR, "A flow was ended as a whole, and why; others go on."),
-    Event("task.started", Level.DETAIL, "The process of a task has called the driver."),
-    Event("task.restarting", Level.WARNING, "A task ended and is started again; the reason."),
-    Event("task.stopped", Level.DETAIL, "A task ended because it was told to."),
-    Event("task.failed", Level.ERROR, "A task ended for good; the reason."),
+    Event("flow.ended", Level.ERROR, "A flow stopped as a whole, and why; other flows continue."),
+    Event("task.started", Level.DETAIL, "The process of a task has connected to the driver."),
+    Event(
+        "task.restarting",
+        Level.WARNING,
+        "The process of a task exited and is restarted; the reason.",
+    ),
+    Event("task.stopped", Level.DETAIL, "A task stopped because the driver asked it to."),
+    Event("task.failed", Level.ERROR, "A task failed and is not restarted; the reason."),
     Event("incarnation.started", Level.DETAIL, "A task has a new transactional id."),
     Event("incarnation.fenced", Level.INFO, "A task fenced an earlier writer."),
-    Event("partitions.acquired", Level.DETAIL, "A task owns these many more partitions."),
+    Event("partitions.acquired", Level.DETAIL, "A task acquired this many partitions."),
     Event(
         "records.dropped",
         Level.WARNING,
@@ -94,21 +110,30 @@ EVENTS: Final = (
     Event(
         "partition.waiting",
         Level.WARNING,
-        "One partition cannot be mirrored now, as long as it has no leader; the others are.",
+        "One partition has no leader and waits for one; the others are mirrored.",
     ),
-    Event("partition.stopped", Level.ERROR, "One partition cannot be mirrored; cause and reason."),
+    Event(
+        "partition.stopped",
+        Level.ERROR,
+        "One partition is not mirrored; cause and reason. It is tried again.",
+    ),
     Event("partition.resumed", Level.INFO, "A partition that stopped is mirrored again."),
     Event(
         "partition.gap",
         Level.DETAIL,
-        "Not one commit marker lies between two transactions: `offsets` more, or one too few.",
+        "Unexpected offsets before our transaction: `offsets` more than one commit marker needs; "
+        "negative: the marker is missing.",
     ),
     Event(
         "commit.suspicious",
         Level.DETAIL,
-        "A commit may have been sent twice: the task took a new one.",
+        "A commit may have been sent twice; the task switched to a new transactional id.",
     ),
-    Event("chore.failed", Level.WARNING, "A periodic chore of the driver failed; it goes on."),
+    Event(
+        "chore.failed",
+        Level.WARNING,
+        "A periodic chore of the driver failed; it is repeated at its next interval.",
+    ),
     Event(
         "ledger.failed",
         Level.WARNING,
@@ -117,52 +142,53 @@ EVENTS: Final = (
     Event(
         "heartbeats.failed",
         Level.WARNING,
-        "Heartbeats of a pair of clusters cannot be written now; said once until they can.",
+        "Heartbeats of a pair of clusters cannot be written now; logged once until they can.",
     ),
     Event(
         "offset-syncs.failed",
         Level.WARNING,
-        "At least once: pairs of offsets cannot be written now; said once until they can.",
+        "At least once: offset syncs cannot be written now; logged once until they can.",
     ),
     Event(
-        "groups.followed",
+        "checkpoints.emitted",
         Level.DETAIL,
-        "One round: groups with offsets; checkpoints written, groups moved on the target and "
-        "requests sent since the last one.",
+        "One round over the groups: groups with offsets; checkpoints emitted, groups synced on the "
+        "target and requests sent since the last round.",
     ),
     Event(
-        "groups.unheard",
+        "group-commits.unreadable",
         Level.WARNING,
-        "`__consumer_offsets` of the source may not be read; groups move at the interval only.",
+        "`__consumer_offsets` of the source may not be read; group offsets are synced at the "
+        "interval only.",
     ),
     Event(
         "groups.untranslated",
         Level.WARNING,
-        "Groups are not translated on one partition, and why; reported once for each reason. On "
-        "other partitions they are.",
+        "Group offsets are not translated on one partition, and why; logged once for each reason. "
+        "On the other partitions they are.",
     ),
     Event(
         "group.skipped",
         Level.WARNING,
-        "A group of the source cannot be read, and why; reported once for each reason. The others "
+        "A group of the source cannot be read, and why; logged once for each reason. The others "
         "are synced, and this one is tried again.",
     ),
     Event(
         "group.waiting",
         Level.INFO,
-        "A group on the target is not moved to its checkpoints, and why; said when that changes.",
+        "The offsets of a group are not synced to the target, and why; logged when that changes.",
     ),
     Event(
-        "groups.failed",
+        "checkpoints.failed",
         Level.WARNING,
-        "Groups cannot be followed now; said once until they can. Mirroring goes on.",
+        "Checkpoints cannot be emitted now; logged once until they can. Mirroring continues.",
     ),
     Event(
         "checkpoints.unreadable",
         Level.WARNING,
-        "Records in the checkpoints topic that are not checkpoints; they are passed over.",
+        "Records in the checkpoints topic that are not checkpoints; they are skipped.",
     ),
     Event("stopping", Level.INFO, "A signal was received; tasks finish and release."),
-    Event("stopped", Level.INFO, "Every task has ended."),
+    Event("stopped", Level.INFO, "Every task has stopped."),
 )
 LEVELS: Final = {event.name: event.level for event in EVENTS}

@@ -124,7 +124,7 @@ def test_a_source_topic_that_was_deleted_stays_deleted(site: Site) -> None:
     with mirror(config) as running:
         running.wait_for("ready")
         site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
-        running.wait_for("groups.followed", count=2)
+        running.wait_for("checkpoints.emitted", count=2)
         delete_topic(site.source, site.topic)
         wait_more_summaries(running, str(site.flow))
         assert site.topic not in topics_of(site.source)

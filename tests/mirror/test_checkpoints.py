@@ -115,8 +115,8 @@ def mirrored(site: Site, config: Path) -> Iterator[Mirror]:
 
 def wait_rounds(running: Mirror, more: int = 2) -> None:
     """Until so many more rounds over the groups have ended."""
-    ended = len(running.found("groups.followed"))
-    running.wait_for("groups.followed", count=ended + more)
+    ended = len(running.found("checkpoints.emitted"))
+    running.wait_for("checkpoints.emitted", count=ended + more)
 
 
 def test_checkpoints_are_exact_and_kafka_prints_them(site: Site) -> None:
@@ -199,7 +199,7 @@ def test_groups_on_the_target_follow_but_never_back_and_never_under_a_member(sit
         )
         wait_rounds(running)
         assert committed(site.target, "follows", truth.remotes) == at[500]
-        assert not running.found("groups.failed")
+        assert not running.found("checkpoints.failed")
 
 
 def wait_moved(site: Site, group: str, wanted: Offsets) -> None:
@@ -224,11 +224,11 @@ def test_a_group_that_commits_is_moved_at_once(site: Site) -> None:
     )
     with mirrored(site, config) as running:
         truth = Truth(site)
-        running.wait_for("groups.followed")
+        running.wait_for("checkpoints.emitted")
         for group, offset in (("old", 500), ("new", 700), ("old", 900)):
             commit(site.source, group, everywhere(site, offset))
             wait_moved(site, group, truth.of(everywhere(site, offset)))
-        assert len(running.found("groups.followed")) == 1
+        assert len(running.found("checkpoints.emitted")) == 1
 
 
 @contextmanager
@@ -271,7 +271,7 @@ def test_a_killed_group_task_comes_back_and_mirroring_goes_on(site: Site) -> Non
         wait_rounds(running)
         before = checkpoints(site, "readers")
         os.kill(group_task(running), signal.SIGKILL)
-        running.wait_for("groups.failed")
+        running.wait_for("checkpoints.failed")
         wait_rounds(running)
         assert checkpoints(site, "readers") == before
         assert not running.found("task.restarting")

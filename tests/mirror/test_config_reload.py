@@ -45,18 +45,18 @@ def test_topics_come_and_go_with_the_file(site: Site) -> None:
         running.wait_for("ready")
         add(other, 400, start=0)
         rewrite(config, only, both)
-        taken = running.wait_for("config.taken")
+        taken = running.wait_for("config.reloaded")
         assert taken["keys"] == ["topics"]
         caught_up(other)
         rewrite(config, both, only)
-        running.wait_for("config.taken", count=2)
+        running.wait_for("config.reloaded", count=2)
         told = len(running.found("flow.summary", owned=site.partitions))
         running.wait_for("flow.summary", count=told + 1, owned=site.partitions)
         add(other, 400, start=400)
         add(site.topic, 400, start=0)
         caught_up(site.topic)
         rewrite(config, only, "topics = (\n")
-        refused = running.wait_for("config.refused")
+        refused = running.wait_for("config.invalid")
         assert refused["reason"].startswith(f"{config}:")
         add(site.topic, 400, start=400)
         caught_up(site.topic)
@@ -102,5 +102,5 @@ def test_groups_come_with_the_file(site: Site) -> None:
         wait_until(lambda: followed() == {"first"}, within=SOON, what="the first group")
         rewrite(config, "groups = first", "groups = .*")
         wait_until(lambda: followed() == {"first", "second"}, within=SOON, what="both groups")
-        assert running.found("config.taken")[0]["keys"] == ["groups"]
+        assert running.found("config.reloaded")[0]["keys"] == ["groups"]
         assert running.stop() == 0, running.errors

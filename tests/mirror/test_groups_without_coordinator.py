@@ -129,7 +129,7 @@ def test_groups_of_the_source_whose_coordinator_is_away_keep_nobody_waiting(
         commit_raw(trio.admin(), lost, dict.fromkeys(everywhere(site, 90), (90, "")))
         wait_moved(site, lost, at[90])
         assert len(running.found("group.skipped")) == 1
-        assert not [one["reason"] for one in running.found("groups.failed")]
+        assert not [one["reason"] for one in running.found("checkpoints.failed")]
 
 
 def test_groups_of_the_target_whose_coordinator_is_away_keep_nobody_waiting(
@@ -160,4 +160,4 @@ def test_groups_of_the_target_whose_coordinator_is_away_keep_nobody_waiting(
             within=timedelta(seconds=2 * LONGEST_PAUSE_S),
             what=f"{lost} is moved",
         )
-        assert not [one["reason"] for one in running.found("groups.failed")]
+        assert not [one["reason"] for one in running.found("checkpoints.failed")]

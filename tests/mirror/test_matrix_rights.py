@@ -195,7 +195,7 @@ def test_a_target_that_refuses_to_configure_a_topic_is_told_of(
     )
     deny(guarded, (ResourceType.TOPIC, site.remote, LITERAL), AclOperation.ALTER_CONFIGS)
     with mirror(config) as running:
-        refused = running.wait_for("topic.unaltered", topic=site.remote)
+        refused = running.wait_for("topic.alter-failed", topic=site.remote)
         assert refused["set"] == {"flush.ms": "123456789"}
         assert "AUTHORIZATION" in refused["reason"]
         site.produce(100)
@@ -226,14 +226,14 @@ def test_groups_are_followed_also_when_commits_cannot_be_heard(
     deny(guarded, commits, operation)
     try:
         with mirror(config) as running:
-            running.wait_for("groups.unheard")
+            running.wait_for("group-commits.unreadable")
             set_group_offsets(guarded.admin(), group, partitions, source=True)
-            told = len(running.found("groups.followed"))
-            running.wait_for("groups.followed", count=told + 3)
+            told = len(running.found("checkpoints.emitted"))
+            running.wait_for("checkpoints.emitted", count=told + 3)
             assert running.stop() == 0, running.errors
     finally:
         allow_again(guarded, commits, operation)
 
-    (unheard,) = running.found("groups.unheard")
+    (unheard,) = running.found("group-commits.unreadable")
     assert "authorization" in unheard["reason"].lower()
-    assert not running.found("groups.failed")
+    assert not running.found("checkpoints.failed")

@@ -121,7 +121,7 @@ def test_a_file_of_mirrormaker_2_starts_as_it_is(
         running.wait_for("ready", within_s=120)
         view = FlowView(flow, source, target)
         view.wait_caught_up(topic, remote, partitions=PARTITIONS)
-        running.wait_for("groups.followed")
+        running.wait_for("checkpoints.emitted")
         wait_until(
             lambda: "heartbeats" in target.admin().list_topics(timeout=10).topics,
             within=HEARD_WITHIN,

@@ -161,7 +161,7 @@ def test_a_limit_that_may_not_be_raised_keeps_its_topic_back(
         mine.view.wait_caught_up(mine.topic, mine.remote, partitions=mine.partitions)
         assert running.stop() == 0, running.errors
     assert len(running.found("topic.refused")) == 1
-    assert not running.found("topic.unaltered")
+    assert not running.found("topic.alter-failed")
     assert running.found("topic.altered", topic=mine.remote)
     compared = mine.compare()
     assert compared.exact, str(compared)

@@ -73,7 +73,7 @@ def test_metadata_of_java_clients_stops_no_group(site: Site) -> None:
         for group in noted:
             wait_moved(site, group, wanted)
         wait_rounds(running, 5)
-        assert not running.found("groups.failed")
+        assert not running.found("checkpoints.failed")
 
     assert groups(config).keys() == noted.keys()
     for group, offsets in noted.items():
@@ -119,7 +119,7 @@ def test_a_group_without_a_name_is_skipped_and_the_others_are_synced(
         commit(odd, "readers", everywhere(site, 90))
         wait_moved(site, "readers", at[90])
         wait_rounds(running, 3)
-        assert not running.found("groups.failed")
+        assert not running.found("checkpoints.failed")
         assert [(one["group"], one["reason"]) for one in running.found("group.skipped")] == [
             ("", NAMELESS)
         ]

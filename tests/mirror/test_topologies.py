@@ -160,7 +160,7 @@ def test_of_two_flows_onto_a_new_topic_one_writes_it(world: World) -> None:
         for other in others.values():
             text = text.replace(f"topics = {other}", f"topics = {other}, {topic}")
         config.write_text(text)
-        process.wait_for("config.taken", count=2)
+        process.wait_for("config.reloaded", count=2)
         world.wait("A->B", topic, topic)
         refused = process.wait_for("topic.refused")
         flow, writer = world.flow("C->B"), world.flow("A->B")

@@ -85,7 +85,7 @@ def test_a_position_that_was_edited_keeps_no_group_waiting_on_other_partitions(s
         assert told["partition"] == f"{site.remote}-1"
         assert "not written by eos_mirror" in told["reason"]
         assert len(running.found("groups.untranslated")) == 1
-        assert not running.found("groups.failed")
+        assert not running.found("checkpoints.failed")
         site.produce(400, start=400)  # the next commit of the task writes the line again
         wait_moved(site, "readers", truth.of(everywhere(site, 50)))
 
@@ -105,7 +105,7 @@ def test_records_of_others_in_the_offset_map_are_passed_over(site: Site) -> None
         commit(site.source, "readers", everywhere(site, 50))
         wait_moved(site, "readers", truth.of(everywhere(site, 50)))
         wait_rounds(running, 3)
-        assert not running.found("groups.failed")
+        assert not running.found("checkpoints.failed")
 
     assert groups(config)["readers"]["partitions"][0]["upstream"] == 50
     flow = str(site.flow)
@@ -144,7 +144,7 @@ def test_a_right_on_one_copy_keeps_no_group_waiting_on_other_copies(
                 commit(guarded, names[one.topic], everywhere(one, 50))
             wait_moved(other, names[other.topic], Truth(other).of(everywhere(other, 50)))
             wait_rounds(running, 3)
-            assert not running.found("groups.failed")
+            assert not running.found("checkpoints.failed")
         finally:
             allow_again(guarded, resource, AclOperation.DESCRIBE)
         wait_until(
@@ -175,7 +175,7 @@ def test_a_copy_without_a_leader_keeps_no_group_waiting_on_other_copies(
             wait_moved(one, names[one.topic], {TopicPartition(one.remote, 0): 100})
         trio.kill(NODE)
         wait_until(lambda: trio.leader_of(lonely.remote) is None, within=SOON, what="no leader")
-        rounds = len(running.found("groups.followed"))
+        rounds = len(running.found("checkpoints.emitted"))
         produce(source_cluster, site.topic, 100, partitions=1, start=100)
         for one in (site, lonely):
             commit(source_cluster, names[one.topic], {TopicPartition(one.topic, 0): 200})
@@ -184,11 +184,11 @@ def test_a_copy_without_a_leader_keeps_no_group_waiting_on_other_copies(
             within=SOON,
             what="the group on the copy with a leader moved",
         )
-        running.wait_for("groups.followed", count=rounds + 2)
+        running.wait_for("checkpoints.emitted", count=rounds + 2)
         told = running.wait_for("groups.untranslated")
         assert told["partition"] == f"{lonely.remote}-0"
         assert "LEADER_NOT_AVAILABLE" in told["reason"]
-        assert not running.found("groups.failed")
+        assert not running.found("checkpoints.failed")
         trio.start_node(NODE)
         produce(source_cluster, lonely.topic, 100, partitions=1, start=100)
         wait_until(
