@@ -28,6 +28,7 @@ from benchmarks.rate import broker_pid
 from benchmarks.records import digest, fill
 from benchmarks.steady import Sample, steady_state, warm_tail
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.testing import KafkaCluster
 
@@ -182,7 +183,7 @@ class Watch:
             "source": broker_pid(contest.source),
             "target": broker_pid(contest.target),
         }
-        self._metadata = ClusterMetadata(contest.target.client_config(), source=False)
+        self._metadata = ClusterMetadata(contest.target.client_config(), side=Side.TARGET)
         self._remote = remote
         self._partitions = partitions
         self._is_there = False

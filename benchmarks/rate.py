@@ -20,6 +20,7 @@ from benchmarks.records import PARTITIONS, digest, fill
 from benchmarks.steady import Sample, spread, steady_state
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.target import read_shadow_offsets
 from eos_mirror.ports import ShadowOffset
@@ -162,7 +163,7 @@ class Copy:
                 "target": broker_pid(self._target),
             }
         )
-        metadata = ClusterMetadata(self._target.client_config(), source=False)
+        metadata = ClusterMetadata(self._target.client_config(), side=Side.TARGET)
         samples: list[Sample] = []
         deadline = time.monotonic() + COPIED_WITHIN.total_seconds()
         while not samples or samples[-1].records < self._total:

@@ -19,6 +19,7 @@ from benchmarks.mirror import running, write_config
 from benchmarks.throughput import two_clusters
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.driver.flow import FlowRunner
 from eos_mirror.kafka.group_offsets import GroupOffsets
 from eos_mirror.ports import GroupOffset
@@ -62,7 +63,7 @@ def measure_groups(
         producer.produce("orders", b"x", partition=number % args.partitions)
     producer.flush(60)
     names = [f"group-{number}" for number in range(args.groups)]
-    offsets = GroupOffsets(source.client_config(), source=True)
+    offsets = GroupOffsets(source.client_config(), side=Side.SOURCE)
     _commit(offsets, names, args.partitions, 100)
     settings: dict[str, object] = {
         "runtime": "local",

@@ -13,6 +13,7 @@ from benchmarks.records import PARTITIONS, fill
 from benchmarks.steady import spread
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.target import read_shadow_offsets
 from eos_mirror.ports import ShadowOffset
@@ -73,7 +74,7 @@ def _peak(
     mirror: Mirror, target: KafkaCluster, *, flow: Flow, topic: str
 ) -> dict[str, dict[str, float]]:
     """The look with the largest tree, until everything is copied."""
-    metadata = ClusterMetadata(target.client_config(), source=False)
+    metadata = ClusterMetadata(target.client_config(), side=Side.TARGET)
     remotes = [TopicPartition(f"{flow.source}.{topic}", p) for p in range(PARTITIONS)]
     looks = [_memory_mb(mirror)]
     deadline = time.monotonic() + LOADED_WITHIN.total_seconds()

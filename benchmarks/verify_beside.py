@@ -26,6 +26,7 @@ from benchmarks.records import PARTITIONS
 from benchmarks.steady import spread
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.target import read_shadow_offsets
 from eos_mirror.ports import ShadowOffset
@@ -66,7 +67,7 @@ class Bench:
     def __init__(self, config: Path, target: KafkaCluster, load: Load) -> None:
         self._config = config
         self._load = load
-        self._metadata = ClusterMetadata(target.client_config(), source=False)
+        self._metadata = ClusterMetadata(target.client_config(), side=Side.TARGET)
 
     def mirrored(self) -> int:
         """The source has no transactions, so next offsets count records."""

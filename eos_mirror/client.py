@@ -1,8 +1,8 @@
 """
-For applications: which clusters a cluster is mirrored from, and where a group goes on here.
+For applications: finds the upstream clusters of a cluster, and where a group resumes on it.
 
-The names and the answers are those of Kafka's `MirrorClient` and `RemoteClusterUtils`. Nothing of
-the mirror is loaded: this module needs confluent-kafka and no more.
+Names and results are those of Kafka's `MirrorClient` and `RemoteClusterUtils`. The mirror itself
+is not loaded: this module needs only confluent-kafka.
 
     with MirrorClient({"bootstrap.servers": "b:9092"}) as client:
         offsets = client.remote_consumer_offsets("readers", "A", timeout=timedelta(seconds=10))
@@ -26,18 +26,20 @@ from eos_mirror.core.policy import (
     sources_of,
 )
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.kafka.internal_topics import read_internal, topic_names
+from eos_mirror.kafka.topic_reader import TopicReader, topic_names
 
 __all__ = ["MirrorClient", "OffsetAndMetadata", "RemoteClusterUtils"]
 
 UNREACHABLE: Final = -1
 POLICY: Final = "replication.policy."
 ALIAS: Final = "source.cluster.alias"
+GROUP: Final = "eos-mirror-client"
+"""A consumer must have a group id. It is never joined."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetAndMetadata:
-    """Where a group goes on, and what it noted there."""
+    """The offset where a group resumes, and the metadata that it committed."""
 
     offset: int
     metadata: str = ""
@@ -45,11 +47,11 @@ class OffsetAndMetadata:
 
 class MirrorClient:
     """
-    Asks one cluster, usually the target of a flow. Every call connects anew.
+    Queries one cluster, usually the target of a flow. Every call opens a new connection.
 
     Attributes:
-        skipped: Records of checkpoints topics that could not be read so far; other tools may
-            write there.
+        skipped: Number of records of checkpoints topics that could not be decoded so far; other
+            tools may write there.
     """
 
     def __init__(
@@ -58,8 +60,9 @@ class MirrorClient:
         """
         Args:
             config: Connection and security in librdkafka's names, and `replication.policy.*`
-                as the mirror has it; with the identity policy `source.cluster.alias`, too.
-            policy: Instead of `replication.policy.*`.
+                as configured for the mirror; the identity policy also needs
+                `source.cluster.alias`.
+            policy: Used instead of `replication.policy.*`.
 
         Raises:
             ConfigError: The policy is unknown.
@@ -70,38 +73,38 @@ class MirrorClient:
         self.skipped = 0
 
     def __enter__(self) -> Self:
-        """Nothing is held open."""
+        """Return itself; no connection is kept open."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing to close."""
+        """Do nothing; no connection is kept open."""
 
     @property
     def replication_policy(self) -> ReplicationPolicy:
-        """How topics are named."""
+        """Return the policy that names remote topics."""
         return self._policy
 
     def replication_hops(self, upstream_alias: str) -> int:
-        """How many clusters away `upstream_alias` is; -1 if no heartbeat came from there."""
+        """Return how many hops away `upstream_alias` is; -1 if no heartbeat came from there."""
         found = (hops_to(self._policy, topic, upstream_alias) for topic in self.heartbeat_topics())
         return min((hops for hops in found if hops is not None), default=UNREACHABLE)
 
     def heartbeat_topics(self) -> set[str]:
-        """The cluster's own, and those that were mirrored to it."""
+        """Return the cluster's own heartbeats topic, and those that were mirrored to it."""
         return self._topics(lambda topic: is_heartbeats_topic(self._policy, topic))
 
     def checkpoint_topics(self) -> set[str]:
-        """One for each cluster whose groups are translated here."""
+        """Return the checkpoints topics: one for each cluster whose groups are translated here."""
         return self._topics(self._policy.internal_topics.is_checkpoints)
 
     def upstream_clusters(self) -> set[str]:
-        """Aliases of every cluster that heartbeats came from or through."""
+        """Return the alias of every cluster that heartbeats came from or through."""
         return {
             alias for topic in self.heartbeat_topics() for alias in sources_of(self._policy, topic)
         }
 
     def remote_topics(self, source: str | None = None) -> set[str]:
-        """Topics that were mirrored here; only from `source`, if it is given."""
+        """Return the topics that were mirrored here; only those from `source`, if it is given."""
 
         def is_remote(topic: str) -> bool:
             if is_internal_topic(self._policy, topic):
@@ -115,13 +118,14 @@ class MirrorClient:
         self, group: str, remote_alias: str, *, timeout: timedelta
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """
-        Where a group of cluster `remote_alias` goes on here, by partition of this cluster.
+        Return where a group of `remote_alias` resumes here, by partition of this cluster.
 
         Args:
             timeout: Checkpoints that are not read by then are missing.
 
         Raises:
-            MirrorError: By class; the cluster does not answer, or a right is missing.
+            TargetUnavailable: The cluster did not answer.
+            NotAuthorized: A right is missing.
         """
         return {
             checkpoint.partition: OffsetAndMetadata(checkpoint.downstream, checkpoint.metadata)
@@ -132,7 +136,7 @@ class MirrorClient:
     def remote_groups_offsets(
         self, pattern: "re.Pattern[str]", remote_alias: str, *, timeout: timedelta
     ) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
-        """The same, of every group whose whole name matches."""
+        """Return the same for every group whose whole name matches."""
         found: dict[str, dict[TopicPartition, OffsetAndMetadata]] = {}
         for one in self._checkpoints(remote_alias, within=timeout):
             if pattern.fullmatch(one.group):
@@ -142,44 +146,45 @@ class MirrorClient:
 
     def _checkpoints(self, alias: str, *, within: timedelta) -> Iterator[Checkpoint]:
         topic = self._policy.internal_topics.checkpoints(alias)
-        for key, value in read_internal(self._config, topic, within=within):
+        reader = TopicReader(self._config, topic, group=GROUP)
+        for key, value in reader.updates(within=within, partial=True):
             try:
                 yield Checkpoint.decode(key, value)
             except ValueError:
                 self.skipped += 1
 
     def _topics(self, wanted: Callable[[str], bool]) -> set[str]:
-        return {topic for topic in topic_names(self._config) if wanted(topic)}
+        return {topic for topic in topic_names(self._config, group=GROUP) if wanted(topic)}
 
 
 class RemoteClusterUtils:
-    """One question each, with a client for it."""
+    """The same queries as functions; each call makes its own client."""
 
     @staticmethod
     def replication_hops(config: Mapping[str, Any], upstream_alias: str) -> int:
-        """See `MirrorClient`."""
+        """Ask a new `MirrorClient`."""
         return MirrorClient(config).replication_hops(upstream_alias)
 
     @staticmethod
     def heartbeat_topics(config: Mapping[str, Any]) -> set[str]:
-        """See `MirrorClient`."""
+        """Ask a new `MirrorClient`."""
         return MirrorClient(config).heartbeat_topics()
 
     @staticmethod
     def checkpoint_topics(config: Mapping[str, Any]) -> set[str]:
-        """See `MirrorClient`."""
+        """Ask a new `MirrorClient`."""
         return MirrorClient(config).checkpoint_topics()
 
     @staticmethod
     def upstream_clusters(config: Mapping[str, Any]) -> set[str]:
-        """See `MirrorClient`."""
+        """Ask a new `MirrorClient`."""
         return MirrorClient(config).upstream_clusters()
 
     @staticmethod
     def translate_offsets(
         config: Mapping[str, Any], remote_alias: str, group: str, *, timeout: timedelta
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """See `MirrorClient.remote_consumer_offsets`; in the order of Java's arguments."""
+        """Call `MirrorClient.remote_consumer_offsets`, with arguments in Java's order."""
         return MirrorClient(config).remote_consumer_offsets(group, remote_alias, timeout=timeout)
 
 

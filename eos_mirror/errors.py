@@ -1,26 +1,26 @@
 """
-Every error of eos_mirror, and what each one asks of its reader.
+Every error of eos_mirror, and what its reader has to do.
 
 MirrorError
-+- ConfigError              fix the file (exit 2); lists every fault with file and line
-+- UnsafeError              refused: going on could lose, double or reorder records (exit 4)
++- ConfigError              fix the configuration (exit 2); lists every fault with file and line
++- UnsafeError              refused: continuing could lose, double or reorder records (exit 4)
 +- RetriableError           same call again; stays inside kafka/
-+- NewIncarnation           new transactional id, claim again, read the shadow offsets, go on
++- NewIncarnation           new transactional id, claim again, read the shadow offsets, continue
 +- RefusedByTarget          the target refused a batch; send it again in smaller ones
-+- RestartTask              end the process; the supervisor starts another
++- RestartTask              exit the process; the supervisor starts another
 |  +- ProducerFenced        someone claimed after us, or the coordinator timed us out
 |  +- CommitOutcomeUnknown
 |  +- SourceUnavailable, TargetUnavailable
-+- PartitionStopped         this partition only, with its cause; the others go on
++- PartitionStopped         this partition only, with its cause; the others continue
 |  +- SourceDataLost        truncated, expired or re-created
 |  +- RecordRefused         too large, unmappable, refused by the target or by policy
 |  +- PositionLost          the shadow offset is gone and the map cannot rebuild it
 |  +- MarkersLost           the target lost transaction markers; only an operator can decide
-|  +- RightMissing          on its topic; it resumes when the right is granted
-+- RangeUnreadable          this part of a log cannot be compared; an audit says so and goes on
-+- FatalError               stop the task and say so in status
+|  +- RightMissing          a right on its topic; it resumes when the right is granted
++- RangeUnreadable          this part of a log cannot be compared; an audit reports it and continues
++- FatalError               stop the task and report it in status
    +- NotAuthorized
-   |  +- TopicDenied        on one topic; a task starts again without it
+   |  +- TopicDenied        on one topic; the task restarts without it
    +- ForeignWriter         someone else writes our partitions: exactly once cannot hold
 
 The message of an error says what failed, where (flow, partition, next_offset) and what to do.
@@ -34,7 +34,7 @@ class MirrorError(Exception):
     """Base of every error that eos_mirror raises on purpose."""
 
     exit_code: ClassVar[int] = 1
-    """What a command that ends with this error returns to the shell."""
+    """Exit code of a command that fails with this error."""
 
 
 class ConfigError(MirrorError):
@@ -53,7 +53,7 @@ class ConfigError(MirrorError):
 
 
 class UnsafeError(MirrorError):
-    """Refused: what is on the clusters now would break the guarantee. Nothing was written."""
+    """Refused: the present state of the clusters would break the guarantee. Nothing was written."""
 
     exit_code: ClassVar[int] = 4
 
@@ -73,15 +73,16 @@ class NewIncarnation(MirrorError):
 
 class RefusedByTarget(MirrorError):
     """
-    The target refused batches of some partitions, and stored nothing of them.
+    The target refused batches of some partitions, and stored none of their records.
 
-    Exactly once: the transaction is spoilt. Take a new incarnation, as after `NewIncarnation`; what
-    was sent is read again. At least once: everything else has arrived. In both modes send the
-    records of these partitions again in smaller batches, to find the one that is refused.
+    Exactly once: the transaction cannot be committed. Take a new incarnation, as after
+    `NewIncarnation`; what was sent is read again. At least once: all other records have arrived.
+    In both modes, send the records of these partitions again in smaller batches to find the
+    refused one.
 
     Args:
         reason: One sentence.
-        refused: What was refused, by remote partition (`core.suspects.Refusal`).
+        refused: The refusal (`core.suspects.Refusal`) by remote partition.
     """
 
     def __init__(self, reason: str, *, refused: Mapping[Any, Any]) -> None:
@@ -90,7 +91,7 @@ class RefusedByTarget(MirrorError):
 
 
 class RestartTask(MirrorError):
-    """End this process. Its successor reads the truth from the shadow offsets."""
+    """Exit this process. Its successor reads the truth from the shadow offsets."""
 
 
 class ProducerFenced(RestartTask):
@@ -98,7 +99,7 @@ class ProducerFenced(RestartTask):
 
 
 class CommitOutcomeUnknown(RestartTask):
-    """The transaction may or may not have been committed: only the shadow offsets know."""
+    """The transaction may or may not have been committed: only the shadow offsets show which."""
 
 
 class SourceUnavailable(RestartTask):
@@ -110,7 +111,7 @@ class TargetUnavailable(RestartTask):
 
 
 class PartitionStopped(MirrorError):
-    """One partition cannot go on; the others do. Needs a person."""
+    """One partition cannot continue; the others do. An operator has to act."""
 
 
 class SourceDataLost(PartitionStopped):
@@ -127,8 +128,9 @@ class PositionLost(PartitionStopped):
 
 class MarkersLost(PartitionStopped):
     """
-    A transaction on the target was decided, but not all of its markers were written: it hangs, or
-    is split, so that records and shadow offset do not belong together.
+    A transaction on the target was decided, but not all of its markers were written.
+
+    It hangs, or it is split: its records and its shadow offset do not match.
     """
 
 
@@ -137,11 +139,11 @@ class RightMissing(PartitionStopped):
 
 
 class RangeUnreadable(MirrorError):
-    """A part of a log that an audit wanted to read is gone, corrupt, or not for its client."""
+    """An audit cannot read a part of a log: it is gone, corrupt, or the client cannot decode it."""
 
 
 class FatalError(MirrorError):
-    """The task cannot go on, and starting it again would not help."""
+    """The task cannot continue, and starting it again would not help."""
 
 
 class NotAuthorized(FatalError):
@@ -152,8 +154,8 @@ class TopicDenied(NotAuthorized):
     """
     A right on a topic is missing.
 
-    A task that meets this ends its process. Its successor asks for its rights first, and stops the
-    partitions of this topic only, with `RightMissing`.
+    The task exits its process. Its successor checks its rights first, and stops only the
+    partitions of this topic, with `RightMissing`.
     """
 
 

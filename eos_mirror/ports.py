@@ -1,8 +1,8 @@
 """
-What the engine needs of the world, as Protocols of at most six methods.
+What the engine needs from outside, as Protocols of at most six methods.
 
 The engine (`replication/`) is written against these; `kafka/` and `runtime/` implement them. Fakes
-live in `tests/engine/`, where tests hold them to the answers of real brokers.
+live in `tests/engine/`; tests there check that they answer as real brokers do.
 One thread owns a `Source`, a `TransactionalProducer` and a `ClaimsLog`.
 """
 
@@ -23,15 +23,15 @@ from eos_mirror.errors import PartitionStopped
 @dataclass(slots=True, kw_only=True)
 class Polled:
     """
-    What one poll brought.
+    What one poll returned.
 
     Attributes:
         runs: In arrival order. A partition may appear more than once.
-        ends: End-of-partition events: offset at which the reader stood at the end (LSO).
+        ends: End-of-partition events: offset at which the reader reached the end (LSO).
             They come after the runs.
-        faults: Partitions that cannot be read on after the runs, with the reason.
-        more_pending: It brought no runs, but more of what was just read is on its way. An open
-            transaction of the source looks like this for a moment.
+        faults: Partitions that cannot be read any further after the runs, with the reason.
+        more_pending: The poll returned no runs, but more fetched data is in flight. An open
+            transaction on the source has the same effect for a moment.
     """
 
     runs: list[RecordRun] = field(default_factory=list)
@@ -44,13 +44,13 @@ class RebalanceListener(Protocol):
     """Called from inside `Source.poll` and `Source.close`, on the polling thread. Never raises."""
 
     def on_granted(self, partitions: Sequence[TopicPartition]) -> None:
-        """The group gave us these. Nothing is read from them before `Source.assign`."""
+        """Called when the group assigned these. Nothing is read of them before `Source.assign`."""
 
     def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
-        """The group takes these back and waits for us to finish with them."""
+        """Called when the group takes these back. The group waits until this returns."""
 
     def on_lost(self, partitions: Sequence[TopicPartition]) -> None:
-        """The group has already given these away. Nothing may be committed for them."""
+        """Called when the group already gave these away. Commit nothing for them any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,19 +62,20 @@ class GroupOffset:
 
 
 class SourceGroup(Protocol):
-    """The offsets of the source group, as its member sees them: the truth at least once."""
+    """The source group's offsets, as its member sees them. At least once, they are the truth."""
 
     def committed(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, GroupOffset | None]:
-        """Committed offsets; None: never committed, or expired. May raise SourceUnavailable."""
+        """Return offsets; None if never committed or expired. May raise SourceUnavailable."""
 
     def commit(self, offsets: Mapping[TopicPartition, GroupOffset], *, within: timedelta) -> None:
         """
-        Commit and wait.
+        Commit these offsets and wait for the answer.
 
         Raises:
-            RestartTask: Not a member any more, or no answer; the outcome may be unknown.
+            RestartTask: We are no longer a member, or the source did not answer. The outcome may
+                be unknown.
         """
 
 
@@ -82,28 +83,28 @@ class Source(Protocol):
     """A member of the source consumer group, read_committed, without automatic resets."""
 
     def subscribe(self, topics: Sequence[str]) -> None:
-        """Subscribe to exactly these topics; to the same as before: join the group again."""
+        """Subscribe to exactly these topics. The same topics as before: join the group again."""
 
     def poll(self, *, wait: timedelta) -> Polled:
         """
-        Everything that is ready, at most one chunk; waits only when nothing is.
+        Return everything that is ready, at most one chunk. Wait only if nothing is ready.
 
         Raises:
             RestartTask: The consumer is dead (fenced instance, fatal error).
-            NotAuthorized: Read on the topic or the group was denied.
+            NotAuthorized: READ on the topic or the group was denied.
         """
 
     def assign(self, positions: Mapping[TopicPartition, Position]) -> None:
         """Start reading granted partitions at these positions."""
 
     def unassign(self, partitions: Sequence[TopicPartition]) -> None:
-        """Stop reading; what was prefetched is dropped."""
+        """Stop reading these partitions, and drop what was prefetched."""
 
     def commit(self, positions: Mapping[TopicPartition, Position]) -> None:
-        """Advisory group offsets on the source, for people and lag tools. Does not wait."""
+        """Commit advisory group offsets on the source, for people and lag tools. Does not wait."""
 
     def close(self) -> None:
-        """Leave. A static member keeps its partitions until the session ends."""
+        """Close the consumer. A static member keeps its partitions until its session ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +114,8 @@ class KnownTopic:
 
     Attributes:
         leaderless: Partitions without a leader: they cannot be read or written now.
-        missing: Rights on it that a task needs and does not have. Without DESCRIBE nothing else is
-            known of it.
+        missing: Rights on the topic that a task needs and does not have. Without DESCRIBE,
+            nothing else is known about it.
     """
 
     topic_id: str
@@ -124,26 +125,26 @@ class KnownTopic:
 
 
 class SourceMetadata(Protocol):
-    """Questions about the source that do not go through the group."""
+    """Requests to the source that do not go through the group."""
 
     def topics(self, names: Sequence[str]) -> Mapping[str, KnownTopic]:
-        """Identity, size and leaders. A missing topic is absent from the answer."""
+        """Return id, partitions and leaders. A missing topic is absent from the answer."""
 
     def start_offset(self, partition: TopicPartition, start: str) -> int:
         """Resolve `earliest`, `latest` or `timestamp:ISO` to an offset."""
 
     def log_start(self, partition: TopicPartition) -> int:
-        """First offset that can still be read."""
+        """Return the first offset that can still be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
     """
-    Where the records of one target partition in the open transaction went.
+    Where the open transaction's records of one target partition were written.
 
     Attributes:
-        first: Downstream offset of the first record; None if the broker did not say.
-        last: Downstream offset of the last record; None if the broker did not say.
+        first: Downstream offset of the first record; None if the broker did not report it.
+        last: Downstream offset of the last record; None if the broker did not report it.
         count: Records handed to the client.
     """
 
@@ -166,8 +167,8 @@ class Committed:
     A commit that the target acknowledged.
 
     Attributes:
-        doubt: Why the client may have sent it twice, so that a late copy could commit the next
-            transaction (KAFKA-17754); None: it was sent once.
+        doubt: Why the client may have sent the commit twice; a late duplicate could commit the
+            next transaction (KAFKA-17754). None: it was sent once.
     """
 
     doubt: str | None = None
@@ -181,24 +182,24 @@ class TransactionalProducer(Protocol):
 
     def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
         """
-        Hand over a run unchanged; it is sent in the background.
+        Hand a run to the client unchanged; it is sent in the background.
 
         Args:
-            batch: Runs of one partition with different numbers never share a batch, and those with
-                a higher one are sent only after all before were acknowledged. None: batches are
-                as large as the client likes. A partition has numbers in all of a transaction, or
-                in none of it.
+            batch: Number of the batch. Runs of one partition with different numbers never share a
+                batch. A higher number is sent only after all lower ones were acknowledged. None:
+                the client decides how large batches are. Within one transaction, a partition has
+                numbers for all its runs or for none.
 
         Raises:
             RefusedByTarget: The client itself refuses a record.
         """
 
     def send_map(self, entries: Mapping[str, bytes | None]) -> None:
-        """Records of the offset map topic, in the open transaction; None is a tombstone."""
+        """Send records of the offset map topic in the open transaction; None is a tombstone."""
 
     def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Delivered]:
         """
-        Wait until everything is acknowledged; say where it went.
+        Wait until everything is acknowledged; return where it was written.
 
         Raises:
             RefusedByTarget: A batch was refused, so the transaction cannot be committed.
@@ -211,27 +212,27 @@ class TransactionalProducer(Protocol):
         Send the shadow offsets and commit.
 
         Raises:
-            RestartTask: Whatever went wrong; the outcome may be unknown.
+            RestartTask: The commit failed; its outcome may be unknown.
         """
 
     def close(self) -> None:
-        """Drop the client. An open transaction is left to the next claimer."""
+        """Close the client. An open transaction is left to the next claimer."""
 
 
 class PlainProducer(Protocol):
     """An idempotent producer without transactions."""
 
     def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
-        """See `TransactionalProducer.send`; a flush ends what a transaction ends there."""
+        """See `TransactionalProducer.send`; here a flush has the role of a commit."""
 
     def flush(self, *, within: timedelta) -> None:
         """
         Wait until every record has arrived.
 
         Raises:
-            RefusedByTarget: Batches were refused since the last flush. Everything else has
-                arrived, but of a partition with numbered batches nothing behind the refused one.
-            RestartTask: Not decided in time, or the client is dead.
+            RefusedByTarget: Batches were refused since the last flush. All other records have
+                arrived, except those after a refused numbered batch of the same partition.
+            RestartTask: A record was not decided in time, or the client is dead.
         """
 
 
@@ -258,7 +259,7 @@ class PartitionEnd:
 
     @property
     def is_decided(self) -> bool:
-        """No transaction with records here waits for its marker."""
+        """True if no transaction with records here waits for its marker."""
         return self.stable >= self.written
 
 
@@ -270,25 +271,25 @@ UNSTABLE = Unstable()
 
 
 class TargetReader(Protocol):
-    """What there is to see on the target."""
+    """Reads the logs of the target."""
 
     def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, PartitionEnd]:
-        """Where each partition ends."""
+        """Return where each partition ends."""
 
     def first_offsets(
         self, starts: Mapping[TopicPartition, int], *, committed: bool
     ) -> Mapping[TopicPartition, Sequence[int]]:
         """
-        The first two offsets at or after each of these that hold a record.
+        Return the first two offsets that hold a record, at or after each start.
 
         Args:
-            starts: None behind the end of its partition.
-            committed: As a read_committed reader sees it, which stops at the first open
-                transaction; otherwise with what was aborted.
+            starts: Offsets by partition; none is past the end of its partition.
+            committed: True: see what a read_committed reader sees; it stops at the first open
+                transaction. False: include aborted records.
         """
 
     def map_entries(self, topic: str) -> Mapping[str, bytes] | Unstable:
-        """Newest value by key of one topic's map; `Unstable` while a transaction may hide any."""
+        """Return a topic's map, newest value by key; `Unstable` if a transaction may hide any."""
 
 
 class Target(TargetReader, Protocol):
@@ -297,42 +298,42 @@ class Target(TargetReader, Protocol):
     def shadow_offsets(
         self, remotes: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, ShadowOffset | Unstable | None]:
-        """Committed shadow offsets, stable ones only (A6). None: never committed."""
+        """Return committed shadow offsets, stable ones only (A6). None: never committed."""
 
     def topics(self, names: Sequence[str]) -> Mapping[str, KnownTopic]:
-        """Identity, size and leaders. A missing topic is absent from the answer."""
+        """Return id, partitions and leaders. A missing topic is absent from the answer."""
 
     def limits(self, topics: Collection[str]) -> Mapping[str, TopicLimits]:
         """
-        What each topic takes now. Absent: a topic that is missing, or may not be described.
+        Return what each topic accepts now. One that is missing or may not be described is absent.
 
         Raises:
-            TargetUnavailable: No answer.
+            TargetUnavailable: The target did not answer.
         """
 
 
 class Lane(Protocol):
-    """How one task reads and writes records: its writers take what its reader hands out."""
+    """How one task reads and writes records. Its producers accept what its source returns."""
 
     @property
     def group(self) -> SourceGroup:
         """Offsets of the source group, once the source is open."""
 
     def open_source(self, listener: RebalanceListener) -> Source:
-        """Join the source group. Once in the life of a task."""
+        """Join the source group. Called once in the life of a task."""
 
     def open_producer(self, transactional_id: str) -> TransactionalProducer:
-        """A new, initialised incarnation (A0)."""
+        """Return a new, initialised incarnation (A0)."""
 
     def open_plain_producer(self) -> PlainProducer:
-        """A producer without transactions."""
+        """Return a producer without transactions."""
 
     def fence(self, transactional_ids: Collection[str]) -> set[str]:
         """
         Try once to initialise and drop each of these ids, in parallel (A4).
 
         Returns:
-            The ids whose every earlier user is dead now; the others may be tried again.
+            The ids whose earlier users are all fenced now; the others may be tried again.
         """
 
 
@@ -340,10 +341,10 @@ class ClaimsLog(Protocol):
     """The claims topic on the target."""
 
     def append(self, claims: Sequence[Claim]) -> Mapping[str, int]:
-        """Append claims, all acknowledged; offset by claim key (A1)."""
+        """Append claims and wait for all acknowledgements; return the offset by claim key (A1)."""
 
     def read_through(self, offset: int | None) -> Mapping[str, ClaimRecord]:
-        """Every live claim, from a view that includes `offset`; None: today's end (A2)."""
+        """Return every live claim, from a view including `offset`; None: the current end (A2)."""
 
     def tombstone(self, keys: Sequence[str]) -> None:
         """Tombstone claims: our own on release, others' after they were fenced (A5)."""
@@ -353,7 +354,7 @@ class TaskProcess(Protocol):
     """What every task sees of its process. Methods are safe to call from the task's thread."""
 
     stop: threading.Event
-    """Set when the task shall finish what it is at, and return."""
+    """Set when the task shall finish its current work and return."""
 
     @property
     def slot(self) -> int:
@@ -370,10 +371,10 @@ class TaskContext(TaskProcess, Protocol):
     """What the engine sees of its process."""
 
     def orders(self) -> Orders:
-        """The newest orders of the driver; the same object until there are others."""
+        """Return the newest orders of the driver; the same object until they change."""
 
     def report(self, report: TaskReport) -> None:
-        """Send a report to the driver; also proves that the loop turns."""
+        """Send a report to the driver. It also proves that the loop is alive."""
 
 
 class TaskChannel(TaskProcess, Protocol):
@@ -384,10 +385,10 @@ class TaskChannel(TaskProcess, Protocol):
         """Which start of the slot this is, such as `0.7`: the eighth of slot 0."""
 
     def orders(self) -> Mapping[str, Any]:
-        """The newest orders; empty before the first. The same object until there are others."""
+        """Return the newest orders, empty before the first; the same object until they change."""
 
     def report(self, report: Mapping[str, Any]) -> None:
-        """Send a report to the driver, in order; also proves that the loop turns."""
+        """Send a report to the driver, in order. It also proves that the loop is alive."""
 
 
 TaskEntry = Callable[[Mapping[str, Any], TaskChannel], None]

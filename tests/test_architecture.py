@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import file_map
 from tests.conftest import LONGEST_FIRST
 
 ROOT = Path(__file__).parent.parent
@@ -197,6 +198,13 @@ def test_files_and_functions_are_short(module: Path) -> None:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
             assert length(node) <= 40, f"{name_of(module)}: {node.name} is too long"
+
+
+def test_the_page_has_a_line_for_every_module() -> None:
+    """A newcomer finds the file of a feature; `python -m tests.file_map` writes the lines."""
+    assert file_map.written() == file_map.file_map()
+    for module in MODULES:
+        assert module.name == "__init__.py" or file_map.idea_of(module), name_of(module)
 
 
 @pytest.mark.parametrize("name", LONGEST_FIRST)

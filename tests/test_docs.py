@@ -76,7 +76,7 @@ def test_every_event_has_its_row() -> None:
 
 def test_every_event_says_what_it_asks_of_a_person() -> None:
     """Who is called at night finds the event, and no event that does not exist."""
-    asks = section(text_of("operations.md"), "## What an event asks of you")
+    asks = section(text_of("operations.md"), "## What to do about an event")
     named = {word for row in rows(asks) for word in re.findall(r"`([^`]+)`", row[0])}
 
     assert named == {event.name for event in EVENTS}

@@ -1,1 +1,1 @@
-"""What two logs are compared by."""
+"""Compares a log with its copy, record by record."""

@@ -1,4 +1,4 @@
-"""The two records of a difference, side by side: which field is not the same."""
+"""Reads the two records of a difference and finds the fields that differ."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,10 +13,10 @@ from eos_mirror.errors import RangeUnreadable
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """
-    Everything that a reader sees.
+    Everything that a reader sees of a record.
 
     Attributes:
-        timestamp: Type (Kafka's number) and milliseconds; of the source: as the mirror copies it.
+        timestamp: Type (Kafka's number) and milliseconds; for the source, as the mirror copies it.
     """
 
     timestamp: tuple[int, int]
@@ -28,9 +28,11 @@ class Record:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloseUp:
     """
+    The records of a difference.
+
     Attributes:
-        source: None where there is none, or none any more; `target` likewise.
-        fields: What differs, where a record should be the other one.
+        source: None if there is no record, or it has expired; `target` too.
+        fields: Names of the fields that differ, if the records should be equal.
     """
 
     source: Record | None
@@ -40,10 +42,10 @@ class CloseUp:
 
 def look_at(difference: Difference, source: Reader, target: Reader) -> CloseUp:
     """
-    Read both records.
+    Read both records of a difference.
 
     Raises:
-        RestartTask: A cluster does not answer.
+        RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
     """
     original = copy = None
     if difference.kind is not Kind.FOREIGN:
@@ -57,7 +59,7 @@ def look_at(difference: Difference, source: Reader, target: Reader) -> CloseUp:
 
 
 def differing_fields(original: Record, copy: Record) -> Iterator[str]:
-    """Names of the fields in which a copy is not its original."""
+    """Yield the names of the fields in which a copy differs from its original."""
     if original.key != copy.key:
         yield "key"
     if original.value != copy.value:

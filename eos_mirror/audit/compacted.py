@@ -1,8 +1,8 @@
 """
-Comparing a compacted log with its copy: key by key, because each side loses records on its own.
+Compares a compacted log with its copy key by key, because each side is compacted separately.
 
-A record that only one side has is explained if that is what compaction does. Compaction keeps the
-last record of each key, and a tombstone for a while; it never brings back an older one.
+A record that only one side has is explained if compaction can cause that. Compaction keeps the
+last record of each key, and a tombstone for a while; it never brings back an older record.
 """
 
 from collections import Counter, defaultdict
@@ -25,12 +25,12 @@ class Why(StrEnum):
 
 class Keyed(NamedTuple):
     """
-    One record.
+    One record, by digests.
 
     Attributes:
-        offset: On its own side.
+        offset: Offset on its own side.
         key: Digest of the key.
-        digest: Of the record.
+        digest: Digest of the record.
     """
 
     offset: int
@@ -50,10 +50,10 @@ class Compaction:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactedComparison:
     """
-    One partition, or some of its keys.
+    The result for one partition, or for some of its keys.
 
     Attributes:
-        explained: Records that one side has no longer, by reason.
+        explained: Number of records that one side no longer has, by reason.
     """
 
     matched: int
@@ -63,9 +63,9 @@ class CompactedComparison:
 
 class _Traces(NamedTuple):
     """
-    What is left of one key, by upstream offset, on both sides.
+    The remaining records of one key on both sides, by upstream offset.
 
-    Behind the range the numbers mean only that: behind it.
+    After the end of the range, an offset only means that the record is after it.
     """
 
     source: dict[int, Keyed]
@@ -82,12 +82,13 @@ def compare_compacted(
     compaction: Compaction,
 ) -> CompactedComparison:
     """
-    Compare what is in the range; what is behind it counts as a reason only.
+    Compare the records in the range; later records only serve as explanations.
 
     Args:
-        source: From the start of the range to the end of the log now; `target` likewise.
-        original_of: Upstream offset of the record at a downstream one; None if it is not ours.
-        copy_of: Where the copy of a record is, or the next one.
+        source: Records from the start of the range to the current end of the log; `target` too.
+        original_of: Translates a downstream offset to its record's upstream offset; None if the
+            record is not ours.
+        copy_of: Returns the offset of a record's copy, or of the next copy.
     """
     traces: defaultdict[bytes, _Traces] = defaultdict(lambda: _Traces({}, {}))
     differences = []
@@ -116,7 +117,7 @@ def compare_compacted(
 def _judge(
     one: _Traces, where: Range, compaction: Compaction, copy_of: Callable[[int], int]
 ) -> Iterator[Why | Difference | None]:
-    """Each record of a key in the range: None if both sides have it."""
+    """Yield a verdict for each record of a key in the range: None if both sides have it."""
     last = max(one.source.keys() | one.target.keys())
     for upstream in sorted(one.source.keys() | one.target.keys()):
         if not where.start <= upstream < where.end:
@@ -138,7 +139,11 @@ def _judge(
 
 
 def _expires(newest: Keyed, there: Mapping[int, Keyed]) -> bool:
-    """A tombstone goes some time after everything before it; else a deletion would be undone."""
+    """
+    Return whether compaction may have removed a key's newest record.
+
+    A tombstone is removed some time after all earlier records; else a deletion would be undone.
+    """
     return newest.is_tombstone and not there
 
 

@@ -1,4 +1,4 @@
-"""Waiting for futures, without being deaf meanwhile."""
+"""Waits for futures and calls a function meanwhile."""
 
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
@@ -12,10 +12,10 @@ LOOK_EVERY_S = 0.5
 
 def completed(running: Collection["Future[R]"], look: Callable[[], None]) -> Iterator["Future[R]"]:
     """
-    Futures as they end.
+    Yield futures as they complete.
 
     Args:
-        look: Called again and again while none does; may raise.
+        look: Called repeatedly while none completes; may raise.
     """
     ended: SimpleQueue[Future[R]] = SimpleQueue()
     for one in running:

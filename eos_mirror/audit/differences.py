@@ -1,8 +1,8 @@
 """
-How a copy differs from its source: what is missing, doubled, moved, altered or foreign.
+Classifies how a copy differs from its source: missing, duplicated, moved, altered, foreign.
 
-By digests only. Each range is compared by itself (pairing.py); what ranges could not pair is
-settled here, over a whole topic, because a record may have gone from one range to another.
+It uses digests only. Each range is compared separately (pairing.py). Records that a range could
+not pair are settled here over a whole topic, because a record may be in another range.
 """
 
 from collections import defaultdict, deque
@@ -15,13 +15,13 @@ from eos_mirror.core.records import TopicPartition
 
 
 class Kind(StrEnum):
-    """What became of a record."""
+    """How a record differs."""
 
     MISSING = "missing"
-    """On the source only. Its downstream offset: of the record it should stand before."""
+    """On the source only. The downstream offset is that of the record it should precede."""
 
     DUPLICATED = "duplicated"
-    """A second copy. Its upstream offset: of the original."""
+    """A second copy. The upstream offset is that of the original."""
 
     REORDERED = "reordered"
     """Elsewhere in its partition."""
@@ -30,20 +30,20 @@ class Kind(StrEnum):
     """In another partition of the remote topic."""
 
     ALTERED = "altered"
-    """In its place with another content."""
+    """In its place, with other contents."""
 
     FOREIGN = "foreign"
-    """On the target only. Its upstream offset: of the record it stands before."""
+    """On the target only. The upstream offset is that of the record it precedes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """
-    One record that is not as it should be.
+    One record that differs.
 
     Attributes:
-        source: Where the upstream offset is counted.
-        target: Where the downstream offset is counted.
+        source: Partition of the upstream offset.
+        target: Partition of the downstream offset.
     """
 
     kind: Kind
@@ -58,7 +58,7 @@ class Log(NamedTuple):
     The visible records of a range of one partition, as parallel columns in offset order.
 
     Attributes:
-        end: Where the range ends: behind all of its records.
+        end: End of the range: after all of its records.
     """
 
     partition: TopicPartition
@@ -67,12 +67,12 @@ class Log(NamedTuple):
     end: int
 
     def offset_at(self, index: int) -> int:
-        """Of a record, or the end."""
+        """Return the offset of the record at this index, or the end of the range."""
         return self.offsets[index] if index < len(self.offsets) else self.end
 
 
 class Gap(NamedTuple):
-    """Between two records that agree, and named by where the second of them is."""
+    """The gap between two records that agree, given by the position of the second one."""
 
     source: TopicPartition
     upstream_next: int
@@ -81,7 +81,7 @@ class Gap(NamedTuple):
 
 
 class Odd(NamedTuple):
-    """A record without its like in the range."""
+    """A record without an equal one in the range."""
 
     gap: Gap
     offset: int
@@ -91,13 +91,13 @@ class Odd(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """
-    One range.
+    The result for one range.
 
     Attributes:
-        matched: Records that are where they should be.
-        differences: Certain already.
-        unseen: Records of the source that the range of the target does not have, in order.
-        unknown: The other way round.
+        matched: Number of records in their place.
+        differences: Differences that are already certain.
+        unseen: Source records that the target's range does not have, in order.
+        unknown: Target records that the source's range does not have, in order.
     """
 
     matched: int
@@ -108,8 +108,10 @@ class Comparison:
 
 class Settled(NamedTuple):
     """
+    The differences of a topic, and the records that are still unexplained.
+
     Attributes:
-        strangers: Records of the target that no range misses: foreign, or copies too many of
+        strangers: Target records that are missing in no range: foreign, or surplus copies of
             records in other ranges (`name_strangers`).
     """
 
@@ -119,10 +121,10 @@ class Settled(NamedTuple):
 
 def settle(comparisons: Iterable[Comparison]) -> Settled:
     """
-    What became of the odd records of all ranges of one topic.
+    Settle the unmatched records of all ranges of one topic.
 
-    A record that one range misses and another one has too many was moved. Of what is left, a
-    record of the source and one of the target in the same gap are one that was altered.
+    A record that one range lacks and another one has in surplus was moved. Of the others, a source
+    record and a target record in the same gap are one record that was altered.
     """
     every = list(comparisons)
     found, unseen, unknown = _match_moved(
@@ -144,10 +146,10 @@ def name_strangers(
     strangers: Iterable[Odd], originals: Mapping[bytes, tuple[TopicPartition, int]]
 ) -> Iterator[Difference]:
     """
-    Tell copies too many from foreign records.
+    Distinguish surplus copies from foreign records.
 
     Args:
-        originals: By digest, where the source has such a record.
+        originals: Position on the source of a record with this digest.
     """
     for odd in strangers:
         original = originals.get(odd.digest)
@@ -167,7 +169,7 @@ def name_strangers(
 def _match_moved(
     unseen: Sequence[Odd], unknown: Sequence[Odd]
 ) -> tuple[list[Difference], list[Odd], list[Odd]]:
-    """Pairs of the same digest, in the same partition if there is one; and what is left."""
+    """Pair records of equal digest, first within a partition; also return the unpaired ones."""
     found: list[Difference] = []
     for kind in (Kind.REORDERED, Kind.MISPLACED):
         by_digest: dict[object, deque[Odd]] = defaultdict(deque)

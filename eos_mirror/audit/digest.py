@@ -1,8 +1,8 @@
 """
-The digest of a record, and of a sequence of records: what a proof compares two logs by.
+The digest of a record, and of a sequence of records, by which a proof compares two logs.
 
-A contract, version 1, described bit by bit with test vectors in docs/digest.md, so that others
-can check what we say, and others can say what we check.
+This is a contract, version 1. docs/digest.md describes it bit by bit with test vectors, so that
+other programs can check our folds, and we can check theirs.
 """
 
 import secrets
@@ -37,12 +37,14 @@ def encode_records(
     headers: Sequence[Headers | None],
 ) -> list[list[bytes]]:
     """
-    Parallel columns; joined, those of a record are a byte string that only its equals have.
+    Encode records as parallel columns.
+
+    The joined columns of a record are a byte string that only equal records have.
 
     Args:
         timestamps: Type (0 none, 1 create time, 2 log append time) and milliseconds since the
             epoch (-1 is none), as a message has them.
-        headers: In their order; None is the same as no headers, as it is on the wire.
+        headers: In order; None is the same as no headers, as on the wire.
     """
     if not timestamps:
         return [[]]
@@ -72,11 +74,11 @@ def _encode_headers(headers: Headers) -> bytes:
 
 def digest_records(encoded: Sequence[Sequence[bytes]]) -> list[bytes]:
     """
-    SHA-256 of each record: processors compute it faster than what was made to be fast.
+    Return the SHA-256 of each record. Processors compute it faster than hashes built for speed.
 
     Args:
-        encoded: Columns, as `encode_records` has them. To join a value to what is before it would
-            copy it, which costs half as much as its hash.
+        encoded: Columns of `encode_records`. They are not joined, because copying a value costs
+            half as much as hashing it.
     """
     first, *others = encoded
     hashes = list(map(sha256, first))
@@ -88,13 +90,13 @@ def digest_records(encoded: Sequence[Sequence[bytes]]) -> list[bytes]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
     """
-    What a sequence of records comes to, in a few bytes.
+    A hash of a sequence of records.
 
-    Two sequences of the same fold, under a base that nobody knew when they were written, are the
-    same but for a chance of n / 2^127.
+    If two sequences have the same fold, under a base that was unknown when they were written, they
+    are equal, except for a chance of n / 2^127.
 
     Attributes:
-        count: Records.
+        count: Number of records.
         value: Below 2^127 - 1.
     """
 
@@ -103,7 +105,7 @@ class Fold:
 
 
 def random_base() -> int:
-    """For one proof: who could guess it could make two different logs agree."""
+    """Return a random base for one proof. A guessable base would let different logs agree."""
     return 2 + secrets.randbelow(PRIME - 3)
 
 
@@ -119,7 +121,7 @@ class Folder:
         self._powers = [1]
 
     def fold(self, digests: Sequence[bytes]) -> Fold:
-        """Of a short sequence; join many of them."""
+        """Fold a short sequence; use `join` for long ones."""
         count = len(digests)
         while len(self._powers) < count:
             self._powers.append(self._powers[-1] * self._base % PRIME)
@@ -127,6 +129,6 @@ class Folder:
         return Fold(count=count, value=sum(products) % PRIME)
 
     def join(self, first: Fold, then: Fold) -> Fold:
-        """Of the one sequence followed by the other."""
+        """Return the fold of one sequence followed by the other."""
         shifted = first.value * pow(self._base, then.count, PRIME)
         return Fold(count=first.count + then.count, value=(shifted + then.value) % PRIME)

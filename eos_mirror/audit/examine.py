@@ -1,9 +1,10 @@
 """
-The ways to look at a range: beside its copy, which tells only whether they are equal; one by one,
-which tells the differences; and folded, which leaves something that others can check.
+The ways to compare a range with its copy.
 
-Memory: the first and the last take a few chunks; one by one takes the offsets and digests of the
-range, some 150 bytes a record.
+`match_range` compares fields and only finds out whether both are equal. `examine_range` compares
+record by record and finds the differences. `fold_range` computes folds that others can check.
+Memory: matching and folding take a few chunks. Examining takes the offsets and digests of the
+range, about 150 bytes per record.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -30,17 +31,17 @@ class Reader(Protocol):
     """Reads ranges of one cluster."""
 
     def read(self, partition: TopicPartition, start: int, end: int) -> Iterator[Columns]:
-        """See `kafka.ranges.RangeReader`."""
+        """Yield the records of a range in chunks. See `kafka.ranges.RangeReader`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
     """
-    A range that was laid beside its copy.
+    The result of matching a range with its copy.
 
     Attributes:
-        equal: Whether the copy is the source. False may also mean that it has to be looked at.
-        count: Records that are equal, from the start on.
+        equal: True if the copy equals the source. False only means that it must be examined.
+        count: Number of equal records, from the start on.
     """
 
     equal: bool
@@ -49,30 +50,30 @@ class Matched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """A range in a few numbers."""
+    """The folds of a range and of its copy."""
 
     source: Fold
     target: Fold
 
     @property
     def equal(self) -> bool:
-        """Whether the copy is the source, but for a chance of n / 2^127."""
+        """Return whether the copy equals the source, except for a chance of n / 2^127."""
         return self.source == self.target
 
     @property
     def count(self) -> int:
-        """Records of the source."""
+        """Return the number of source records."""
         return self.source.count
 
 
 def match_range(where: Range, source: Reader, target: Reader) -> Matched:
     """
-    Lay a range beside its copy, up to the first chunk that differs.
+    Compare a range with its copy, up to the first chunk that differs.
 
-    Nothing is hashed, and nothing left to chance: fields are compared as they are.
+    Nothing is hashed, so nothing is left to chance: fields are compared directly.
 
     Raises:
-        RangeUnreadable: On either side.
+        RangeUnreadable: The range cannot be read on one side.
     """
     originals = (
         _fields(chunk, as_copied(chunk.timestamps), where)
@@ -95,13 +96,13 @@ def match_range(where: Range, source: Reader, target: Reader) -> Matched:
 
 
 def _fields(chunk: Columns, stamps: Stamps, where: Range) -> list[Sequence[object]]:
-    """Columns that have to be equal."""
+    """Return the columns that must be equal."""
     fields: list[Sequence[object]] = [chunk.keys, chunk.values, chunk.headers]
     return [stamps, *fields] if where.timestamps else fields
 
 
 def _behind(fields: list[Sequence[object]], length: int) -> list[Sequence[object]]:
-    """What is left behind the first records; nothing at all, if no record is."""
+    """Return the columns after the first `length` records; an empty list if none are left."""
     return [field[length:] for field in fields] if length < len(fields[0]) else []
 
 
@@ -110,7 +111,7 @@ def fold_range(where: Range, source: Reader, target: Reader, folder: Folder) -> 
     Fold a range and its copy.
 
     Raises:
-        RangeUnreadable: On either side.
+        RangeUnreadable: The range cannot be read on one side.
     """
     return Folded(
         source=_fold(_originals(where, source), folder),
@@ -130,7 +131,7 @@ def examine_range(where: Range, source: Reader, target: Reader) -> Comparison:
     Compare a range with its copy, record by record.
 
     Raises:
-        RangeUnreadable: On either side.
+        RangeUnreadable: The range cannot be read on one side.
     """
     return compare_range(
         _log(where.source, _originals(where, source), where.end),
@@ -158,7 +159,7 @@ def _copies(where: Range, reader: Reader) -> Iterator[Digests]:
 
 
 def find_originals(where: Range, reader: Reader, wanted: Set[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Digests and offsets of the records of a range that are wanted."""
+    """Yield digest and offset of the range's records whose digest is wanted."""
     for offsets, digests in _originals(where, reader):
         yield from (
             (digest, offset)
@@ -168,13 +169,13 @@ def find_originals(where: Range, reader: Reader, wanted: Set[bytes]) -> Iterator
 
 
 def keyed_originals(where: Range, reader: Reader, log_end: int) -> Iterator[Keyed]:
-    """Records of a compacted log from the start of a range to the end of the log."""
+    """Yield the records of a compacted log from the start of a range to the end of the log."""
     for chunk in reader.read(where.source, where.start, max(where.end, log_end)):
         yield from _keyed(chunk, as_copied(chunk.timestamps), where)
 
 
 def keyed_copies(where: Range, reader: Reader, log_end: int) -> Iterator[Keyed]:
-    """The same of its copy."""
+    """Yield the records of its copy in the same way."""
     for chunk in reader.read(where.target, where.target_start, max(where.target_end, log_end)):
         yield from _keyed(chunk, chunk.timestamps, where)
 
@@ -187,7 +188,7 @@ def _keyed(chunk: Columns, stamps: Stamps, where: Range) -> Iterator[Keyed]:
 
 
 def as_copied(stamps: Stamps) -> Stamps:
-    """The mirror writes the time of a record as its time of creation, whoever set it."""
+    """Return timestamps as the mirror writes them: log append time becomes create time."""
     if all(kind != LOG_APPEND_TIME for kind, _ in stamps):
         return stamps
     return [(CREATE_TIME if kind == LOG_APPEND_TIME else kind, at) for kind, at in stamps]

@@ -1,8 +1,8 @@
 """
-What of a partition can be compared now, and what no longer can.
+Determines which part of a partition can be compared now, and which no longer can.
 
-Two logs that live: retention takes their beginnings, and the mirror goes on at their ends. So the
-ends are frozen first, and what retention took is named, not called lost.
+Both logs change: retention deletes their beginnings, and the mirror appends at their ends. So the
+ends are frozen first, and records deleted by retention are reported as expired, not as lost.
 """
 
 from collections.abc import Sequence
@@ -18,17 +18,17 @@ from eos_mirror.core.records import TopicPartition
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
     """
-    What somebody wants compared: records with start <= upstream offset < end.
+    The records to compare: start <= upstream offset < end.
 
     Attributes:
-        end: None: all that there is.
+        end: None means no limit.
     """
 
     start: int = 0
     end: int | None = None
 
     def clip(self, offset: int) -> int:
-        """The nearest offset of the window, or its end."""
+        """Return the nearest offset of the window, or its end."""
         offset = max(offset, self.start)
         return offset if self.end is None else min(offset, max(self.start, self.end))
 
@@ -36,19 +36,19 @@ class Window:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """
-    One partition on both clusters.
+    A snapshot of one partition on both clusters.
 
     Attributes:
-        source_start: Where its log starts now.
-        target_end: Last stable offset, asked for *before* the map was read: so the map knows
+        source_start: Current start of its log.
+        target_end: Last stable offset, requested *before* the map was read: so the map knows
             every transaction of ours below it.
-        offsets: As committed with the shadow offset.
+        offsets: The offset map as committed with the shadow offset.
         timestamps: False if the remote topic stamps records with its own clock.
-        source_log_end, target_log_end: Last stable offsets, asked for after the map was read: so
-            all that the map knows must be below them, or it was lost.
+        source_log_end, target_log_end: Last stable offsets, requested after the map was read: so
+            everything that the map knows must be below them, or it was lost.
         compaction: None if neither side is compacted.
-        window: Of what was mirrored.
-        source_topic_id: If anybody is to know what was proven of it; `target_topic_id` likewise.
+        window: The part to compare.
+        source_topic_id: Identifies earlier proofs of the topic; so does `target_topic_id`.
     """
 
     source: TopicPartition
@@ -67,35 +67,35 @@ class Standing:
 
     @property
     def topics(self) -> str:
-        """Both ids: one that was created again is another."""
+        """Return both topic ids: a topic that was created again is another topic."""
         return f"{self.source_topic_id} {self.target_topic_id}"
 
 
 class Cause(StrEnum):
-    """Why something is not compared."""
+    """Why a range is not compared."""
 
     EXPIRED_ON_SOURCE = "expired on the source"
     EXPIRED_ON_TARGET = "expired on the target"
     LOST_ON_SOURCE = "lost on the source"
-    """Mirrored, and behind the end of its log now: the log was cut."""
+    """Mirrored, but now after the end of the source log: the log was truncated."""
 
     UNREADABLE = "unreadable"
     NOT_SAMPLED = "not in the sample"
 
     @property
     def is_harmless(self) -> bool:
-        """Whether it is what retention does, or what was asked for."""
+        """Return whether retention causes this, or the user asked for it."""
         return self not in (Cause.LOST_ON_SOURCE, Cause.UNREADABLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unproven:
     """
-    Records with start <= upstream offset < end of which nothing is known.
+    Records with start <= upstream offset < end that were not compared.
 
     Attributes:
-        partition: Of the source.
-        reason: More than the cause says, if there is more.
+        partition: Partition of the source.
+        reason: Details of the cause; may be empty.
     """
 
     partition: TopicPartition
@@ -106,7 +106,7 @@ class Unproven:
 
 
 def unreadable(where: Range, reason: str) -> Unproven:
-    """All of a range."""
+    """Report a whole range as unreadable."""
     return Unproven(
         partition=where.source,
         start=where.start,
@@ -118,7 +118,7 @@ def unreadable(where: Range, reason: str) -> Unproven:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """What to compare, and what cannot be. Together they are all that was mirrored and wanted."""
+    """The range to compare, and what cannot be compared. Together: all that was asked for."""
 
     whole: Range
     unproven: Sequence[Unproven]
@@ -126,14 +126,14 @@ class Extent:
 
 def plan_extent(standing: Standing) -> Extent:
     """
-    Freeze a partition.
+    Plan the range to compare from a snapshot.
 
-    A record on the target that the map does not know, before the first or behind the last one of
-    ours, is inside the range, so that it is found. So is what the target has lost of its end.
-    Records of transactions that were committed after the target's end was asked for are not.
+    A target record that the map does not know, before our first or after our last record, is
+    inside the range, so that it is found. So is what the target has lost at its end. Records of
+    transactions that were committed after the target's end was requested are outside.
 
     Raises:
-        ValueError: The map does not know the start of what is left.
+        ValueError: The map does not know the start of the remaining records.
     """
     offsets = standing.offsets
     first, frozen = offsets.upstream_start, _upstream_end(standing)
@@ -167,11 +167,11 @@ def plan_extent(standing: Standing) -> Extent:
 
 
 def _within(standing: Standing, extent: Extent) -> Extent:
-    """Only what is wanted."""
+    """Clip an extent to the window."""
     window, whole = standing.window, extent.whole
 
     def copy_of(upstream: int) -> int:
-        """Where a reader of the copy goes on; what lies behind the end was lost there."""
+        """Return where a reader of the copy resumes; copies after its end were lost there."""
         if upstream == whole.end:
             return whole.target_end
         return min(_exactly(standing.offsets.translate(upstream)), whole.target_end)
@@ -198,10 +198,10 @@ def _within(standing: Standing, extent: Extent) -> Extent:
 
 def cut_to(where: Range, extent: Extent) -> tuple[Range | None, Sequence[Unproven]]:
     """
-    What is left of a range after retention has passed its start, and what is not.
+    Cut a range after retention has passed its start; return what remains and what expired.
 
     Args:
-        extent: Of the partition, planned anew.
+        extent: The extent of the partition, planned again.
     """
     whole = extent.whole
     start = min(max(where.start, whole.start), where.end)
@@ -218,7 +218,7 @@ def cut_to(where: Range, extent: Extent) -> tuple[Range | None, Sequence[Unprove
 
 
 def _upstream_end(standing: Standing) -> int:
-    """Of the last record whose copy is below the target's end, or should be."""
+    """Return the end after the last record whose copy is, or should be, below the target's end."""
     known = standing.offsets.downstream_end
     if known is None or standing.target_end >= known or standing.target_log_end < known:
         return standing.offsets.upstream_end
@@ -226,7 +226,7 @@ def _upstream_end(standing: Standing) -> int:
 
 
 def _first_copied(standing: Standing) -> int:
-    """Upstream offset of the first record whose copy is still there."""
+    """Return the upstream offset of the first record whose copy still exists."""
     answer = standing.offsets.reverse(standing.target_start)
     return standing.offsets.upstream_start if isinstance(answer, Untranslatable) else answer
 
@@ -234,4 +234,4 @@ def _first_copied(standing: Standing) -> int:
 def _exactly(answer: int | Untranslatable) -> int:
     if isinstance(answer, int):
         return answer
-    raise ValueError(f"the offset map does not reach: {answer.value}")
+    raise ValueError(f"the offset map does not cover the offset: {answer.value}")

@@ -1,4 +1,4 @@
-"""Records that the ledger says were left out: a loss that was decided and noted is no alarm."""
+"""Explains records that the ledger lists as dropped: a decided, recorded loss is no alarm."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,12 +14,12 @@ from eos_mirror.errors import ForeignWriter
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
     """
-    Some records with start <= upstream offset < end.
+    Dropped records with start <= upstream offset < end.
 
     Attributes:
-        partition: Of the source, as `orders-3`.
-        topic_id: Of the source topic: offsets of one that was created again are others.
-        count: At most so many.
+        partition: Partition of the source, such as `orders-3`.
+        topic_id: Id of the source topic: a topic that was created again has other offsets.
+        count: Maximum number of dropped records in the range.
     """
 
     partition: str
@@ -31,10 +31,10 @@ class LeftOut:
 
 def left_out_by(entries: Iterable[ledger.LedgerEntry]) -> list[LeftOut]:
     """
-    What a ledger says was left out. A task that died while it did so says it twice.
+    Return the drops of a ledger, without repetitions. A task that dies during a drop repeats it.
 
     Raises:
-        ForeignWriter: An entry lacks what docs/ledger.md says it has.
+        ForeignWriter: An entry lacks a field that docs/ledger.md requires.
     """
     found: dict[LeftOut, None] = {}
     for entry in entries:
@@ -58,10 +58,10 @@ def explain_left_out(
     proof: PartitionProof, topic_id: str, left_out: Iterable[LeftOut]
 ) -> PartitionProof:
     """
-    The same proof, without the missing records that were left out; they are counted instead.
+    Return the proof without the missing records that were dropped; they count as explained.
 
     Args:
-        topic_id: Of the source topic as it was compared.
+        topic_id: Id of the source topic that was compared.
     """
     differences: Sequence[Difference] = proof.differences
     for one in left_out:

@@ -1,4 +1,4 @@
-"""Child processes for audits: `runtime = local`, where nothing else needs Java either."""
+"""Child processes for audits with `runtime = local`, which needs no Java."""
 
 import multiprocessing
 import os
@@ -20,13 +20,13 @@ _IS_LINUX = sys.platform == "linux"
 
 
 class LocalPool:
-    """As many processes as there are processors. Each is used again for its next task."""
+    """As many processes as there are processors. Each process runs many tasks."""
 
     def __init__(self, *, on_start: Callable[[], None], look: Callable[[], None]) -> None:
         """
         Args:
-            on_start: Called first in each process, perhaps when we are dead already; pickled.
-            look: Called again and again while tasks are waited for; may raise.
+            on_start: Called first in each process, perhaps after our own exit; pickled.
+            look: Called repeatedly while waiting for tasks; may raise.
         """
         self._look = look
         self.slots = len(os.sched_getaffinity(0)) if _IS_LINUX else os.cpu_count() or 1
@@ -38,7 +38,7 @@ class LocalPool:
 
     def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R]]:
         """
-        Each task with its result, as they come.
+        Run tasks and yield each one with its result, in order of completion.
 
         Raises:
             MirrorError: A task failed, or its process was killed.
@@ -50,8 +50,8 @@ class LocalPool:
                 yield running[done], done.result()
         except BrokenProcessPool as exc:
             raise MirrorError(
-                "a process that compared records was killed, perhaps for its memory. Go on with "
-                "--resume when there is more, or have a Spark cluster compare: verify.spark.master"
+                "a process that compared records was killed, perhaps for lack of memory. Continue "
+                "with --resume when there is more, or use a Spark cluster: verify.spark.master"
             ) from exc
         except MirrorError as exc:
             self._end()
@@ -61,21 +61,23 @@ class LocalPool:
             raise
 
     def _end(self) -> None:
-        """Now; nobody wants the results."""
+        """Kill the processes; the results are not needed."""
         self._processes.shutdown(wait=False, cancel_futures=True)
         for process in multiprocessing.active_children():
             process.kill()
 
     def close(self) -> None:
-        """End the processes."""
+        """Stop the processes."""
         self._processes.shutdown(cancel_futures=True)
 
 
 @contextmanager
 def _deaf() -> Iterator[None]:
     """
-    Ctrl-C waits, so that no process is left half started; and processes that are started meanwhile
-    never hear it: at a terminal it goes to everybody, and the parent decides what it means.
+    Block Ctrl-C for the length of the block, so that no process is left half started.
+
+    Processes started meanwhile never receive it. A terminal sends it to all of them, but only the
+    parent decides what it means.
     """
     heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -1,4 +1,4 @@
-"""The report of a proof as one HTML page that needs nothing else: no script, no network."""
+"""Renders the report of a proof as one self-contained HTML page: no script, no network."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,12 +9,12 @@ from typing import Any
 from eos_mirror.audit.extent import Cause
 
 Document = Mapping[str, Any]
-"""As `report.Report.document` writes it."""
+"""A document of `report.Report.document`."""
 
 LEFT_OUT = Cause.NOT_SAMPLED.value
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BARS = 48
-"""Topics with more partitions get a square for each of them, in place of a bar."""
+"""Topics with more partitions show a square for each partition instead of a bar."""
 
 WIDTH, BAR, SQUARE, PER_ROW = 600, 8, 11, 50
 FIELDS = ("key", "value", "headers", "timestamp", "timestamp_type")
@@ -44,11 +44,11 @@ footer { margin-top: 3rem; opacity: .7; font-size: .9rem; }
 
 def page_of(reports: Sequence[Document], *, made: str, version: str) -> str:
     """
-    Everything that the reports say.
+    Render all reports as one page.
 
     Args:
-        made: Date and time, for people.
-        version: Of eos_mirror.
+        made: Date and time to show.
+        version: Version of eos_mirror.
     """
     flows = ", ".join(report["flow"] for report in reports)
     body = "".join(part for report in reports for part in _flow(report))
@@ -58,7 +58,7 @@ def page_of(reports: Sequence[Document], *, made: str, version: str) -> str:
         f"<title>{escape(flows)}: verify</title><style>{STYLE}</style></head><body>"
         f"{body}<footer>eos_mirror {escape(version)}, {escape(made)}. "
         "A record matches if its key, value, headers in order and timestamp are equal, "
-        "and it stands in its order.</footer></body></html>\n"
+        "and the order is the same.</footer></body></html>\n"
     )
 
 
@@ -85,7 +85,7 @@ def _flow(report: Document) -> Iterator[str]:
 
 
 def _badness(topic: Document) -> int:
-    """Topics with something wrong come first."""
+    """Return the sort key that puts topics with differences first."""
     differences = sum(len(one["differences"]) for one in topic["partitions"])
     return differences + len(topic["incomparable"])
 
@@ -110,7 +110,7 @@ def _topic(topic: Document) -> Iterator[str]:
 
 
 def _bars(partitions: Sequence[Document]) -> str:
-    """A bar for each partition: what was compared, what was not, and where it differs."""
+    """Draw a bar for each partition: what was compared, what was not, and where it differs."""
     if not partitions:
         return ""
     rows = []
@@ -135,7 +135,7 @@ def _bars(partitions: Sequence[Document]) -> str:
 
 
 def _squares(partitions: Sequence[Document]) -> str:
-    """A square for each partition: whether anything is wrong with it."""
+    """Draw a square for each partition: whether it has a difference or a gap."""
     marks = []
     for number, one in enumerate(partitions):
         kind = "bad" if one["differences"] else "unknown" if one["unproven"] else "ok"
@@ -149,7 +149,7 @@ def _squares(partitions: Sequence[Document]) -> str:
 
 
 def _span(one: Document) -> tuple[int, int]:
-    """From the first to the last offset that is spoken of."""
+    """Return the first and the last offset that the partition mentions."""
     starts = [one["upstream"][0], *(gap["start"] for gap in one["unproven"])]
     return min(starts), max(one["upstream"][1], *starts)
 
@@ -176,7 +176,7 @@ def _summary(one: Document) -> str:
 
 
 def _gaps(topic: Document) -> Iterator[str]:
-    """What was not compared, and why."""
+    """Render what was not compared, and why."""
     rows = [
         f"<tr><td>partition {one['partition']}<td class=n>{gap['start']}<td class=n>{gap['end']}"
         f"<td>{escape(gap['cause'])}{': ' if gap['reason'] else ''}{escape(gap['reason'])}"
@@ -202,7 +202,7 @@ def _gaps(topic: Document) -> Iterator[str]:
 
 
 def _differences(partitions: Sequence[Document]) -> Iterator[str]:
-    """The first ones of each partition, with both records if they are known."""
+    """Render the first differences of each partition, with both records if they are known."""
     for one in partitions:
         shown = [difference for difference in one["differences"] if "fields" in difference]
         if not shown:
@@ -243,7 +243,7 @@ def _record(one: Document | None, other: Document | None) -> str:
 
 
 def _field(name: str, value: Any) -> str:
-    """As people read it."""
+    """Render a field's value."""
     if value is None:
         return "null"
     if name == "headers":

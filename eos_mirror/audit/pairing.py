@@ -1,4 +1,4 @@
-"""Which record of a range is which of its copy: so paired that as few as possible have moved."""
+"""Pairs the records of a range with those of its copy so that as few as possible have moved."""
 
 from bisect import bisect_left
 from collections import defaultdict, deque
@@ -8,14 +8,14 @@ from itertools import pairwise
 from eos_mirror.audit.differences import Comparison, Difference, Gap, Kind, Log, Odd
 
 Pairs = dict[int, int]
-"""From indexes of the source to indexes of the target."""
+"""Index on the source to index on the target."""
 
 
 def compare_range(source: Log, target: Log) -> Comparison:
     """
     Pair the records of a range with those of its copy.
 
-    Copies too many are the later ones, unless an earlier one is out of place.
+    Of several copies the later ones are surplus, unless an earlier one is out of place.
     """
     pairs, spare = _pair(source.digests, target.digests)
     spine = _longest_rise(pairs)
@@ -55,7 +55,7 @@ def _difference(kind: Kind, source: Log, i: int, target: Log, t: int) -> Differe
 def _pair(
     source: Sequence[bytes], target: Sequence[bytes]
 ) -> tuple[Pairs, Mapping[bytes, deque[int]]]:
-    """The first with the first, the second with the second; and what is left of the target."""
+    """Pair equal records in order, and return the unpaired ones of the target too."""
     spare: dict[bytes, deque[int]] = defaultdict(deque)
     for t, digest in enumerate(target):
         spare[digest].append(t)
@@ -66,7 +66,7 @@ def _pair(
 
 
 def _longest_rise(pairs: Pairs) -> set[int]:
-    """Indexes of the source whose partners are in order, as many as there can be."""
+    """Return the longest set of source indexes whose partners are in order."""
     ends: list[int] = []  # ends[k]: the smallest end of a rise of length k + 1
     owners: list[int] = []
     before: dict[int, int | None] = {}
@@ -90,7 +90,7 @@ def _longest_rise(pairs: Pairs) -> set[int]:
 def _take_what_fits(
     pairs: Pairs, spine: set[int], spare: Mapping[bytes, deque[int]], source: Sequence[bytes]
 ) -> None:
-    """A record with two copies, the first of them out of place, has not moved: it was doubled."""
+    """Pair with a copy in order where possible: a record with one is duplicated, not moved."""
     firm = sorted(spine)
     for i in [i for i in pairs if i not in spine]:
         at = bisect_left(firm, i)
@@ -108,7 +108,7 @@ def _take_what_fits(
 def _gaps(
     source: Log, target: Log, pairs: Pairs, spine: set[int]
 ) -> Iterator[tuple[Gap, range, range]]:
-    """The stretches between neighbours of the spine: where, and the indexes of both sides."""
+    """Yield the gaps between neighbours of the spine, with the indexes of both sides."""
     ends = (len(source.offsets), len(target.offsets))
     posts = [(-1, -1), *((i, pairs[i]) for i in sorted(spine)), ends]
     for (i, t), (next_i, next_t) in pairwise(posts):

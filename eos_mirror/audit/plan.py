@@ -1,4 +1,4 @@
-"""How much there is to compare, and in how many pieces: said before it begins."""
+"""Plans how much there is to compare, and in how many ranges, before it begins."""
 
 import math
 from collections.abc import Sequence
@@ -9,29 +9,29 @@ from eos_mirror.audit.proven import Proven
 
 RANGE_BYTES = 128 * 2**20
 SAMPLES = 16
-"""Ranges of a sample are so many times shorter: more places are looked at."""
+"""Ranges of a sample are this many times shorter, so that it covers more places."""
 
 LEAST_OFFSETS, MOST_OFFSETS = 20_000, 1_000_000
-"""A shorter range costs more to begin than to read; a longer one too much memory to examine."""
+"""A shorter range costs more to start than to read; a longer one takes too much memory."""
 
 KEY_OFFSETS = 1_000_000
-"""Of a compacted partition; what a task remembers of each takes some 300 bytes."""
+"""For a compacted partition. A task keeps about 300 bytes for each offset."""
 
 BYTES_PER_SLOT_S = 50e6
-"""A guess, for the minutes of a plan: fetched, decompressed, compared (docs/benchmarks.md)."""
+"""An estimate for the minutes of a plan: fetch, decompress, compare (docs/benchmarks.md)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPlan:
     """
-    One topic.
+    The plan for one topic.
 
     Attributes:
-        offsets_count: Of the source, records or not, without what is proven.
-        record_bytes: Of a sample, on the average.
-        max_offsets: Of a range, or of a part of the keys.
-        tasks_count: If nothing differs.
-        sample: Part of it that is compared.
+        offsets_count: Unproven offsets of the source, whether or not they hold a record.
+        record_bytes: Average size of some records.
+        max_offsets: Maximum length of a range, or of a part of the keys.
+        tasks_count: Number of tasks if nothing differs.
+        sample: Share of the topic that is compared.
     """
 
     standings: Sequence[Standing]
@@ -43,12 +43,12 @@ class TopicPlan:
 
     @property
     def is_compacted(self) -> bool:
-        """Whether it is compared key by key."""
+        """Return whether the topic is compared key by key."""
         return any(one.compaction is not None for one in self.standings)
 
     @property
     def size_bytes(self) -> float:
-        """Of both sides, about: uncompressed, what is compared."""
+        """Estimate the uncompressed size of what is compared, of both sides together."""
         return 2 * self.record_bytes * self.offsets_count * self.sample
 
 
@@ -60,15 +60,15 @@ def plan_topic(
     proven: Proven | None = None,
 ) -> TopicPlan:
     """
-    Cut a topic by size.
+    Plan one topic: cut it into ranges by size.
 
     Args:
-        proven: Is not compared again; a compacted topic is.
-        sample: Part of it to compare; a compacted topic is compared whole, because a record is
-            explained by another one anywhere.
+        proven: Ranges that are not compared again, unless the topic is compacted.
+        sample: Share to compare. A compacted topic is always compared as a whole, because a record
+            may be explained by another one anywhere.
 
     Raises:
-        ValueError: An offset map does not know what is left of its partition.
+        ValueError: An offset map does not know the remaining records of its partition.
     """
     is_compacted = any(one.compaction is not None for one in standings)
     known = Proven() if proven is None or is_compacted else proven
@@ -94,5 +94,5 @@ def plan_topic(
 
 
 def minutes_of(plans: Sequence[TopicPlan], *, slots: int) -> float:
-    """How long it may take."""
+    """Estimate how long the proof takes."""
     return sum(one.size_bytes for one in plans) / (BYTES_PER_SLOT_S * max(1, slots)) / 60

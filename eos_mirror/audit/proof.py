@@ -1,7 +1,7 @@
 """
-The proof of a flow: every range beside its copy, and those that differ record by record.
+The proof of a flow: compares every range with its copy, and unequal ones record by record.
 
-Decides only what to do next; the work is done wherever the pool does it.
+This module only decides what to do next; the pool does the work.
 """
 
 from collections import Counter
@@ -31,46 +31,46 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MAX_STRANGERS = 100_000
-"""So many are looked for; the others are called foreign."""
+"""Originals are searched for this many records; the others are reported as foreign."""
 
 ATTEMPTS = 3
-"""At a range that retention is eating."""
+"""How often a range is tried while retention deletes its start."""
 
 
 class Pool(Protocol):
-    """Somewhere to work."""
+    """Runs tasks in parallel."""
 
     def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R]]:
-        """Each task with its result, as they come."""
+        """Run tasks and yield each one with its result, in order of completion."""
 
 
 class Examiner(Protocol):
-    """What can be done with a range."""
+    """Compares ranges. Implemented by `worker.Work`."""
 
     def match(self, where: Range) -> Matched | Unreadable:
-        """See `worker.Work`."""
+        """Check whether a range equals its copy."""
 
     def fold(self, where: Range) -> Folded | Unreadable:
-        """See `worker.Work`."""
+        """Fold a range and its copy."""
 
     def examine(self, where: Range) -> Comparison | Unreadable:
-        """See `worker.Work`."""
+        """Compare a range with its copy, record by record."""
 
     def find(self, where: Range, wanted: Set[bytes]) -> Found | Unreadable:
-        """See `worker.Work`."""
+        """Find source records by digest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionProof:
     """
-    One partition.
+    The proof of one partition.
 
     Attributes:
-        compared: From the first to the last record that could be.
-        matched: Records that are where they should be, unchanged.
-        unproven: In the order of their offsets.
-        explained: Records that one side has no longer, by reason.
-        folded: Of all that was read, if it was asked for.
+        compared: From the first to the last record that could be compared.
+        matched: Number of records in their place, unchanged.
+        unproven: Ranges that were not compared, by offset.
+        explained: Number of records that one side no longer has, by reason.
+        folded: Folds of everything that was read, if they were asked for.
     """
 
     compared: Range
@@ -87,11 +87,11 @@ class Prover:
     Compares partitions of one topic with their copies.
 
     Attributes:
-        look_again: The same partition with the log starts of now.
-        on_done: Called for each range that was looked at.
-        sample: Part of the ranges of each partition that is compared.
-        proven: Is not compared again; grows.
-        folder: With the base of `examiner.fold`, if folds are asked for.
+        look_again: Returns the partition with its current log starts.
+        on_done: Called for each range that was compared.
+        sample: Share of the ranges of each partition that is compared.
+        proven: Ranges that are not compared again; `prove` adds to them.
+        folder: Has the base of `examiner.fold`; set if folds are asked for.
     """
 
     pool: Pool
@@ -104,13 +104,13 @@ class Prover:
 
     def prove(self, standings: Sequence[Standing], *, max_offsets: int) -> list[PartitionProof]:
         """
-        All of them, in their order.
+        Prove all partitions, in order.
 
         Args:
-            max_offsets: Of one range.
+            max_offsets: Maximum length of a range.
 
         Raises:
-            RestartTask: A cluster does not answer.
+            RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
         case = _Case(standings, self.proven, max_offsets=max_offsets, sample=self.sample)
         unequal = []
@@ -145,7 +145,7 @@ class Prover:
     def _originals_of(
         self, strangers: Sequence[Odd], case: "_Case"
     ) -> dict[bytes, tuple[TopicPartition, int]]:
-        """Where the source has them, in whichever range; the source is read once more for it."""
+        """Find the originals in all ranges; this reads the source once more."""
         wanted = frozenset(odd.digest for odd in strangers[:MAX_STRANGERS])
         found: dict[bytes, tuple[TopicPartition, int]] = {}
         if wanted:
@@ -163,7 +163,7 @@ class Prover:
         ranges: Sequence[Range],
         case: "_Case",
     ) -> Iterator[tuple[Range, R]]:
-        """What could be read; the rest goes to the unproven, with its cause."""
+        """Yield the results of readable ranges; record the others as unproven, with the cause."""
         for attempt in range(1, ATTEMPTS + 1):
             left = []
             for part, result in self.pool.map(work, ranges):
@@ -180,7 +180,7 @@ class Prover:
 
 
 def _joined(folder: Folder, parts: list[tuple[Range, Folded]]) -> Folded:
-    """One behind the other."""
+    """Join the folds of consecutive ranges."""
     source = target = Fold()
     for _, folded in sorted(parts, key=lambda part: part[0].start):
         source = folder.join(source, folded.source)
@@ -189,7 +189,7 @@ def _joined(folder: Folder, parts: list[tuple[Range, Folded]]) -> Folded:
 
 
 def _gaps(whole: Range, chosen: Sequence[Range]) -> Iterator[Unproven]:
-    """What of a partition lies between the chosen ranges."""
+    """Yield the parts of a partition between the chosen ranges."""
     borders = [whole.start, *(at for one in chosen for at in (one.start, one.end)), whole.end]
     for start, end in zip(borders[::2], borders[1::2], strict=True):
         if start < end:
@@ -197,7 +197,7 @@ def _gaps(whole: Range, chosen: Sequence[Range]) -> Iterator[Unproven]:
 
 
 class _Case:
-    """What is known of the partitions of one topic, while it becomes more."""
+    """Collects the results for the partitions of one topic."""
 
     def __init__(
         self,
@@ -226,7 +226,7 @@ class _Case:
                 self.unproven += _gaps(piece, chosen)
 
     def proofs(self, differences: Sequence[Difference]) -> list[PartitionProof]:
-        """In the order of the partitions; in each, by offset."""
+        """Return the proofs in the order of the partitions, each sorted by offset."""
         return [
             PartitionProof(
                 compared=extent.whole,

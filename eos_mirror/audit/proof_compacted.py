@@ -1,8 +1,8 @@
 """
-The proof of a compacted topic: key by key, a part of the keys at a time.
+The proof of a compacted topic: compares key by key, a part of the keys at a time.
 
-Compaction goes on meanwhile, because of records that were written after the ends were frozen. So
-a partition with differences is looked at again, up to the ends of then, before it is blamed.
+Compaction continues meanwhile, because of records that were written after the ends were frozen. So
+a partition with differences is compared again, up to its new ends, before they are reported.
 """
 
 from collections import Counter
@@ -20,10 +20,10 @@ MAX_PARTS = 256
 
 
 class KeyExaminer(Protocol):
-    """What can be done with a part of the keys."""
+    """Compares a part of the keys. Implemented by `worker.Work`."""
 
     def compare_keys(self, keys: Keys) -> CompactedComparison | Unreadable:
-        """See `worker.Work`."""
+        """Compare some keys of a partition with their copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class CompactedProver:
     Compares partitions of one compacted topic with their copies.
 
     Attributes:
-        look_again: The same partition with the log starts and ends of now.
-        on_done: Called for each part of the keys, at the first look.
+        look_again: Returns the partition with its current log starts and ends.
+        on_done: Called for each part of the keys in the first pass.
     """
 
     pool: Pool
@@ -43,13 +43,14 @@ class CompactedProver:
 
     def prove(self, standings: Sequence[Standing], *, max_offsets: int) -> list[PartitionProof]:
         """
-        All of them, in their order.
+        Prove all partitions, in order.
 
         Args:
-            max_offsets: A partition that is longer is read in parts, all of it for each.
+            max_offsets: The keys of a longer partition are split into parts; each part reads the
+                whole partition.
 
         Raises:
-            RestartTask: A cluster does not answer.
+            RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
         proofs: dict[int, PartitionProof] = {}
         left = dict(enumerate(standings))

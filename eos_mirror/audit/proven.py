@@ -1,6 +1,7 @@
 """
-What is proven already, so that nobody has to compare it twice: an interrupted proof goes on, and
-the next one compares only what is new.
+The ranges that are already proven, so that they are not compared twice.
+
+An interrupted proof resumes from them, and the next proof compares only what is new.
 """
 
 from bisect import insort
@@ -13,7 +14,7 @@ from eos_mirror.audit.ranges import Range
 from eos_mirror.core.records import TopicPartition
 
 MOST_OFFSETS = 1_000_000
-"""Of a range that was joined: when retention reaches into it, all of it is compared again."""
+"""Maximum of a joined range: when retention reaches it, the whole range is compared again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +23,8 @@ class ProvenRange:
     A range that was found equal.
 
     Attributes:
-        topics: Ids of both topics: one that was created again is another.
-        count: Records in it.
+        topics: Ids of both topics: a topic that was created again is another one.
+        count: Number of records in it.
     """
 
     where: Range
@@ -31,16 +32,16 @@ class ProvenRange:
     count: int
 
     def document(self) -> dict[str, Any]:
-        """For a file."""
+        """Return a JSON document for the file."""
         return asdict(self)
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "ProvenRange":
         """
-        What `document` gave.
+        Read a range from the result of `document`.
 
         Raises:
-            KeyError, TypeError: It is something else.
+            KeyError, TypeError: The document has another form.
         """
         where = dict(document["where"])
         partitions = {side: TopicPartition(*where[side]) for side in ("source", "target")}
@@ -52,7 +53,7 @@ class ProvenRange:
 
 
 class Proven:
-    """Equal ranges of one flow, none of which overlaps another."""
+    """Proven ranges of one flow. They do not overlap."""
 
     def __init__(self, ranges: Iterable[ProvenRange] = ()) -> None:
         self._by_partition: defaultdict[TopicPartition, list[ProvenRange]] = defaultdict(list)
@@ -61,11 +62,11 @@ class Proven:
 
     @property
     def ranges(self) -> list[ProvenRange]:
-        """All of them."""
+        """Return all ranges."""
         return [one for ranges in self._by_partition.values() for one in ranges]
 
     def add(self, new: ProvenRange) -> None:
-        """Note a range. It replaces what it overlaps, and joins what it continues."""
+        """Add a range. It replaces ranges that it overlaps, and is joined to its neighbours."""
         where = new.where
         ranges = [
             one
@@ -77,7 +78,7 @@ class Proven:
         self._by_partition[where.source] = _joined(ranges)
 
     def within(self, whole: Range, topics: str) -> list[ProvenRange]:
-        """Those of which all lies inside, by offset."""
+        """Return the ranges that lie completely inside `whole`, by offset."""
         return [
             one
             for one in self._by_partition.get(whole.source, [])
@@ -91,7 +92,7 @@ class Proven:
         ]
 
     def rest(self, whole: Range, topics: str) -> list[Range]:
-        """What is left of a range, by offset: before, between and behind what is proven."""
+        """Return the unproven parts of a range: before, between and after the proven ones."""
         done = [one.where for one in self.within(whole, topics)]
         starts = [(whole.start, whole.target_start), *((one.end, one.target_end) for one in done)]
         ends = [*((one.start, one.target_start) for one in done), (whole.end, whole.target_end)]
@@ -119,7 +120,7 @@ def _joined(ranges: Sequence[ProvenRange]) -> list[ProvenRange]:
 
 
 def _follows(first: Range, then: Range) -> bool:
-    """Whether nothing lies between them, and both are short."""
+    """Return whether the second range directly continues the first, and both are short."""
     return (
         (first.end, first.target_end) == (then.start, then.target_start)
         and (first.target, first.timestamps) == (then.target, then.timestamps)

@@ -1,4 +1,4 @@
-"""What is compared with what: stretches of a source partition, and where their copies are."""
+"""Ranges of a source partition, and the ranges of the target that hold their copies."""
 
 import math
 import secrets
@@ -39,9 +39,9 @@ def split_range(whole: Range, translate: Translate, *, max_offsets: int) -> Iter
     Cut a range into parts of equal length, none longer than `max_offsets`.
 
     Args:
-        translate: Upstream to downstream, exact within the range: where a reader of the copy goes
-            on who would read that offset next. So no record is in two parts, and none in none.
-            What lies behind the end of the range on the target has been lost there.
+        translate: Maps an upstream offset exactly to the downstream offset where a reader of the
+            copy resumes. So every record is in exactly one part. A copy that would be after the
+            end of the range on the target was lost there.
 
     Raises:
         ValueError: The map does not cover the range.
@@ -64,7 +64,7 @@ def split_range(whole: Range, translate: Translate, *, max_offsets: int) -> Iter
 
 
 def sample_ranges(parts: Sequence[Range], fraction: float) -> list[Range]:
-    """Some of the ranges of a partition, at least one, in their order; which, nobody knows."""
+    """Choose some ranges of a partition at random, at least one, and return them in order."""
     count = max(1, math.ceil(len(parts) * fraction))
     chosen = secrets.SystemRandom().sample(range(len(parts)), min(count, len(parts)))
     return [parts[index] for index in sorted(chosen)]

@@ -1,4 +1,4 @@
-"""What a proof found, for people and for programs."""
+"""The report of a proof, as text for people and as JSON for programs."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,12 +22,12 @@ TIMESTAMP_TYPES = ("none", "create", "append")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicReport:
     """
-    One topic.
+    The report of one topic.
 
     Attributes:
-        partitions: What was compared.
-        incomparable: By source partition, why nothing of it could be.
-        close_ups: Of some of the differences.
+        partitions: Partitions that were compared.
+        incomparable: Why a partition could not be compared at all, by source partition.
+        close_ups: The records of some of the differences.
     """
 
     source: str
@@ -38,33 +38,33 @@ class TopicReport:
 
     @property
     def matched(self) -> int:
-        """Records that are where they should be, unchanged."""
+        """Return the number of records in their place, unchanged."""
         return sum(one.matched for one in self.partitions)
 
     @property
     def differences(self) -> list[Difference]:
-        """All of them, by partition and offset."""
+        """Return all differences, by partition and offset."""
         return [difference for one in self.partitions for difference in one.differences]
 
     @property
     def explained(self) -> Counter[Why]:
-        """Records that one side has no longer, by reason."""
+        """Return the number of records that one side no longer has, by reason."""
         return sum((Counter(one.explained) for one in self.partitions), Counter())
 
     @property
     def unproven(self) -> list[Unproven]:
-        """All of them, by partition and offset."""
+        """Return all ranges that were not compared, by partition and offset."""
         return [gap for one in self.partitions for gap in one.unproven]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """
-    A whole flow.
+    The report of a flow.
 
     Attributes:
-        explain: Show what is in records, too.
-        base: Of the folds, if there are any.
+        explain: Also show the contents of records.
+        base: Base of the folds; None without folds.
     """
 
     flow: str
@@ -74,7 +74,7 @@ class Report:
 
     @property
     def holds(self) -> bool:
-        """No difference was found, and nothing but retention stood in the way of looking."""
+        """Return whether there is no difference, and only retention limited the comparison."""
         return not any(
             topic.differences
             or topic.incomparable
@@ -83,7 +83,7 @@ class Report:
         )
 
     def lines(self) -> Iterator[str]:
-        """For people."""
+        """Yield the report as lines of text."""
         for topic in self.topics:
             yield from _topic_lines(topic, explain=self.explain)
         matched = sum(topic.matched for topic in self.topics)
@@ -92,7 +92,7 @@ class Report:
         yield f"{self.flow}: {matched} records match, {verdict}"
 
     def document(self) -> dict[str, Any]:
-        """For programs, as docs/verify.md describes it."""
+        """Return the report as JSON, as docs/verify.md describes it."""
         return {
             "version": VERSION,
             "digest": DIGEST_VERSION,
@@ -127,7 +127,7 @@ def _topic_lines(topic: TopicReport, *, explain: bool) -> Iterator[str]:
 
 
 def _gap_lines(gaps: Sequence[Unproven]) -> Iterator[str]:
-    """What a sample leaves out is many ranges, and no news."""
+    """Yield a line for each gap. The gaps of a sample are many, so they share one line."""
     left_out = sum(gap.end - gap.start for gap in gaps if gap.cause is Cause.NOT_SAMPLED)
     if left_out:
         yield f"  not in the sample: {left_out} offsets"
@@ -174,7 +174,7 @@ def _partition_document(
 
 
 def _folds_document(folded: Folded) -> dict[str, Any]:
-    """Numbers as text: they are longer than most programs read."""
+    """Return folds as text, because most programs cannot read numbers of this length."""
     sides = {"source": folded.source, "target": folded.target}
     return {side: {"count": one.count, "fold": str(one.value)} for side, one in sides.items()}
 
@@ -210,7 +210,7 @@ def _record_document(record: Record | None) -> dict[str, Any] | None:
 
 
 def _shown(data: bytes | None) -> str | None:
-    """As Python writes bytes, cut."""
+    """Return bytes as Python's repr, truncated."""
     if data is None:
         return None
     text = repr(data)[2:-1]

@@ -1,8 +1,8 @@
 """
-Spark for audits: many short tasks that end, in an application of their own.
+Spark for audits: many short tasks, in a separate application.
 
-Unlike the mirror's: workers are used again, and a cluster repeats failed tasks. An audit inside the
-mirror's application would wait for ever for a slot, because the mirror's tasks never end.
+Unlike in the mirror's application, workers are reused and a cluster repeats failed tasks. An audit
+inside the mirror's application would wait indefinitely for a slot, because its tasks never end.
 """
 
 import logging
@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 SLOT_WITHIN_S = 60.0
 JOBS_PER_SLOT = 2
-"""So that a slot that gets free has its next task already."""
+"""So that a free slot finds its next task already submitted."""
 
 
 class SparkPool:
@@ -36,22 +36,22 @@ class SparkPool:
     ) -> None:
         """
         Args:
-            context: Of an application that is not shared; closed with the pool.
-            describe_failure: One line of what Spark tells in a hundred.
-            look: Called again and again while tasks are waited for; may raise.
+            context: Context of an application that is not shared; closed with the pool.
+            describe_failure: Summarizes a failure that Spark reports in a hundred lines in one.
+            look: Called repeatedly while waiting for tasks; may raise.
         """
         self._look = look
         self._context = context
         self._describe_failure = describe_failure
-        # py4j tells the root logger, with its stack, of every call that Ctrl-C interrupts
+        # py4j logs every call that Ctrl-C interrupts to the root logger, with its stack
         logging.getLogger().addHandler(logging.NullHandler())
 
     def wait_for_a_slot(self, master: str) -> None:
         """
-        Spark itself would wait for ever, and say so in its log only.
+        Wait for a free slot. Spark itself would wait indefinitely, and only write that to its log.
 
         Raises:
-            MirrorError: There is none.
+            MirrorError: There is no free slot within `SLOT_WITHIN_S`.
         """
         with ThreadPoolExecutor(1) as thread:
             first = thread.submit(self._run, bool, None)
@@ -67,12 +67,12 @@ class SparkPool:
 
     @property
     def slots(self) -> int:
-        """Tasks that run at once, as far as Spark knows."""
+        """Return how many tasks run at the same time, as far as Spark knows."""
         return int(self._context.defaultParallelism)
 
     def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R]]:
         """
-        Each task with its result, as they come.
+        Run tasks and yield each one with its result, in order of completion.
 
         Raises:
             MirrorError: A task failed as often as Spark repeats it.
@@ -84,7 +84,7 @@ class SparkPool:
                     yield running[done], done.result()
             except BaseException:
                 threads.shutdown(wait=False, cancel_futures=True)
-                self._context.stop()  # also ends a job that one of the threads begins just now
+                self._context.stop()  # also ends a job that a thread is just starting
                 raise
 
     def _run(self, work: Callable[[T], R], task: T) -> R:

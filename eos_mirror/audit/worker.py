@@ -1,9 +1,8 @@
 """
-What runs in a task: one range, looked at in one way or another, or some keys of a compacted
-partition.
+The work of one task: compares one range, or some keys of a compacted partition.
 
-Clients are kept for the next range of the same process, because a new one costs more than a small
-range does.
+Clients are kept for the next range of the same process, because a new client costs more than a
+small range.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -25,6 +24,7 @@ from eos_mirror.audit.examine import (
 )
 from eos_mirror.audit.ranges import Range
 from eos_mirror.core.offset_map import OffsetMap
+from eos_mirror.core.side import Side
 from eos_mirror.errors import RangeUnreadable
 from eos_mirror.kafka.ranges import RangeReader
 
@@ -45,12 +45,12 @@ class Unreadable:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keys:
     """
-    A part of the keys of a compacted partition: all of it is read, only they are remembered.
+    A part of the keys of a compacted partition. All records are read, only these keys are kept.
 
     Attributes:
-        where: What is compared.
-        source_log_end: How far to read on for reasons; `target_log_end` likewise.
-        part: Of so many `parts`.
+        where: The range to compare.
+        source_log_end: How far to read on for explanations; so does `target_log_end`.
+        part: Number of this part, from 0, out of `parts`.
     """
 
     where: Range
@@ -65,18 +65,20 @@ class Keys:
         return f"{self.where}, keys {self.part + 1} of {self.parts}"
 
     def has(self, key: bytes) -> bool:
-        """By the digest of the key."""
+        """Return whether the digest of a key belongs to this part."""
         return key[0] % self.parts == self.part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
     """
-    Goes to the workers with every task, secrets of the clients included; so it has no repr of them.
+    The functions that tasks call. It is sent to the workers with every task.
+
+    It includes secrets of the clients; its repr does not show them.
 
     Attributes:
-        source: Connection and security; `target` likewise.
-        base: Of the fold.
+        source: Connection and security of the source; `target` has those of the target.
+        base: Base of the folds.
     """
 
     source: Mapping[str, str] = field(repr=False)
@@ -85,38 +87,38 @@ class Work:
 
     def match(self, where: Range) -> Matched | Unreadable:
         """
-        See `match_range`.
+        Check whether a range equals its copy. See `match_range`.
 
         Raises:
-            RestartTask: A cluster does not answer.
+            RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
         return _unless_unreadable(lambda: match_range(where, *self._readers()))
 
     def fold(self, where: Range) -> Folded | Unreadable:
         """
-        See `fold_range`.
+        Fold a range and its copy. See `fold_range`.
 
         Raises:
-            RestartTask: A cluster does not answer.
+            RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
         folder = Folder(self.base)
         return _unless_unreadable(lambda: fold_range(where, *self._readers(), folder))
 
     def examine(self, where: Range) -> Comparison | Unreadable:
         """
-        See `examine_range`.
+        Compare a range record by record. See `examine_range`.
 
         Raises:
-            RestartTask: A cluster does not answer.
+            RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
         return _unless_unreadable(lambda: examine_range(where, *self._readers()))
 
     def find(self, where: Range, wanted: Set[bytes]) -> Found | Unreadable:
         """
-        Where the source has records of these digests; the first of each in the range.
+        Find source records by digest; of equal records, the first one in the range.
 
         Raises:
-            RestartTask: A cluster does not answer.
+            RestartTask: The source did not answer (SourceUnavailable).
         """
         source, _ = self._readers()
         found: dict[bytes, int] = {}
@@ -129,10 +131,10 @@ class Work:
 
     def compare_keys(self, keys: Keys) -> CompactedComparison | Unreadable:
         """
-        See `compare_compacted`.
+        Compare some keys with their copies. See `compare_compacted`.
 
         Raises:
-            RestartTask: A cluster does not answer.
+            RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
         source, target = self._readers()
         where, offsets = keys.where, keys.offsets
@@ -154,7 +156,7 @@ class Work:
             return Unreadable(reason=str(exc))
 
     def _readers(self) -> tuple[RangeReader, RangeReader]:
-        return _reader(self.source, source=True), _reader(self.target, source=False)
+        return _reader(self.source, side=Side.SOURCE), _reader(self.target, side=Side.TARGET)
 
 
 def _unless_unreadable(look: Callable[[], R]) -> R | Unreadable:
@@ -164,8 +166,8 @@ def _unless_unreadable(look: Callable[[], R]) -> R | Unreadable:
         return Unreadable(reason=str(exc))
 
 
-def _reader(config: Mapping[str, str], *, source: bool) -> RangeReader:
-    key = (source, tuple(sorted(config.items())))
+def _reader(config: Mapping[str, str], *, side: Side) -> RangeReader:
+    key = (side, tuple(sorted(config.items())))
     if key not in _readers:
-        _readers[key] = RangeReader(config, source=source)
+        _readers[key] = RangeReader(config, side=side)
     return _readers[key]

@@ -1,4 +1,4 @@
-"""`eos-mirror adopt FILE A->B`: take over the positions of another mode."""
+"""`eos-mirror adopt FILE A->B`: carries positions over from the other delivery mode."""
 
 import argparse
 import sys
@@ -16,7 +16,7 @@ AT_LEAST_ONCE = "mode:alo"
 
 
 def register(subparsers: Any) -> None:
-    """Add the verb."""
+    """Add the verb to the command line."""
     parser = subparsers.add_parser(
         "adopt", help="switch a flow between exactly once and at least once"
     )
@@ -27,25 +27,25 @@ def register(subparsers: Any) -> None:
         "--from",
         dest="origin",
         choices=[AT_LEAST_ONCE],
-        help="the flow ran at least once, and the file says transaction.producer = true",
+        help="from at-least-once to exactly-once: transaction.producer = true is configured",
     )
     direction.add_argument(
         "--to",
         dest="destination",
         choices=[AT_LEAST_ONCE],
-        help="the flow ran exactly once, and the file says transaction.producer = false",
+        help="from exactly-once to at-least-once: transaction.producer = false is configured",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit code; errors are printed by `main`."""
+    """Run the verb and return the exit code; `main` prints errors."""
     settings = load_settings(args.file)
     flow = flow_named(settings, args.flow)
     asked = DeliveryMode.AT_LEAST_ONCE if args.destination else DeliveryMode.EXACTLY_ONCE
     if mode_of(flow) is not asked:
         value = "true" if asked is DeliveryMode.EXACTLY_ONCE else "false"
         raise ConfigError(
-            f"{flow.flow}: the file says {mode_of(flow).value}. Set transaction.producer = {value} "
+            f"{flow.flow}: configured as {mode_of(flow).value}. Set transaction.producer = {value} "
             f"for the flow, then adopt."
         )
     adopted = adopt(flow, on_event=_nothing)
@@ -58,4 +58,4 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _nothing(name: str, fields: Mapping[str, Any]) -> None:
-    """Topics that are created here are told by the next run's check."""
+    """Ignore the event. The check of the next run reports the topics that are created here."""

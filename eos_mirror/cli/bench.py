@@ -1,4 +1,4 @@
-"""`eos-mirror bench FILE A->B`: how fast the flow would be on these clusters, and what it needs."""
+"""`eos-mirror bench FILE A->B`: measures a flow's throughput, and the tasks that it needs."""
 
 import argparse
 import json
@@ -13,34 +13,34 @@ from eos_mirror.settings.load import load_settings
 
 LEAST_RATE = 1_000
 INTERRUPTED = 130
-"""As shells say it."""
+"""The exit code that shells use after Ctrl-C (128 + SIGINT)."""
 RECORDS, VALUE_BYTES, PARTITIONS, TASKS = 1_000_000, 1_000, 8, (1, 2)
 
 
 def register(subparsers: Any) -> None:
-    """Add the verb."""
+    """Add the verb to the command line."""
     parser = subparsers.add_parser("bench", help="measure a flow on a scratch topic, and size it")
     parser.add_argument("file", metavar="FILE", help="an mm2.properties")
     parser.add_argument("flow", metavar="A->B", help="an enabled flow of it")
     parser.add_argument(
-        "--rate", type=int, metavar="N", help="records a second to size for (default: as now)"
+        "--rate", type=int, metavar="N", help="records/s to size for (default: the current rate)"
     )
     for option, default, text in (
-        ("records", RECORDS, "in the scratch topic"),
-        ("value-bytes", VALUE_BYTES, "of each record"),
-        ("partitions", PARTITIONS, "of the scratch topic"),
+        ("records", RECORDS, "records in the scratch topic"),
+        ("value-bytes", VALUE_BYTES, "bytes of each record's value"),
+        ("partitions", PARTITIONS, "partitions of the scratch topic"),
     ):
         parser.add_argument(
             f"--{option}", type=int, default=default, metavar="N", help=f"{text} ({default:,})"
         )
     parser.add_argument(
-        "--tasks", type=int, nargs="+", default=TASKS, metavar="N", help="to try (1 2)"
+        "--tasks", type=int, nargs="+", default=TASKS, metavar="N", help="task counts to try (1 2)"
     )
-    parser.add_argument("--json", action="store_true", help="print an object")
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit code; errors are printed by `main`."""
+    """Run the verb and return the exit code; `main` prints errors."""
     numbers = {"--records": args.records, "--value-bytes": args.value_bytes}
     numbers |= {"--partitions": args.partitions, "--tasks": min(args.tasks)}
     for option, number in numbers.items():
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     rate = args.rate
     if rate is None:
         rate = max(LEAST_RATE, incoming_rate(flow))
-        _tell(f"sizing for {rate:,} records/s: what comes in now, but {LEAST_RATE:,} at least")
+        _tell(f"sizing for {rate:,} records/s: the current rate, at least {LEAST_RATE:,}")
     load = Load(
         records=args.records,
         value_bytes=args.value_bytes,
@@ -62,12 +62,12 @@ def run(args: argparse.Namespace) -> int:
     try:
         findings = Bench(settings, flow, load, tell=_tell).run(args.tasks)
     except KeyboardInterrupt:
-        _tell("interrupted; what was made is removed")
+        _tell("interrupted; what was created is removed")
         return INTERRUPTED
     show = _as_json if args.json else _as_text
     sys.stdout.write(show(findings, load))
     for name in findings.left:
-        _tell(f"still there: {name}; delete it")
+        _tell(f"could not be removed: {name}; delete it")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`eos-mirror brokers`: two Kafka clusters on this machine, to try things out."""
+"""`eos-mirror brokers`: runs two Kafka clusters on this machine, to try things out."""
 
 import argparse
 import dataclasses
@@ -32,7 +32,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     up.add_argument("--nodes", type=_positive, default=1, help="brokers per cluster (default 1)")
     up.add_argument("--json", action="store_true", help="print the addresses as one JSON object")
     actions.add_parser("down", help="stop the clusters that `up` runs, and remove their data")
-    doctor = actions.add_parser("doctor", help="what brokers need here, and what is missing")
+    doctor = actions.add_parser("doctor", help="check what brokers need on this machine")
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     Carry out one action.
 
     Returns:
-        The exit code: 0 done, 1 failed. Errors of ours are told on stderr.
+        The exit code: 0 done, 1 failed. Errors of eos_mirror are printed on stderr.
     """
     try:
         if args.action == "up":
@@ -58,7 +58,7 @@ def _up(nodes: int, *, as_json: bool) -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     owner = _owner_file()
     if is_running(_read(owner)):
-        print("brokers are up already: `eos-mirror brokers down` first", file=sys.stderr)
+        print("brokers are already up: run `eos-mirror brokers down` first", file=sys.stderr)
         return FAILED
     stop = threading.Event()
     on_signals(lambda _: stop.set(), signal.SIGINT, signal.SIGTERM)
@@ -84,7 +84,7 @@ def _down() -> int:
         return DONE
     with suppress(ProcessLookupError):
         os.kill(int(process.split()[0]), signal.SIGTERM)
-    wait_until(lambda: not is_running(process), within=DOWN_WITHIN, what="the brokers gone")
+    wait_until(lambda: not is_running(process), within=DOWN_WITHIN, what="the brokers' exit")
     return DONE
 
 

@@ -1,4 +1,4 @@
-"""`eos-mirror config show FILE [A->B]`: every effective value, and where it comes from."""
+"""`eos-mirror config show FILE [A->B]`: prints every effective value, and where it comes from."""
 
 import argparse
 import json
@@ -27,13 +27,13 @@ from eos_mirror.settings.mask import mask
 from eos_mirror.settings.model import FlowSettings, Settings
 
 FIXED = "eos_mirror"
-"""Origin of what a client gets whatever the file says, or where it says nothing."""
+"""Origin of client values that the configuration does not set or cannot change."""
 
 UNITS = {"ms": timedelta(milliseconds=1), "s": timedelta(seconds=1)}
 
 
 class Shown(NamedTuple):
-    """One line: the full key, its value as a file would have it, `file:line` or what set it."""
+    """One line: the full key, its value as a file would have it, and `file:line` or its origin."""
 
     key: str
     value: str
@@ -41,17 +41,17 @@ class Shown(NamedTuple):
 
 
 def register(subparsers: Any) -> None:
-    """Add the verb."""
-    parser = subparsers.add_parser("config", help="what a file comes to")
+    """Add the verb to the command line."""
+    parser = subparsers.add_parser("config", help="show the effective configuration")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     show = actions.add_parser("show", help="every effective value, and where it comes from")
     show.add_argument("file", metavar="FILE", help="an mm2.properties")
     show.add_argument("flow", metavar="A->B", nargs="?", help="only this flow")
-    show.add_argument("--json", action="store_true", help="print an object for each value")
+    show.add_argument("--json", action="store_true", help="print a JSON object for each value")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Asks no cluster."""
+    """Print the effective values and return the exit code. Contacts no cluster."""
     settings = load_settings(args.file)
     flows = [flow_named(settings, args.flow)] if args.flow else settings.flows
     lines = [] if args.flow else list(_of_all(settings))
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_all(settings: Settings) -> Iterator[Shown]:
-    """What belongs to no flow."""
+    """Yield the values that belong to no flow."""
     for row in TOP_ROWS:
         yield _of_row(row, settings, owner="", values=settings)
     for row in METRIC_ROWS:

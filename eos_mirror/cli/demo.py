@@ -1,7 +1,7 @@
 """
-`eos-mirror demo`: see it work, on two real Kafka clusters that exist only for the demo.
+`eos-mirror demo`: shows a mirror on two real Kafka clusters that exist only for the demo.
 
-stderr tells the story, stdout has the table.
+stderr shows the steps, stdout the resulting table.
 """
 
 import argparse
@@ -20,7 +20,7 @@ DONE, FAILED = 0, 1
 
 
 def register(subparsers: Any) -> None:
-    """Add the verb."""
+    """Add the verb to the command line."""
     parser = subparsers.add_parser(
         "demo", help="two real clusters, a kill -9 inside a transaction, and a proof"
     )
@@ -31,20 +31,20 @@ def register(subparsers: Any) -> None:
         help="where the tasks run (default spark); local is quicker",
     )
     parser.add_argument(
-        "--keep", action="store_true", help="keep the folder with configuration, events, printouts"
+        "--keep", action="store_true", help="keep the folder with configuration, events and output"
     )
     parser.add_argument("--records", type=int, default=RECORDS, help=argparse.SUPPRESS)
 
 
 def run(args: argparse.Namespace) -> int:
     """
-    Play.
+    Run the demo.
 
     Returns:
         Exit code: 0 if the proof holds and the kill hit an open transaction, else 1.
 
     Raises:
-        MirrorError: It could not be played to its end. Nothing is left running.
+        MirrorError: The demo could not be completed. Nothing is left running.
     """
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: clean up
     folder = Path(tempfile.mkdtemp(prefix="eos-mirror-demo-"))

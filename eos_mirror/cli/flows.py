@@ -1,4 +1,4 @@
-"""Finding the flow that a command names."""
+"""Finds the flow that a command names."""
 
 from eos_mirror.errors import ConfigError
 from eos_mirror.settings.model import FlowSettings, Settings
@@ -6,10 +6,10 @@ from eos_mirror.settings.model import FlowSettings, Settings
 
 def flow_named(settings: Settings, name: str) -> FlowSettings:
     """
-    The enabled flow `A->B`.
+    Return the enabled flow with this name, such as `A->B`.
 
     Raises:
-        ConfigError: There is none; the message lists those that there are.
+        ConfigError: No enabled flow has this name; the message lists the enabled flows.
     """
     for flow in settings.flows:
         if str(flow.flow) == name:

@@ -1,4 +1,4 @@
-"""`eos-mirror VERB`: parse, call, print. stdout is data, stderr is talk."""
+"""`eos-mirror VERB`: parses, calls the verb, prints. Data goes to stdout, messages to stderr."""
 
 import argparse
 import atexit
@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"eos-mirror {__version__}")
     arguments = sys.argv[1:] if argv is None else list(argv)
-    # the verb that is asked for is all that is loaded: a mirror has no use for the demo
+    # only the requested verb is imported: a mirror does not need the demo
     wanted = [verb for verb in VERBS if arguments[:1] == [verb]] or VERBS
     verbs: dict[str, Any] = {
         verb: importlib.import_module(f"eos_mirror.cli.{verb}") for verb in wanted
@@ -47,10 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def program() -> NoReturn:
     """
-    `main` as a process, which ends when it is done.
+    Run `main` as a process that exits when it is done.
 
-    The destructor of a Kafka client that lost its broker once can wait for ever (librdkafka issue
-    4674). So nothing is destroyed; what libraries registered to be done at exit is done.
+    The destructor of a Kafka client that once lost its broker can block indefinitely (librdkafka
+    issue 4674). So nothing is destroyed; only the exit handlers that libraries registered run.
     """
     codes: list[int] = []
     atexit.register(lambda: _leave(codes))  # registered first, run last

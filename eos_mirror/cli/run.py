@@ -1,4 +1,4 @@
-"""`eos-mirror run FILE`: the dedicated mode."""
+"""`eos-mirror run FILE`: mirrors, as MirrorMaker 2's dedicated mode does."""
 
 import argparse
 import json
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     from eos_mirror.driver.driver import Driver, Report
 
 TASK_ENTRY = "EOS_MIRROR_TASK_ENTRY"
-"""Names a function that runs in task processes instead of the mirror: for tests and the demo."""
+"""Names the function that task processes run instead of the mirror: for tests and the demo."""
 
 
 def register(subparsers: Any) -> None:
-    """Add the verb."""
+    """Add the verb to the command line."""
     parser = subparsers.add_parser("run", help="mirror every enabled flow of an mm2.properties")
     parser.add_argument("file", metavar="FILE", help="an mm2.properties")
     parser.add_argument(
         "--clusters", nargs="+", metavar="ALIAS", help="only flows into these clusters"
     )
     parser.add_argument(
-        "--once", action="store_true", help="end when what was there at the start is mirrored"
+        "--once", action="store_true", help="exit when all records of the start are mirrored"
     )
     parser.add_argument(
         "--check", action="store_true", help="check and print the plan; write nothing"
     )
-    parser.add_argument("--verbose", action="store_true", help="log details, too")
+    parser.add_argument("--verbose", action="store_true", help="also log details")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit code; errors are printed by `main`."""
+    """Run the verb and return the exit code; `main` prints errors."""
     settings = load_settings(args.file, clusters=args.clusters)
     warm_up(settings)
     # imported while the clusters find their coordinators
@@ -88,7 +88,7 @@ def _explain(report: "Report") -> None:
         for partition, reason in partitions.items():
             sys.stderr.write(f"eos-mirror: {flow} {partition} stopped: {reason}\n")
     for topics in report.refused.values():
-        for reason in dict.fromkeys(topics.values()):  # of several topics for one name once
+        for reason in dict.fromkeys(topics.values()):  # once for several topics with one name
             sys.stderr.write(f"eos-mirror: not mirrored: {reason}\n")
     for reason in report.failed:
         sys.stderr.write(f"eos-mirror: {reason}\n")

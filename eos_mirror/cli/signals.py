@@ -1,4 +1,4 @@
-"""Signals, acted on by a thread."""
+"""Handles signals on a thread."""
 
 import signal
 import threading
@@ -8,12 +8,12 @@ from queue import SimpleQueue
 
 def note_interrupts() -> Callable[[], None]:
     """
-    Have Ctrl-C noted before it is a KeyboardInterrupt; in the main thread.
+    Record each Ctrl-C before it raises KeyboardInterrupt. Call this in the main thread.
 
-    That is lost where it happens to be raised in a finalizer, of which Spark's client has many.
+    Python drops an exception that is raised in a finalizer, and Spark's client has many.
 
     Returns:
-        Raises it again if there was one.
+        A function that raises KeyboardInterrupt again if there was a Ctrl-C.
     """
     noted: list[int] = []
 
@@ -25,7 +25,7 @@ def note_interrupts() -> Callable[[], None]:
         if noted:
             raise KeyboardInterrupt
 
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is somebody's
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else another handler is set
         signal.signal(signal.SIGINT, note)
     return look
 
@@ -34,15 +34,15 @@ def on_signals(
     act: Callable[[str], None], *numbers: signal.Signals, only_once: bool = False
 ) -> None:
     """
-    Have a thread act on each signal from now on; in the main thread.
+    Start a thread that acts on each signal from now on. Call this in the main thread.
 
-    A handler runs between two steps of the main thread, whatever locks that holds: of an event
-    that it waits for, or of the log. Taking one of them again would wait for ever. So the handler
-    only puts a note into a queue that may be interrupted.
+    A handler runs between two steps of the main thread, which may hold a lock: of an event that it
+    waits for, or of the log. Acquiring that lock again would block indefinitely. So the handler
+    only puts the signal into a queue that is safe to use there.
 
     Args:
-        act: Takes the name of the signal. What it raises ends it for good.
-        only_once: Every signal after the first one is a KeyboardInterrupt in the main thread.
+        act: Takes the name of the signal. If it raises, no later signal is handled.
+        only_once: Every signal after the first one raises KeyboardInterrupt in the main thread.
     """
     noted: SimpleQueue[int] = SimpleQueue()
     is_first = True

@@ -1,4 +1,4 @@
-"""`eos-mirror status FILE [A->B]`: where flows and groups stand, and what happened."""
+"""`eos-mirror status FILE [A->B]`: prints the lag of flows and groups, and the ledger."""
 
 import argparse
 import json
@@ -17,22 +17,22 @@ from eos_mirror.settings.model import FlowSettings
 
 
 def register(subparsers: Any) -> None:
-    """Add the verb."""
-    parser = subparsers.add_parser("status", help="where the flows stand, and what happened")
+    """Add the verb to the command line."""
+    parser = subparsers.add_parser("status", help="show positions and lag of flows, or the ledger")
     parser.add_argument("file", metavar="FILE", help="an mm2.properties")
     parser.add_argument("flow", metavar="A->B", nargs="?", help="one flow (default: all)")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument(
-        "--ledger", action="store_true", help="what happened that was not copying, oldest first"
+        "--ledger", action="store_true", help="show the ledger: events besides copying, in order"
     )
     instead.add_argument(
-        "--groups", action="store_true", help="where each group of the source can go on"
+        "--groups", action="store_true", help="show where each source group can resume"
     )
-    parser.add_argument("--json", action="store_true", help="print an object per line")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit code; errors are printed by `main`."""
+    """Run the verb and return the exit code; `main` prints errors."""
     settings = load_settings(args.file)
     flows = [flow_named(settings, args.flow)] if args.flow else settings.flows
     for flow in flows:
@@ -98,7 +98,7 @@ def _as_text(status: FlowStatus) -> Iterator[str]:
         wanted = [f"{name} should be {value}" for name, value in sorted(changes.set.items())]
         wanted += [f"{name} should not be set" for name in changes.delete]
         yield f"  {remote} is not as its source topic: {', '.join(wanted)}"
-    for reason in dict.fromkeys(status.refused.values()):  # of several topics for one name once
+    for reason in dict.fromkeys(status.refused.values()):  # once for several topics with one name
         yield f"  not mirrored: {reason}"
 
 

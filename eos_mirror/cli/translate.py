@@ -1,4 +1,4 @@
-"""`eos-mirror translate FILE A->B TOPIC PARTITION OFFSET`: exact offset translation."""
+"""`eos-mirror translate FILE A->B TOPIC PARTITION OFFSET`: translates an offset exactly."""
 
 import argparse
 import json
@@ -18,9 +18,9 @@ UNKNOWN = 1
 
 
 def register(subparsers: Any) -> None:
-    """Add the verb."""
+    """Add the verb to the command line."""
     parser = subparsers.add_parser(
-        "translate", help="where an offset of the source is on the target, or back"
+        "translate", help="translate a source offset to the target, or back"
     )
     parser.add_argument("file", metavar="FILE", help="an mm2.properties")
     parser.add_argument("flow", metavar="A->B")
@@ -28,13 +28,13 @@ def register(subparsers: Any) -> None:
     parser.add_argument("partition", metavar="PARTITION", type=int)
     parser.add_argument("offset", metavar="OFFSET", type=int)
     parser.add_argument(
-        "--reverse", action="store_true", help="OFFSET is of the target; answer for the source"
+        "--reverse", action="store_true", help="translate from the target to the source"
     )
-    parser.add_argument("--json", action="store_true", help="print an object")
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit code 0 with an exact answer, 1 when there is none."""
+    """Print the translated offset; return 0 if it is exact, 1 if there is none."""
     settings = load_settings(args.file)
     flow = flow_named(settings, args.flow)
     remote = TopicPartition(

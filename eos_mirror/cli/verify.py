@@ -1,4 +1,4 @@
-"""`eos-mirror verify FILE [A->B]`: whether the copy is the source, record by record."""
+"""`eos-mirror verify FILE [A->B]`: checks that the copy equals the source, record by record."""
 
 import argparse
 import re
@@ -22,59 +22,55 @@ from eos_mirror.settings.model import FlowSettings, Settings
 
 DIFFERENT = 3
 SHOWN_EVERY_S, SAID_EVERY_S = 0.2, 10.0
-"""On a terminal, and elsewhere."""
+"""How often progress is shown on a terminal, and elsewhere."""
 
 NO_TIME = "expected ISO-8601 with a zone, such as 2026-01-31T12:00:00Z"
 INTERRUPTED = 130
-"""As shells say it."""
+"""The exit code that shells use after Ctrl-C (128 + SIGINT)."""
 
 
 def register(subparsers: Any) -> None:
-    """Add the verb."""
+    """Add the verb to the command line."""
     parser = subparsers.add_parser(
         "verify", help="compare everything that was mirrored with its source"
     )
     parser.add_argument("file", metavar="FILE", help="an mm2.properties")
-    parser.add_argument(
-        "flow", metavar="A->B", nargs="?", help="all flows of the file, if left out"
-    )
+    parser.add_argument("flow", metavar="A->B", nargs="?", help="one flow (default: all)")
     parser.add_argument(
         "--topics", metavar="REGEX", action="append", help="only these source topics; repeatable"
     )
     parser.add_argument(
-        "--from", dest="start", metavar="TIME", help="only records of this time and later (ISO)"
+        "--from", dest="start", metavar="TIME", help="from the first record since this time (ISO)"
     )
     parser.add_argument(
-        "--to", dest="end", metavar="TIME", help="only records before the first one of this time"
+        "--to", dest="end", metavar="TIME", help="before the first record at this time or later"
     )
     parser.add_argument(
-        "--sample", metavar="PERCENT", help="only so much of each partition, such as 5%%"
+        "--sample", metavar="PERCENT", help="only a part of each partition, such as 5%%"
     )
-    parser.add_argument(
-        "--explain", action="store_true", help="show what is in the first records that differ"
-    )
+    parser.add_argument("--explain", action="store_true", help="show the first records that differ")
     parser.add_argument(
         "--folds",
         action="store_true",
-        help="add digests of both logs to the report of --json, for others to check; slower",
+        help="add digests of both logs to the --json report, for others to check; slower",
     )
     parser.add_argument(
-        "--resume", metavar="F", type=Path, help="note in F what is proven, and go on from there"
+        "--resume", metavar="F", type=Path, help="save verified ranges in F, and skip those in it"
     )
     parser.add_argument(
-        "--watch", action="store_true", help="go on with what is new, until Ctrl-C or SIGTERM"
+        "--watch", action="store_true", help="keep verifying new records, until Ctrl-C or SIGTERM"
     )
-    parser.add_argument("--json", metavar="F", type=Path, help="write the whole report here, too")
-    parser.add_argument("--html", metavar="F", type=Path, help="and here, as a page for people")
+    parser.add_argument("--json", metavar="F", type=Path, help="also write the report as JSON")
+    parser.add_argument("--html", metavar="F", type=Path, help="also write the report as HTML page")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit code 0 if no difference was found, 3 if one was, 130 after Ctrl-C."""
+    """Verify, and return 0 without differences, 3 if one was found, 130 after Ctrl-C."""
     try:
         return _verify(args)
     except KeyboardInterrupt:
-        kept = f"what was proven is in {args.resume}" if args.resume else "nothing is proven"
-        sys.stderr.write(f"eos-mirror: interrupted: {kept}, and no report was written\n")
+        kept = f"verified ranges are in {args.resume}" if args.resume else "nothing is verified"
+        sys.stderr.write(f"eos-mirror: interrupted: {kept}; no report was written\n")
         return INTERRUPTED
 
 
@@ -93,11 +89,11 @@ def _verify(args: argparse.Namespace) -> int:
         folds=args.folds,
     )
     if args.watch and (len(flows) > 1 or wanted.sample < 1):
-        raise ConfigError("--watch looks at all of one flow: name it, and leave --sample out")
+        raise ConfigError("--watch verifies all of one flow: name it, and remove --sample")
     if args.folds and (args.json is None or args.watch or args.resume or wanted.sample < 1):
         raise ConfigError(
-            "--folds goes into the report of a proof that reads everything: "
-            "add --json F, and leave --resume, --sample and --watch out"
+            "--folds is for the report of a proof that reads everything: "
+            "add --json F, and remove --resume, --sample and --watch"
         )
     file = ProvenFile(args.resume)
     if args.watch:
@@ -146,12 +142,12 @@ def _watch(
 
 
 class ProgressLines:
-    """Tells on stderr what is planned, and how far it is: one line that changes, or a few."""
+    """Shows plan and progress on stderr: one line that is updated, or several on no terminal."""
 
     def __init__(self, flow: str, file: ProvenFile, look: Callable[[], None]) -> None:
         """
         Args:
-            file: Saved now and then.
+            file: Saved every few seconds.
             look: See `operate.verify.Watcher`.
         """
         self.look = look
@@ -162,17 +158,17 @@ class ProgressLines:
         self._began = self._said_at = time.monotonic()
 
     def planned(self, planned: Planned) -> None:
-        """See `operate.verify.Watcher`."""
+        """Print the plan. See `operate.verify.Watcher`."""
         self._tasks_count = planned.tasks_count
         sys.stderr.write(
             f"{self._flow}: {planned.topics_count} topics, {planned.offsets_count} offsets, about "
             f"{planned.size_bytes / 1e9:.2g} GB on both sides together: {planned.tasks_count} "
-            f"tasks on {planned.slots} slots, perhaps {max(1, round(planned.minutes))} min\n"
+            f"tasks on {planned.slots} slots, about {max(1, round(planned.minutes))} min\n"
         )
         self._began = time.monotonic()
 
     def done(self) -> None:
-        """See `operate.verify.Watcher`."""
+        """Save what is proven, and show progress. See `operate.verify.Watcher`."""
         self._file.save_now_and_then()
         self._done_count += 1
         now, is_last = time.monotonic(), self._done_count == self._tasks_count

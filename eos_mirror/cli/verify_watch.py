@@ -1,4 +1,4 @@
-"""`eos-mirror verify --watch`: one proof after the other, each of what is new since the last."""
+"""`eos-mirror verify --watch`: repeats the proof, each time for what is new since the last one."""
 
 import signal
 import sys
@@ -18,7 +18,7 @@ Looking = Callable[[], AbstractContextManager[Callable[[], Report]]]
 
 
 class Silence:
-    """Implements `operate.verify.Watcher`: every look of many is short."""
+    """Implements `operate.verify.Watcher` without output: each of many proofs is short."""
 
     def __init__(self, on_done: Callable[[], None]) -> None:
         """
@@ -28,34 +28,34 @@ class Silence:
         self.done = on_done
 
     def look(self) -> None:
-        """See `operate.verify.Watcher`: a second signal is enough here."""
+        """Do nothing: here a second signal stops. See `operate.verify.Watcher`."""
 
     def planned(self, planned: Planned) -> None:
-        """See `operate.verify.Watcher`."""
+        """Do nothing. See `operate.verify.Watcher`."""
 
 
 def watch(looking: Looking, *, on_report: Callable[[Report], None]) -> Report | None:
     """
-    Look until SIGINT or SIGTERM; a second signal ends at once.
+    Verify again and again until SIGINT or SIGTERM; a second signal stops immediately.
 
-    What keeps it from looking is said, and tried again: a cluster may be away for a while.
+    A failure is printed, and the proof is tried again: a cluster may be down for a while.
 
     Args:
         looking: See `operate.verify.auditing`.
-        on_report: Called with each.
+        on_report: Called with each report.
 
     Returns:
-        The last one, if there was any.
+        The last report, if there was any.
 
     Raises:
-        ConfigError: There is nothing to look at.
-        KeyboardInterrupt: A second signal.
+        ConfigError: There is nothing to verify.
+        KeyboardInterrupt: There was a second signal.
     """
     stop = threading.Event()
 
     def on_signal(_: str) -> None:
         stop.set()
-        sys.stderr.write("eos-mirror: ending after this look; once more to end at once\n")
+        sys.stderr.write("eos-mirror: stopping after this proof; repeat to stop immediately\n")
 
     on_signals(on_signal, signal.SIGINT, signal.SIGTERM, only_once=True)
     last: Report | None = None
@@ -69,19 +69,19 @@ def watch(looking: Looking, *, on_report: Callable[[Report], None]) -> Report | 
         except ConfigError:
             raise
         except MirrorError as exc:
-            sys.stderr.write(f"eos-mirror: cannot look, trying again: {exc}\n")
+            sys.stderr.write(f"eos-mirror: cannot verify, trying again: {exc}\n")
             stop.wait(LOOK_EVERY_S)
     return last
 
 
 class Lines:
-    """A line for each look, and all of them when something is wrong that was not before."""
+    """Prints one line per proof, and the details when there are new differences."""
 
     def __init__(self) -> None:
         self._wrong: Sequence[str] = []
 
     def tell(self, report: Report) -> None:
-        """On stdout."""
+        """Print a report on stdout."""
         *details, verdict = report.lines()
         if report.holds:
             self._wrong = []

@@ -1,23 +1,23 @@
-"""When a transaction has taken enough and is committed."""
+"""Decides when a transaction is full and is committed."""
 
 from dataclasses import dataclass
 
 FILLED_FOR_COMMITS = 128
-"""Where more is waiting, a transaction is filled for this many times as long as commits take."""
+"""While records wait, a transaction is filled for this many times as long as commits take."""
 
 FILLED_FOR_INTERVALS = 20
 FILLED_FOR_S = 2.0
 FILLED_FOR_OF_TIMEOUT = 0.25
-"""But for no longer than this many intervals, or seconds, or this part of the time after which the
-target aborts it."""
+"""But for no longer than this many intervals, this many seconds, or this part of the time after
+which the target aborts it."""
 
 COMMITS_AVERAGED = 8
 
 FIRST_RECORDS, FIRST_BYTES = 1_000, 1_000_000
-"""What is tried first with a target of which nothing is known."""
+"""First limits of a transaction, for a target about which nothing is known."""
 
 LONG_S = 2.0
-"""A commit that takes so long, its flush included, was one of too much."""
+"""If a commit takes longer, including its flush, the transaction was too large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Boundary:
     """
     Limits of one transaction.
 
-    A poll is never split, so a transaction passes the limits by one poll at most.
+    A poll is never split, so a transaction exceeds the limits by one poll at most.
 
     Attributes:
         interval_s: Age in seconds at which it ends (`transaction.boundary.interval.ms`), but see
@@ -47,13 +47,13 @@ class Pace:
     """
     Decides when the transactions of one task end.
 
-    A commit costs much the same whatever was sent, and the task stands still for it. Behind, that
-    would be taken from the records that wait: so a transaction gets older where commits take
-    long. A task that keeps up does not notice, because an empty queue ends the transaction.
+    A commit costs about the same whatever was sent, and blocks the task. A lagging task needs that
+    time for the records that wait, so a transaction stays open longer where commits are slow. A
+    task that keeps up is not affected, because an empty queue ends the transaction.
 
-    A target may take what is sent as slowly as it likes, most of all one with a quota, and a flush
-    that lasts too long ends the task: the next one would fail in the same way. So a task begins
-    with little, doubles it as long as that is quickly committed, and halves it when it is not.
+    A target may accept records slowly, above all one with a quota. A flush that takes too long
+    ends the process, and the next one would fail in the same way. So a task begins with small
+    transactions, doubles them while they are committed quickly, and halves them otherwise.
     """
 
     def __init__(self, boundary: Boundary) -> None:
@@ -63,7 +63,7 @@ class Pace:
         self._max_records = min(FIRST_RECORDS, boundary.max_records)
 
     def committed(self, took_s: float, *, size_bytes: int, records: int) -> None:
-        """Learn what a commit of so much takes, in seconds, the flush before it included."""
+        """Learn how many seconds a commit of this size took, including the flush before it."""
         self._commit_s += (took_s - self._commit_s) / COMMITS_AVERAGED
         if took_s > LONG_S:
             self._max_bytes = max(self._max_bytes // 2, 1)
@@ -79,11 +79,11 @@ class Pace:
         Decide whether to commit now.
 
         Args:
-            opened_at: When the first record was taken, on a monotonic clock, in seconds.
+            opened_at: When the first record was added, in monotonic seconds.
             now: The same clock now.
-            size_bytes: Taken so far.
-            records: Taken so far; without any there is nothing to commit.
-            queue_empty: Nothing else is ready to be read, or on its way: waiting would only add
+            size_bytes: Bytes so far.
+            records: Records so far; without any, nothing needs a commit.
+            queue_empty: Nothing else is ready to be read or in flight: waiting would only add
                 delay.
         """
         return records > 0 and (

@@ -1,7 +1,7 @@
 """
-Which checkpoints are worth writing, and which groups on the target are moved.
+Decides which checkpoints are emitted, and which group offsets are synced to the target.
 
-Source: Kafka's MirrorCheckpointTask (KIP-382, KIP-545); what differs is said where it does.
+Source: Kafka's MirrorCheckpointTask (KIP-382, KIP-545); differences are noted where they are.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class Pair(NamedTuple):
 
 def exact(offsets: OffsetMap, upstream: int) -> Pair | None:
     """
-    Where a group goes on that would read `upstream` next on the source; None if nobody knows.
+    Return where a group resumes that would read `upstream` next on the source; None if unknown.
 
     A group that is ahead of the mirror gets the end of what is mirrored.
     """
@@ -33,11 +33,13 @@ def exact(offsets: OffsetMap, upstream: int) -> Pair | None:
 
 def sparse(syncs: SyncStore, end: int, upstream: int) -> Pair | None:
     """
-    The same from offset syncs: at most so far, and the coarser the farther behind.
+    Return the same from offset syncs.
+
+    It is never too far ahead, and coarser the more the group lags.
 
     Args:
-        end: Of the copy. A sync notes the offset before which everything is mirrored, so what
-            it names may not be there yet.
+        end: End of the copy. A sync holds the offset before which everything is mirrored, so the
+            record at that offset may not exist yet.
     """
     downstream = syncs.translate(upstream)
     return None if downstream == UNTRANSLATABLE else Pair(upstream, min(downstream, end))
@@ -45,9 +47,9 @@ def sparse(syncs: SyncStore, end: int, upstream: int) -> Pair | None:
 
 def is_more_recent(checkpoint: Checkpoint, previous: Checkpoint | None) -> bool:
     """
-    Whether it says more than the one before.
+    Return True if the checkpoint must replace the previous one.
 
-    A group that went back on the source goes back; one that did not never does.
+    If a group rewinds on the source, its checkpoint rewinds, too. Otherwise it never goes back.
     """
     return (
         previous is None
@@ -60,10 +62,10 @@ def forward(
     checkpoints: Mapping[TopicPartition, Checkpoint], there: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, Checkpoint]:
     """
-    Those that move a group on the target forward.
+    Return the checkpoints that advance a group's offsets on the target.
 
     Args:
-        checkpoints: Of one group, by partition of the target.
+        checkpoints: Checkpoints of one group, by target partition.
         there: The group's offsets on the target; partitions without one are missing.
     """
     return {

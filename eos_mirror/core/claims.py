@@ -1,19 +1,19 @@
 """
 Claims: which incarnation writes which target partition.
 
-A claim is one record of the claims topic. It is never rewritten; its end is the tombstone of
-its key. The order of the log decides who is earlier (docs/guarantees.md, claim-log fencing).
+A claim is one record of the claims topic. It is never rewritten; a tombstone of its key ends it.
+The order of the log decides which claim is earlier (docs/guarantees.md, claim-log fencing).
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 from eos_mirror.core.records import TopicPartition
 
 MODE_KEY = '["mode"]'
-"""Key of the one record of the claims topic that is no claim: the mode of the flow."""
+"""Key of the only record of the claims topic that is no claim: the mode of the flow."""
 
 
 class DeliveryMode(Enum):
@@ -29,10 +29,10 @@ class Claim:
     One incarnation's claim on one target partition.
 
     Attributes:
-        remote: The target partition. Not the source's: two incarnations exclude each other on
+        remote: The target partition, not the source's: two incarnations exclude each other on
             what they write, even when the source topic was re-created in between.
         transactional_id: The incarnation, initialised before the claim was appended.
-        sequence: Counter in the process; tells repeated claims apart.
+        sequence: Counter in the process; distinguishes repeated claims.
         slot: Task slot, for people.
         host: Host and process id, for people.
     """
@@ -53,13 +53,13 @@ class Claim:
 
     @property
     def value(self) -> str:
-        """Record value: what the key does not say."""
+        """Record value: the fields that the key does not have."""
         return json.dumps({"slot": self.slot, "host": self.host}, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRecord:
-    """A live claim and where it stands in the log."""
+    """A live claim and its offset in the log."""
 
     claim: Claim
     offset: int
@@ -67,7 +67,7 @@ class ClaimRecord:
 
 def parse_claim(key: str, value: str) -> Claim:
     """
-    Read a claim back.
+    Decode a claim record.
 
     Raises:
         ValueError: Not a claim record.
@@ -90,12 +90,12 @@ def earlier_claims(
     live: Mapping[str, ClaimRecord], own: Mapping[TopicPartition, int], transactional_id: str
 ) -> dict[str, Claim]:
     """
-    Claims to fence and bury: on our partitions, before ours, by another incarnation (A3).
+    Find claims to fence and tombstone: of other incarnations, on our partitions, before ours (A3).
 
     Args:
         live: Every live claim, read through our own.
         own: Offset of our claim, by target partition.
-        transactional_id: Ours.
+        transactional_id: Our own.
 
     Returns:
         Claims by record key.
@@ -114,7 +114,7 @@ def superseded(
     own: Mapping[TopicPartition, int],
     own_ids: Collection[str],
 ) -> set[TopicPartition]:
-    """Our partitions on which somebody claimed after us: stand down."""
+    """Return our partitions that another task claimed after us: we must give them up."""
     return {
         record.claim.remote
         for record in live.values()
@@ -122,15 +122,3 @@ def superseded(
         and record.claim.remote in own
         and record.offset > own[record.claim.remote]
     }
-
-
-def keys_of(
-    live: Mapping[str, ClaimRecord], transactional_id: str, remotes: Iterable[TopicPartition]
-) -> list[str]:
-    """Record keys of the live claims of one incarnation on these partitions."""
-    wanted = set(remotes)
-    return [
-        key
-        for key, record in live.items()
-        if record.claim.transactional_id == transactional_id and record.claim.remote in wanted
-    ]

@@ -1,4 +1,4 @@
-"""Whether a copy can take the records of its source topic, by the configuration of both."""
+"""Decides by their configuration whether a copy accepts the records of its source topic."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from eos_mirror.core.topic_configs import COMPACT, LIMIT, POLICY, ConfigFilter
 SYNC_KEY: Final = "sync.topic.configs.enabled"
 
 Configs = Mapping[str, Mapping[str, str]]
-"""Values in effect by entry, by topic."""
+"""Effective values by configuration entry, by topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigSync:
     """
-    How remote topics follow the configuration of their source topics.
+    How the configuration of source topics is synced to their remote topics.
 
     Attributes:
-        rules: Which entries they get.
-        is_on: `sync.topic.configs.enabled`: also after they were created.
+        rules: Which entries are synced.
+        is_on: `sync.topic.configs.enabled`: entries are also synced after a topic was created.
         filter_key: The setting that excludes entries.
     """
 
@@ -30,11 +30,11 @@ class ConfigSync:
     filter_key: str
 
     def excludes(self, name: str) -> bool:
-        """Whether a copy has its own value of the entry, from its creation on."""
+        """Return True if a copy has its own value of the entry, from its creation on."""
         return not self.rules.takes(name)
 
     def keeps(self, name: str) -> bool:
-        """Whether a copy that exists has its own value of the entry."""
+        """Return True if an existing copy has its own value of the entry."""
         return self.excludes(name) or not self.is_on
 
 
@@ -47,11 +47,11 @@ def refuse_small_limits(
     denied: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """
-    Topics whose copies take smaller messages than they do, and whose limit the flow cannot raise.
+    Find topics whose copies accept only smaller messages, with a limit the flow cannot raise.
 
     Args:
-        source: By source topic.
-        remote: By remote topic; one that is missing is not judged.
+        source: Configuration by source topic.
+        remote: Configuration by remote topic; one that is missing is not checked.
         denied: Remote topics that the target did not let the flow alter, and why.
 
     Returns:
@@ -73,7 +73,7 @@ def refuse_small_limits(
 def find_compacted_copies(
     plan: FlowPlan, sync: ConfigSync, *, source: Configs, remote: Configs
 ) -> tuple[str, ...]:
-    """One sentence for each copy that is compacted, and stays so, while its source topic is not."""
+    """Return a sentence for each copy that stays compacted while its source topic is not."""
     return tuple(
         f"{plan.flow}: {route.remote_topic} is compacted and {route.source_topic} is not: the copy "
         f"loses older records of a key, and the target refuses records without one. Set "
@@ -86,7 +86,7 @@ def find_compacted_copies(
 
 
 def _limits(route: Route, source: Configs, remote: Configs) -> list[tuple[int, int]]:
-    """Of the source topic and of its copy; nothing if one is unknown."""
+    """Return the limits of the source topic and of its copy; nothing if one is unknown."""
     here = source.get(route.source_topic, {}).get(LIMIT)
     there = remote.get(route.remote_topic, {}).get(LIMIT)
     return [] if here is None or there is None else [(int(here), int(there))]

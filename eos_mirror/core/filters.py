@@ -1,4 +1,4 @@
-"""Which topics of the source a flow replicates."""
+"""Decides which topics of the source a flow replicates."""
 
 import re
 import warnings
@@ -18,14 +18,14 @@ from eos_mirror.core.policy import (
 from eos_mirror.errors import ConfigError
 
 MOST_NEAR = 3
-"""Topics that may have been meant by a pattern."""
+"""Most topics that are suggested for a pattern."""
 
 
 class NameFilter(Protocol):
     """Decides about names: of topics, of groups, of entries of a topic's configuration."""
 
     def matches(self, name: str) -> bool:
-        """True if the name is let through."""
+        """Return True if the filter accepts the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class TopicFilter:
     An empty include list matches nothing. Exclude beats include.
 
     Raises:
-        ConfigError: Every pattern that Python's `re` cannot take.
+        ConfigError: It lists every pattern that Python's `re` cannot compile.
 
     Source: Kafka's DefaultTopicFilter, `topics` and `topics.exclude`.
     """
@@ -50,16 +50,16 @@ class TopicFilter:
             raise ConfigError(*faults)
 
     def matches(self, name: str) -> bool:
-        """True if the lists let the topic through."""
+        """Return True if the lists accept the topic."""
         return _any_match(self.include, name) and not _any_match(self.exclude, name)
 
 
 def unmatched(include: Sequence[str], topics: Collection[str]) -> Iterator[tuple[str, list[str]]]:
     """
-    Patterns that match no topic at all, each with the topics that were probably meant.
+    Yield patterns that match no topic at all, each with the topics that were probably meant.
 
-    A topic that differs in case alone is one; so are those whose names look like the pattern
-    without its special characters.
+    These are topics that differ only in case; if none does, topics whose names resemble the
+    pattern without its special characters.
     """
     for pattern in include:
         if not any(re.fullmatch(pattern, topic) for topic in topics):
@@ -80,14 +80,14 @@ def is_replicated(
     Decide about one topic of the source.
 
     Args:
-        topic: Its name there.
-        topic_filter: What the configuration lets through.
-        policy: Tells internal topics, heartbeats and where copies came from.
-        flow: Copies that came from either of its clusters would go round in circles.
+        topic: Its name on the source.
+        topic_filter: The configured filter.
+        policy: Recognises internal topics, heartbeats and where copies came from.
+        flow: Copies that came from either of its clusters are excluded: they would go in circles.
         heartbeats_replicated: `heartbeats.replication.enabled`: heartbeats pass the filter.
 
-    Source: MirrorSourceConnector of Kafka 4.4 (KIP-1074, KIP-1089, KAFKA-9914); topics of
-        eos_mirror itself are ours to leave out.
+    Source: MirrorSourceConnector of Kafka 4.4 (KIP-1074, KIP-1089, KAFKA-9914); only the
+        exclusion of eos_mirror's own topics is ours.
     """
     wanted = topic_filter.matches(topic) or (
         heartbeats_replicated and is_heartbeats_topic(policy, topic)
@@ -101,7 +101,7 @@ def is_replicated(
 
 
 def _is_cycle(topic: str, policy: ReplicationPolicy, flow: Flow) -> bool:
-    """True if a hop of the topic's way was one of the flow's clusters."""
+    """Return True if the topic came through one of the flow's clusters."""
     # Under the identity policy every topic claims to come from the source.
     others = policy.others if isinstance(policy, RenamingPolicy) else policy
     identity = isinstance(others, IdentityReplicationPolicy)
@@ -122,10 +122,10 @@ def _any_match(patterns: Sequence[str], topic: str) -> bool:
 
 
 def _faults(pattern: str) -> list[str]:
-    """Nothing, or why the pattern cannot be taken."""
+    """Return why the pattern cannot be compiled; nothing if it can."""
     try:
         with warnings.catch_warnings():
-            # [a-z&&[^x]] is a set operation in Java, and something else here.
+            # [a-z&&[^x]] is a set operation in Java, but not in Python.
             warnings.simplefilter("error", FutureWarning)
             re.compile(pattern)
     except (re.error, FutureWarning) as exc:

@@ -18,7 +18,7 @@ class Flow:
 
     @property
     def name(self) -> str:
-        """The flow in the names of topics, groups and transactional ids."""
+        """Prefix of the names of the flow's topics, groups and transactional ids."""
         return f"{INTERNAL_PREFIX}{self.source}.{self.target}"
 
     @property
@@ -33,7 +33,7 @@ class Flow:
 
     @property
     def drivers_group(self) -> str:
-        """Consumer group on the target; its members are the runs of one file that take turns."""
+        """Consumer group on the target; its members are runs of one configuration; one leads."""
         return f"{self.name}.drivers"
 
     @property
@@ -48,18 +48,18 @@ class Flow:
 
     @property
     def ledger_topic(self) -> str:
-        """One partition, kept for ever, on the target: what happened that was not copying."""
+        """One partition, kept indefinitely, on the target: what happened besides copying."""
         return f"{self.name}.ledger.internal"
 
     def transactional_id(self, incarnation: str) -> str:
-        """The id of one incarnation; it is never used twice."""
+        """Return the id of one incarnation; it is never used twice."""
         return f"{self.name}.{incarnation}"
 
     @property
     def probe_id(self) -> str:
-        """A transactional id that no incarnation has, to ask with."""
+        """A transactional id that no incarnation has, for requests that only probe the target."""
         return self.transactional_id("probe")
 
     def instance_id(self, slot: int) -> str:
-        """The static member id of a task slot in the source group."""
+        """Return the static member id of a task slot in the source group."""
         return f"{self.name}.{slot}"

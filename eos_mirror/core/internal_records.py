@@ -1,5 +1,5 @@
 """
-The records of MirrorMaker 2's internal topics, byte for byte, and who commits by Kafka's own.
+Records of MirrorMaker 2's internal topics, byte for byte, and keys of Kafka's offset commits.
 
 Kafka's own formatters, `MirrorClient` and `RemoteClusterUtils` read what is encoded here, and
 what they or MirrorMaker 2 wrote is decoded here. Integers are big-endian; a string is its length
@@ -15,10 +15,10 @@ from typing import Final
 from eos_mirror.core.records import TopicPartition
 
 VERSION: Final = 0
-"""Of the values of heartbeats and checkpoints; offset syncs have none."""
+"""Version of the values of heartbeats and checkpoints; offset syncs have none."""
 
 OFFSET_COMMIT: Final = frozenset({0, 1})
-"""Versions of keys of `__consumer_offsets` under which an offset is committed."""
+"""Versions of the keys of `__consumer_offsets` that are offset commits."""
 
 _SHORT, _INT, _LONG = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
 _PAIR: Final = struct.Struct(">qq")
@@ -27,11 +27,11 @@ _PAIR: Final = struct.Struct(">qq")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
     """
-    Written to `heartbeats` on the target.
+    A heartbeat; written to `heartbeats` on the target.
 
     Attributes:
         source, target: Aliases.
-        timestamp_ms: Of its making.
+        timestamp_ms: When it was made, in milliseconds since the epoch.
     """
 
     source: str
@@ -40,18 +40,18 @@ class Heartbeat:
 
     @property
     def key(self) -> bytes:
-        """Of the record."""
+        """Record key."""
         return _string(self.source) + _string(self.target)
 
     @property
     def value(self) -> bytes:
-        """Of the record."""
+        """Record value."""
         return _SHORT.pack(VERSION) + _LONG.pack(self.timestamp_ms)
 
     @staticmethod
     def decode(key: bytes | None, value: bytes | None) -> "Heartbeat":
         """
-        Read one back.
+        Decode a heartbeat.
 
         Raises:
             ValueError: Not a heartbeat of version 0.
@@ -69,10 +69,10 @@ class Checkpoint:
     A group's offset, translated; written to `<source>.checkpoints.internal` on the target.
 
     Attributes:
-        partition: With the name of the topic on the target.
+        partition: Partition, with the name of the topic on the target.
         upstream: The group's offset on the source.
-        downstream: Where it would go on on the target.
-        metadata: That of the group's offset.
+        downstream: Where the group would resume on the target.
+        metadata: Metadata of the group's offset.
     """
 
     group: str
@@ -83,20 +83,20 @@ class Checkpoint:
 
     @property
     def key(self) -> bytes:
-        """Of the record."""
+        """Record key."""
         topic, number = self.partition
         return _string(self.group) + _string(topic) + _INT.pack(number)
 
     @property
     def value(self) -> bytes:
-        """Of the record."""
+        """Record value."""
         offsets = _PAIR.pack(self.upstream, self.downstream)
         return _SHORT.pack(VERSION) + offsets + _string(self.metadata)
 
     @staticmethod
     def decode(key: bytes | None, value: bytes | None) -> "Checkpoint":
         """
-        Read one back.
+        Decode a checkpoint.
 
         Raises:
             ValueError: Not a checkpoint of version 0.
@@ -115,10 +115,10 @@ class Checkpoint:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetSync:
     """
-    Two offsets of one record; written to `mm2-offset-syncs.<alias>.internal`.
+    Upstream and downstream offset of one record; written to `mm2-offset-syncs.<alias>.internal`.
 
     Attributes:
-        partition: With the name of the topic on the source.
+        partition: Partition, with the name of the topic on the source.
     """
 
     partition: TopicPartition
@@ -127,19 +127,19 @@ class OffsetSync:
 
     @property
     def key(self) -> bytes:
-        """Of the record."""
+        """Record key."""
         topic, number = self.partition
         return _string(topic) + _INT.pack(number)
 
     @property
     def value(self) -> bytes:
-        """Of the record."""
+        """Record value."""
         return _PAIR.pack(self.upstream, self.downstream)
 
     @staticmethod
     def decode(key: bytes | None, value: bytes | None) -> "OffsetSync":
         """
-        Read one back.
+        Decode an offset sync.
 
         Raises:
             ValueError: Not an offset sync.
@@ -154,7 +154,7 @@ class OffsetSync:
 
 def committed_by(key: bytes | None) -> tuple[str, str] | None:
     """
-    Group and topic of a record of `__consumer_offsets`; None if it is about something else.
+    Return group and topic of a `__consumer_offsets` key; None if it is not an offset commit.
 
     Source: Kafka's OffsetCommitKey, versions 0 and 1.
     """
@@ -176,7 +176,7 @@ def _string(text: str) -> bytes:
 
 
 class _Reader:
-    """Takes fields from the front; what stands behind the last one is ignored, as in Java."""
+    """Reads fields from the front; bytes after the last one are ignored, as in Java."""
 
     def __init__(self, data: bytes | None) -> None:
         if data is None:

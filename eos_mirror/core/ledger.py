@@ -1,8 +1,8 @@
 """
-The ledger: what a flow did that was not copying, one record each, readable for ever.
+The ledger: what a flow did besides copying, one record each, readable indefinitely.
 
-The key of a record is its kind, and its value is JSON, version 1 (docs/ledger.md). Whoever reads
-it must skip kinds and fields that it does not know.
+The key of a record is its kind, and its value is JSON, version 1 (docs/ledger.md). A reader must
+skip kinds and fields that it does not know.
 """
 
 import json
@@ -16,7 +16,7 @@ VERSION: Final = 1
 
 
 class Kind(Enum):
-    """Of an entry."""
+    """Kind of an entry."""
 
     FENCE = "fence"
     STOP = "stop"
@@ -32,9 +32,9 @@ class LedgerEntry:
     One thing that happened.
 
     Attributes:
-        at: UTC.
-        by: Host and process id of whoever did it or saw it.
-        details: By name, as docs/ledger.md lists them for each kind.
+        at: Time, in UTC.
+        by: Host and process id of the process that did it or detected it.
+        details: Fields by name, as docs/ledger.md lists them for each kind.
     """
 
     kind: Kind
@@ -43,7 +43,7 @@ class LedgerEntry:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def encode(self) -> str:
-        """The value of the record."""
+        """Return the value of the record."""
         head = {
             "version": VERSION,
             "kind": self.kind.value,
@@ -55,7 +55,7 @@ class LedgerEntry:
 
 def decode_entry(value: str) -> LedgerEntry | None:
     """
-    Read an entry back; None if a later version wrote it and this one does not know what it is.
+    Decode an entry; None if a later version wrote it and this version does not know it.
 
     Raises:
         ValueError: Not an entry.

@@ -3,10 +3,10 @@ Records of the offset map topic.
 
 Key `["<remote topic>",<partition>,<number>]`: a spilled segment (core/offset_map.py).
 Key `["<remote topic>",<partition>,"start"]`: written once, by the transaction that committed the
-first position. It is how a task knows a partition that was never mirrored from one whose shadow
-offset was lost.
+first position. By it, a task distinguishes a partition that was never mirrored from one whose
+shadow offset was lost.
 
-A record with any other key is of somebody else. It belongs to no partition and is passed over.
+A record with any other key is not ours. It belongs to no partition and is skipped.
 """
 
 import json
@@ -25,7 +25,7 @@ class StartRecord:
     Attributes:
         topic_id: Identity of the source topic.
         next_offset: Position resolved from the configured start.
-        partitions: Partition count of the source topic then; what came later is growth.
+        partitions: Partition count of the source topic then; later partitions are growth.
     """
 
     topic_id: str
@@ -33,7 +33,7 @@ class StartRecord:
     partitions: int
 
     def encode(self) -> bytes:
-        """Record value."""
+        """Return the record value."""
         return json.dumps(
             {
                 "topic_id": self.topic_id,
@@ -46,7 +46,7 @@ class StartRecord:
     @staticmethod
     def decode(data: bytes) -> "StartRecord":
         """
-        Read a start record back.
+        Decode a start record.
 
         Raises:
             ValueError: Not a start record.
@@ -63,7 +63,7 @@ class StartRecord:
 
 
 def place_of(key: str | bytes | None) -> tuple[TopicPartition, int | str] | None:
-    """Remote partition, and number of the segment or `start`; None if the key is not of ours."""
+    """Return the remote partition, and segment number or `start`; None if the key is not ours."""
     try:
         topic, partition, kind = json.loads(key or "")
     except (ValueError, TypeError):
@@ -73,18 +73,18 @@ def place_of(key: str | bytes | None) -> tuple[TopicPartition, int | str] | None
 
 
 def segment_key(remote: TopicPartition, number: int) -> str:
-    """Record key of a spilled segment."""
+    """Return the record key of a spilled segment."""
     return json.dumps([remote.topic, remote.partition, number], separators=(",", ":"))
 
 
 def start_key(remote: TopicPartition) -> str:
-    """Record key of a start record."""
+    """Return the record key of a start record."""
     return json.dumps([remote.topic, remote.partition, "start"], separators=(",", ":"))
 
 
 def segments_of(entries: Mapping[str, bytes], remote: TopicPartition) -> list[Segment]:
     """
-    The spilled segments of one partition, in order.
+    Return the spilled segments of one partition, in order.
 
     Raises:
         ValueError: A record cannot be read.
@@ -99,7 +99,7 @@ def segments_of(entries: Mapping[str, bytes], remote: TopicPartition) -> list[Se
 
 def starts_in(entries: Mapping[str, bytes]) -> dict[TopicPartition, StartRecord]:
     """
-    Every remote partition that was ever begun, with its start record.
+    Return every remote partition that was ever begun, with its start record.
 
     Raises:
         ValueError: A record cannot be read.
@@ -114,8 +114,9 @@ def starts_in(entries: Mapping[str, bytes]) -> dict[TopicPartition, StartRecord]
 
 def segments_in(entries: Mapping[str, bytes]) -> dict[TopicPartition, list[bytes]]:
     """
-    The spilled segments of every remote partition that has any, in no order, and as they are
-    encoded: one that is damaged concerns its partition.
+    Return the spilled segments of every remote partition that has any, encoded and in no order.
+
+    They are not decoded here, so a damaged one affects only its own partition.
     """
     found: dict[TopicPartition, list[bytes]] = {}
     for key, value in entries.items():
@@ -126,6 +127,6 @@ def segments_in(entries: Mapping[str, bytes]) -> dict[TopicPartition, list[bytes
 
 
 def start_of(entries: Mapping[str, bytes], remote: TopicPartition) -> StartRecord | None:
-    """The start record of one partition, None if it was never mirrored."""
+    """Return the start record of one partition; None if it was never mirrored."""
     value = entries.get(start_key(remote))
     return None if value is None else StartRecord.decode(value)

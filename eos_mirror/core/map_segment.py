@@ -68,7 +68,7 @@ class Segment:
 
 def decode_segment(data: bytes) -> Segment:
     """
-    Read a spilled segment back.
+    Decode a spilled segment.
 
     Raises:
         ValueError: Malformed, or written in a newer format.
@@ -106,7 +106,7 @@ def decode_segment(data: bytes) -> Segment:
 
 def upstream_start_of(data: bytes) -> int:
     """
-    The first upstream offset that a spilled segment covers, without reading its runs.
+    Return the first upstream offset that a spilled segment covers, without reading its runs.
 
     Raises:
         ValueError: Malformed.
@@ -118,11 +118,11 @@ def upstream_start_of(data: bytes) -> int:
 
 def check_links(chain: Sequence[Segment]) -> None:
     """
-    Prove that each segment starts where the one before ended.
+    Check that each segment starts where the one before ended.
 
     Raises:
-        ValueError: The first break: a segment is missing or there twice, a gap, an overlap, or
-            an offset that was mirrored twice.
+        ValueError: The first break: a missing or duplicate segment, a gap, an overlap, or an
+            offset that was mirrored twice.
     """
     before: Segment | None = None
     for segment in chain:
@@ -187,7 +187,7 @@ class _Reader:
         self.at = at
 
     def varint(self) -> int:
-        """The next number, only in the form that `put_varint` writes."""
+        """Return the next number; accept only the form that `put_varint` writes."""
         value = 0
         for index, byte in enumerate(self._data[self.at : self.at + MAX_VARINT_BYTES]):
             value |= (byte & _LOW_BITS) << 7 * index

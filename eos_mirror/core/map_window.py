@@ -1,22 +1,23 @@
 """
 The end of one partition's map, from some offset on.
 
-A map grows for ever, and who asks for offsets near its end needs little of it. What lies before is
-forgotten, and known to be: who then asks for it has to read the map again.
+A map grows indefinitely, and a caller that asks for offsets near its end needs little of it. The
+window drops earlier segments and remembers that it did: a caller that needs them has to read the
+map again.
 """
 
 from eos_mirror.core.map_segment import Segment, decode_segment, upstream_start_of
 
 TRIM_ABOVE = 64
-"""Segments at which a growing window is looked at; each covers up to 64 transactions."""
+"""Segments above which a growing window is trimmed; each covers up to 64 transactions."""
 
 
 class MapWindow:
     """
-    Segments as they were written.
+    Segments of one partition, as they were written.
 
     Attributes:
-        lowest: Smallest upstream offset that will be asked for; None: nothing will.
+        lowest: Smallest upstream offset that will be asked for; None: none will be.
     """
 
     __slots__ = ("_encoded", "_is_cut", "_trim_above", "lowest")
@@ -28,11 +29,11 @@ class MapWindow:
         self._trim_above = TRIM_ABOVE
 
     def __len__(self) -> int:
-        """Segments held."""
+        """Return the number of segments held."""
         return len(self._encoded)
 
     def put(self, number: int, data: bytes | None) -> None:
-        """A segment of the log; None takes it back."""
+        """Add a segment of the log; None removes it."""
         if data is None:
             self._encoded.pop(number, None)
             return
@@ -43,7 +44,7 @@ class MapWindow:
 
     def trim(self) -> None:
         """
-        Forget what lies wholly before `lowest`.
+        Drop segments that lie wholly before `lowest`.
 
         Raises:
             ValueError: A segment cannot be read.
@@ -60,7 +61,7 @@ class MapWindow:
 
     def reaches(self, upstream: int, tail_start: int) -> bool:
         """
-        Whether nothing that this offset needs was forgotten.
+        Return True if no segment that this offset needs was dropped.
 
         Args:
             tail_start: First upstream offset of the tail.
@@ -72,7 +73,7 @@ class MapWindow:
 
     def segments(self) -> list[Segment]:
         """
-        What is held.
+        Return the segments held.
 
         Raises:
             ValueError: A segment cannot be read.

@@ -1,8 +1,8 @@
 """
-What the driver and its task processes say to each other, as values.
+Messages between the driver and its task processes, as values.
 
 driver -> task: a configuration when the task starts, then orders whenever they change.
-task -> driver: reports, each of which arrives, in order. `tasks/messages.py` has the JSON form.
+task -> driver: reports; each one arrives, in order. `tasks/messages.py` has the JSON form.
 """
 
 from collections.abc import Mapping
@@ -27,17 +27,17 @@ ClientConfig = Mapping[str, str]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorConfig:
     """
-    What the engine of a mirror task has to know.
+    What the engine of a mirror task needs to know.
 
     Attributes:
         start_position: `earliest`, `latest` or `timestamp:ISO`, for partitions never mirrored.
         claims_topic_id: Topic id of the claims topic when the flow started. A commit under another
-            one means that the log of claims was lost.
-        keepalive: Idle positions are committed at least this often; the target forgets others.
+            id means that the claims log was lost.
+        keepalive: Idle positions are committed at least this often; the target expires others.
         exactly_once: False is at least once: no claims, no transactions.
         abort_on_send_failure: At least once: stop at a record that the target refuses.
-        provenance: At least once: note the clusters that a record passed, and skip what would
-            come back; remote topics have other writers.
+        provenance: At least once: note the clusters that a record passed, and skip records that
+            would come back. Remote topics have other writers.
         measured: Report the metrics of each partition.
         sender: What the producer does with records of every topic.
     """
@@ -81,7 +81,7 @@ class TaskConfig:
     Configuration of one mirror task.
 
     Attributes:
-        syncs: At least once only; None: none are written.
+        syncs: At least once only; None: no offset syncs are written.
     """
 
     mirror: MirrorConfig
@@ -97,7 +97,7 @@ class Orders:
     Attributes:
         topics: Remote topic by source topic.
         stopped: Source partitions that a task stopped, with the reason.
-        suspects: Where the search for refused records stands, by source partition.
+        suspects: State of the search for refused records, by source partition.
         rejoin: Grows when the tasks have to join the source group again.
     """
 
@@ -108,9 +108,9 @@ class Orders:
 
     def after(self, report: "TaskReport") -> "Orders":
         """
-        The orders once a task has reported, for every task and its successors.
+        Return the orders after a report of a task, for every task and its successors.
 
-        A successor must not run into the same record again, and continues a search where it is.
+        A successor must not meet the same record again, and continues a search where it stopped.
         """
         stopped = {p: reason for p, reason in self.stopped.items() if p not in report.resumed}
         return replace(
@@ -126,8 +126,8 @@ class PartitionMetrics:
     What a task measured of one remote partition since its last report of it.
 
     Attributes:
-        records: Committed.
-        bytes: Read; of values.
+        records: Records committed.
+        bytes: Bytes of values that were read.
         age: Milliseconds between a record's timestamp and its reading; None if nothing was read.
         latency: Milliseconds between a record's timestamp and its commit.
     """
@@ -142,7 +142,7 @@ class PartitionMetrics:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskReport:
     """
-    What a mirror task does and did.
+    What a mirror task does now, and what it did.
 
     Attributes:
         records, bytes, transactions, commit_ms, incarnations, fences, dropped: Since its process
@@ -152,9 +152,8 @@ class TaskReport:
         stopped: Partitions that it does not mirror now, with the reason.
         waiting: Partitions of `pending` that cannot be acquired now, with the reason.
         resumed: Partitions that are mirrored again, since the last report.
-        suspects: Where the search for refused records stands, if that changed since the last
-            report.
-        measured: Since the last report.
+        suspects: State of the search for refused records, if it changed since the last report.
+        measured: Metrics since the last report.
     """
 
     records: int = 0
@@ -194,7 +193,7 @@ class CheckpointConfig:
         topic: Where checkpoints are written.
         syncs_topic: Where offset syncs are read, at least once; None: exactly once, the offset
             map is read.
-        replication_factor: Of `topic`, if it has to be created.
+        replication_factor: Replication factor of `topic`, if it has to be created.
         refresh_s: Seconds between two listings of the source's groups; None: one listing.
         emit_s: Seconds between two rounds over all groups.
         sync_s: Seconds between two syncs of group offsets; None: groups are not synced.
@@ -219,8 +218,8 @@ class GroupSelection:
 
     Attributes:
         include, exclude: Regular expressions.
-        filter_class: A plugin that decides instead; None: the expressions do.
-        filter_config: What the plugin is configured with.
+        filter_class: A plugin that decides instead; None: the expressions decide.
+        filter_config: Configuration of the plugin.
     """
 
     include: tuple[str, ...] = ()
@@ -236,7 +235,7 @@ class CheckpointOrders:
 
     Attributes:
         topics: Remote topic by source topic.
-        groups: None until the driver has said which.
+        groups: The groups to sync; None until the driver has sent them.
     """
 
     topics: Mapping[str, str] = field(default_factory=dict)
@@ -251,9 +250,9 @@ class CheckpointReport:
     Attributes:
         groups: Groups with offsets on mirrored topics, after a round over all of them; None if
             there was no round.
-        checkpoints: Written.
-        moved: Groups whose offsets on the target were moved, each time.
-        latency: Milliseconds from the question for a group's offsets to its checkpoint.
+        checkpoints: Checkpoints written.
+        moved: How often the offsets of a group were synced to the target.
+        latency: Milliseconds from the request for a group's offsets to its checkpoint.
     """
 
     groups: int | None = None

@@ -15,7 +15,7 @@ from eos_mirror.core.map_segment import decode_segment
 PREFIX: Final = "em1:"
 GROUP_PREFIX: Final = "ema1:"
 MAX_CHARS: Final = 1024
-"""Brokers take 4096 (offset.metadata.max.bytes); a quarter leaves room for stricter ones."""
+"""Brokers accept 4096 (offset.metadata.max.bytes); a quarter leaves room for stricter ones."""
 
 _TOPIC_ID = r"[A-Za-z0-9_-]{22}|"
 _FIELDS: Final = re.compile(
@@ -31,13 +31,14 @@ _OTHER_VERSION: Final = re.compile(r"em[0-9]+:")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowMetadata:
     """
-    What a shadow offset says besides next_offset.
+    What a shadow offset holds besides next_offset.
 
     Attributes:
-        topic_id: Of the source topic, in Kafka's base64 (22 characters); empty if the source
+        topic_id: Id of the source topic, in Kafka's base64 (22 characters); empty if the source
             has none. Another id at the next start means that the topic was re-created.
-        claims_topic_id: Of the claims topic, likewise. Another id means that claims were lost.
-        incarnation: Who committed: uuid4, 32 hex digits.
+        claims_topic_id: Id of the claims topic, in the same form. Another id means that claims
+            were lost.
+        incarnation: The incarnation that committed: uuid4, 32 hex digits.
         sequence: Number of the commit; grows for the life of the shadow offset.
         tail: `MapTail.encode()`; its upstream end is the committed next_offset.
     """
@@ -51,7 +52,7 @@ class ShadowMetadata:
 
 def encode(metadata: ShadowMetadata) -> str:
     """
-    The string to commit; ASCII, at most 1024 characters.
+    Return the string to commit; ASCII, at most 1024 characters.
 
     Raises:
         ValueError: A field does not fit its form, or the tail should have been spilled.
@@ -69,10 +70,10 @@ def encode(metadata: ShadowMetadata) -> str:
 
 def decode(text: str) -> ShadowMetadata:
     """
-    Read a committed string back. One trailing NUL, which some clients leave, is ignored.
+    Decode a committed string. One trailing NUL, which some clients leave, is ignored.
 
     Raises:
-        ValueError: Written by somebody else, by a newer eos_mirror, or damaged.
+        ValueError: Written by another program, by a newer eos_mirror, or damaged.
     """
     text = text.removesuffix("\0")
     if len(text) > MAX_CHARS:
@@ -98,12 +99,12 @@ def decode(text: str) -> ShadowMetadata:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMetadata:
     """
-    What an offset of the source group says besides next_offset, at least once.
+    What an offset of the source group holds besides next_offset, at least once.
 
     Attributes:
-        topic_id: Of the source topic; see `ShadowMetadata`.
-        partitions: Of the source topic when it was first mirrored: a partition that came later
-            begins at its earliest record.
+        topic_id: Id of the source topic; see `ShadowMetadata`.
+        partitions: Partition count of the source topic when it was first mirrored. A partition
+            that was added later begins at its earliest record.
     """
 
     topic_id: str
@@ -111,12 +112,12 @@ class GroupMetadata:
 
 
 def encode_group(metadata: GroupMetadata) -> str:
-    """`ema1:<topic id>:<partitions>`."""
+    """Return `ema1:<topic id>:<partitions>`."""
     return f"{GROUP_PREFIX}{metadata.topic_id}:{metadata.partitions}"
 
 
 def decode_group(text: str) -> GroupMetadata | None:
-    """Read it back; None if somebody else committed the offset, such as an operator's tool."""
+    """Decode the metadata; None if another program committed it, such as an operator's tool."""
     fields = _GROUP_FIELDS.fullmatch(text.removesuffix("\0"))
     if fields is None:
         return None

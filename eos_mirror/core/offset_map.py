@@ -2,7 +2,7 @@
 The offset map: which downstream offset each mirrored record got, as runs.
 
 A partition's map is a chain of segments. All but the last are spilled records of the offset map
-topic; the last, the tail, rides in the metadata of the shadow offset. Both are written by the
+topic; the last, the tail, is in the metadata of the shadow offset. Both are written by the
 transaction that wrote the data, so a reader finds all three or none of them.
 """
 
@@ -40,8 +40,8 @@ MAX_COMMITS: Final = 64
 """A tail is spilled after this many transactions."""
 
 MAX_PACKED_BYTES: Final = 600
-"""A tail is spilled when its closed runs take more. What else an encoded tail holds takes 60
-bytes at most, so base64 and the other metadata fields fit into 1 KiB."""
+"""A tail is spilled when its closed runs take more. All else in an encoded tail takes 60 bytes at
+most, so base64 and the other metadata fields fit into 1 KiB."""
 
 
 class Untranslatable(Enum):
@@ -84,13 +84,13 @@ class MapTail:
     @classmethod
     def empty(cls, next_upstream: int, *, segment: int = 0, downstream: int | None = None) -> Self:
         """
-        A tail before its first record.
+        Return a tail before its first record.
 
         Args:
             next_upstream: Where mirroring starts.
             segment: Number of the first spill.
-            downstream: End of the target partition at that moment, where known: what
-                `OffsetMap` answers until a record is mirrored.
+            downstream: End of the target partition at that moment, if known. `OffsetMap` returns
+                it until a record is mirrored.
         """
         return cls(
             segment=segment,
@@ -103,7 +103,7 @@ class MapTail:
     @classmethod
     def decode(cls, data: bytes) -> Self:
         """
-        Read an encoded tail or segment back.
+        Decode a tail or segment.
 
         Raises:
             ValueError: Not the bytes of `encode`.
@@ -125,7 +125,7 @@ class MapTail:
 
     def add(self, mirrored: Iterable[tuple[int, int]], first_downstream: int) -> None:
         """
-        Record one transaction.
+        Add one transaction.
 
         Args:
             mirrored: Stretches (first upstream offset, length) in order, without the upstream
@@ -187,7 +187,7 @@ class MapTail:
         return number, data
 
     def encode(self) -> bytes:
-        """The tail as bytes: absolute start, then the gaps before and the length of each run."""
+        """Return the tail as bytes: absolute start, then gaps before and length of each run."""
         out = bytearray((FORMAT,))
         put_varint(out, self.segment)
         put_varint(out, self.commits)
@@ -203,7 +203,7 @@ class MapTail:
         return bytes(out)
 
     def freeze(self) -> Segment:
-        """The tail as it is now."""
+        """Return the tail as it is now."""
         return Segment(
             number=self.segment,
             commits=self.commits,
@@ -231,9 +231,9 @@ class OffsetMap:
     """
     Translation of one partition's offsets, in both directions.
 
-    Exact for every upstream offset from the start of the first segment to the end of the tail:
-    who reads the target with read_committed from the answer on sees the images of exactly the
-    records from the question on.
+    It is exact for every upstream offset from the start of the first segment to the end of the
+    tail: a read_committed reader of the target that starts at the translated offset sees the
+    copies of exactly the records from the given offset on.
     """
 
     __slots__ = ("_runs", "downstream_end", "downstream_start", "upstream_end", "upstream_start")
@@ -244,7 +244,7 @@ class OffsetMap:
 
         Args:
             segments: Spilled segments, in any order. Those that the tail does not know yet are
-                left out; so read the tail first, then the segments.
+                ignored, so read the tail first, then the segments.
             tail: As committed with the shadow offset.
 
         Raises:
@@ -260,10 +260,10 @@ class OffsetMap:
 
     def translate(self, upstream: int) -> int | Untranslatable:
         """
-        Where a reader of the target goes on who would read `upstream` next on the source.
+        Return where a target reader resumes that would read `upstream` next on the source.
 
         Returns:
-            The downstream offset; PENDING past the shadow offset, or while nothing at all was
+            The downstream offset; PENDING past the shadow offset, or while nothing at all is
             mirrored; BEFORE_START where no segment is left.
         """
         if upstream < self.upstream_start:
@@ -278,10 +278,10 @@ class OffsetMap:
 
     def reverse(self, downstream: int) -> int | Untranslatable:
         """
-        Where a reader of the source goes on who would read `downstream` next on the target.
+        Return where a source reader resumes that would read `downstream` next on the target.
 
-        Ask with offsets that were read before the map was; a later one may belong to a record
-        that this map does not know, and gets the shadow offset as its lower bound.
+        Pass only offsets that were read before the map was. A later one may belong to a record
+        that this map does not know; the answer is then the shadow offset, a lower bound.
 
         Returns:
             The upstream offset, or BEFORE_START where no segment is left.
@@ -295,12 +295,12 @@ class OffsetMap:
         return run.upstream + max(0, downstream - run.downstream)
 
     def copy_of(self, upstream: int) -> int:
-        """Where the copy of a mirrored record is, or of the next one: `translate`, clamped."""
+        """Return where the copy of a mirrored record, or of the next, is: `translate`, clamped."""
         answer = self.translate(min(max(upstream, self.upstream_start), self.upstream_end))
         return 0 if isinstance(answer, Untranslatable) else answer
 
     def original_of(self, downstream: int) -> int | None:
-        """The upstream offset of the record that is there; None if no mirrored record is."""
+        """Return the upstream offset of the record at `downstream`; None if none was mirrored."""
         index = bisect_right(self._runs, downstream, key=attrgetter("downstream_end"))
         if index == len(self._runs) or downstream < self._runs[index].downstream:
             return None
@@ -309,7 +309,7 @@ class OffsetMap:
 
 
 def stretches(offsets: Sequence[int]) -> list[tuple[int, int]]:
-    """Strictly increasing offsets as (first, length) of what follows without a gap."""
+    """Return strictly increasing offsets as stretches without a gap: (first, length)."""
     if not offsets:
         return []
     first, count = offsets[0], len(offsets)
@@ -325,14 +325,14 @@ def stretches(offsets: Sequence[int]) -> list[tuple[int, int]]:
 
 def check_chain(segments: Iterable[Segment], tail: MapTail) -> list[Segment]:
     """
-    Prove that segments and tail are one unbroken map.
+    Check that segments and tail are one unbroken map.
 
     Returns:
         The segments in order, the tail last.
 
     Raises:
-        ValueError: The first break: a segment is missing or there twice, one does not start
-            where the one before ended, or an offset was mirrored twice.
+        ValueError: The first break: a segment is missing or duplicate, or does not start where
+            the one before ended, or an offset was mirrored twice.
     """
     chain = [*sorted(segments, key=attrgetter("number")), tail.freeze()]
     check_links(chain)

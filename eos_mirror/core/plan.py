@@ -18,11 +18,11 @@ _LEGAL_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]+")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicMapping:
     """
-    What a flow lets through, and under which names.
+    Which topics a flow copies, and under which names.
 
     Attributes:
         heartbeats_replicated: `heartbeats.replication.enabled`.
-        notes_provenance: Its records know where they have been, and do not come back.
+        notes_provenance: Its records list the clusters they passed, and do not come back.
     """
 
     flow: Flow
@@ -32,7 +32,7 @@ class TopicMapping:
     notes_provenance: bool = False
 
     def remote_of(self, topic: str) -> str | None:
-        """Name of a source topic on the target; None if it is left out."""
+        """Return the name of a source topic on the target; None if it is excluded."""
         is_wanted = is_replicated(
             topic,
             self.topic_filter,
@@ -49,7 +49,7 @@ class Route:
     One source topic and its remote topic.
 
     Attributes:
-        partitions: Of the source topic. Partition numbers stay the same.
+        partitions: Partition count of the source topic. Partition numbers stay the same.
     """
 
     source_topic: str
@@ -81,7 +81,7 @@ class Conflict:
         return f"{self.flow} {sources} to {self.remote_topic}: {self.reason}"
 
     def sparing(self, topics: Collection[str]) -> "Conflict | None":
-        """The same without these source topics; None if no other is left."""
+        """Return the conflict without these source topics; None if no other is left."""
         left = tuple(topic for topic in self.source_topics if topic not in topics)
         return replace(self, source_topics=left) if left else None
 
@@ -89,14 +89,14 @@ class Conflict:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowPlan:
     """
-    What a flow would do, from what is on the clusters now. Sorted by source topic.
+    What a flow would do, given the present state of the clusters. Sorted by source topic.
 
     Attributes:
         flow: The flow.
         routes: Topics to copy. Those in `conflicts` are not among them.
         to_create: Routes whose remote topic does not exist.
-        too_small: Routes whose remote topic has too few partitions. To grow it is right if this
-            flow created it, and for the caller to judge if it was there before.
+        too_small: Routes whose remote topic has too few partitions. Growing it is right if this
+            flow created it. If it existed before, the caller decides.
         conflicts: Topics that cannot be copied, or not with all partitions.
     """
 
@@ -117,7 +117,7 @@ class FlowPlan:
 
     def contested(self, target_topics: Collection[str]) -> list[Conflict]:
         """
-        Several source topics for one remote topic that exists: one of them may have made it.
+        Find conflicts over an existing remote topic: one of several source topics may have made it.
 
         Args:
             target_topics: Names of all topics of the target.
@@ -135,12 +135,12 @@ class FlowPlan:
         self, reasons: Mapping[str, str], *, keeping: Mapping[str, int] = MappingProxyType({})
     ) -> "FlowPlan":
         """
-        The same plan without these topics.
+        Return the same plan without these topics.
 
         Args:
             reasons: Why, by source topic. Topics that are not in `routes` change nothing. If some
                 partitions of a topic were refused before, the new reason replaces that one.
-            keeping: How many partitions of a topic are copied all the same, the first ones.
+            keeping: How many partitions of a topic are still copied: the first ones.
         """
         kept = {topic: keeping[topic] for topic in reasons if keeping.get(topic)}
         gone = {one.source_topic for one in self.routes} & (reasons.keys() - kept.keys())
@@ -169,7 +169,7 @@ class FlowPlan:
         )
 
     def only(self, topics: Collection[str]) -> "FlowPlan":
-        """The part of the plan that is about these source topics."""
+        """Return the part of the plan that is about these source topics."""
         return replace(
             self,
             routes=tuple(one for one in self.routes if one.source_topic in topics),
@@ -180,7 +180,7 @@ class FlowPlan:
 
     def not_growing(self, reasons: Mapping[str, str]) -> "FlowPlan":
         """
-        The same plan, in which these topics have the partitions that their copies have already.
+        Return the same plan, with only the partitions that the copies of these topics have now.
 
         Args:
             reasons: Why, by source topic. Topics that are not in `too_small` change nothing.
@@ -205,11 +205,11 @@ def plan_flow(
     Args:
         source_topics: Partition counts of all topics of the source.
         target_topics: Partition counts of all topics of the target.
-        mapping: The flow's.
-        others: Those of the flows that run beside it: no topic may come round to itself.
-        taken: Topics of the target that such flows write, and which.
+        mapping: Topic mapping of the flow.
+        others: Topic mappings of flows that run beside it: no topic may be copied back to itself.
+        taken: Target topics that those flows write, with the flow that writes each.
         mirrored: Source topics that this flow copies now. They are never refused: of several
-            topics for one name the newer ones are.
+            topics for one remote name, the newer ones are.
     """
     flow = mapping.flow
     wanted = [
@@ -236,7 +236,7 @@ def plan_flow(
 
 def cross_flow_conflicts(plans: Iterable[FlowPlan]) -> list[str]:
     """
-    Topics that two flows would write on the same cluster: exactly once cannot hold there.
+    Find topics that two flows would write on the same cluster: exactly once cannot hold there.
 
     Returns:
         One sentence for each, naming the flows and their source topics.
@@ -271,7 +271,7 @@ def _too_small(routes: Iterable[Route], target_topics: Mapping[str, int]) -> tup
 def _conflicts(
     flow: Flow, wanted: Sequence[Route], target_topics: Mapping[str, int]
 ) -> tuple[Conflict, ...]:
-    """Names that Kafka refuses, and names that two source topics share."""
+    """Find names that Kafka refuses, and names that two source topics share."""
     sources: defaultdict[str, list[str]] = defaultdict(list)
     for route in wanted:
         sources[route.remote_topic].append(route.source_topic)
@@ -309,10 +309,10 @@ def _taken(flow: Flow, route: Route, writer: Flow) -> Conflict:
 
 def _loop(mapping: TopicMapping, route: Route, others: Collection[TopicMapping]) -> Conflict | None:
     """
-    A chain of flows that would copy the copies of a topic back into the topic, endlessly.
+    Find a chain of flows that would copy the copies of a topic back into the topic, endlessly.
 
-    A chain whose flows all note where a record has been is no loop. A flow that notes nothing
-    checks nothing either, so one such flow makes the chain a loop.
+    A chain whose flows all note provenance is no loop. A flow that notes nothing checks nothing
+    either, so one such flow makes the chain a loop.
     """
     flow = mapping.flow
     home = (flow.source, route.source_topic)
@@ -344,7 +344,7 @@ def _loop(mapping: TopicMapping, route: Route, others: Collection[TopicMapping])
 
 
 def _illegal(topic: str) -> str | None:
-    """Why Kafka would refuse the name; None if it takes it."""
+    """Return why Kafka would refuse the name; None if it accepts it."""
     if len(topic) > MAX_TOPIC_CHARS:
         return f"the name has {len(topic)} characters, Kafka takes {MAX_TOPIC_CHARS}"
     if topic in {".", ".."} or _LEGAL_TOPIC.fullmatch(topic) is None:
@@ -353,5 +353,5 @@ def _illegal(topic: str) -> str | None:
 
 
 def _metric_name(topic: str) -> str:
-    """Topics with the same one cannot exist side by side."""
+    """Return the metric name. Two topics with the same one cannot exist on one cluster."""
     return topic.replace(".", "_")

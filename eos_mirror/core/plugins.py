@@ -1,4 +1,4 @@
-"""Classes of the user, named in the file by their dotted paths."""
+"""Classes of the user, named in the configuration by their dotted paths."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -9,10 +9,10 @@ from eos_mirror.errors import ConfigError
 
 def find_class(path: str) -> Callable[[Mapping[str, str]], Any]:
     """
-    Import a class, or what makes an object as a class does.
+    Import a class, or a callable that returns an object as a class does.
 
     Raises:
-        ValueError: What is wrong with it, and what to do.
+        ValueError: The message says what is wrong with it, and what to do.
     """
     module, dot, name = path.rpartition(".")
     if not dot:
@@ -25,28 +25,28 @@ def find_class(path: str) -> Callable[[Mapping[str, str]], Any]:
         ) from exc
     except AttributeError as exc:
         raise ValueError(f"module {module} has no {name}") from exc
-    except Exception as exc:  # it is a stranger's
+    except Exception as exc:  # user code may raise anything
         raise ValueError(f"cannot import {module}: {type(exc).__name__}: {exc}") from exc
     if not callable(found):
-        raise ValueError(f"{path} is not a class")  # noqa: TRY004 - a value of the file is wrong
+        raise ValueError(f"{path} is not a class")  # noqa: TRY004 - a configured value is wrong
     made: Callable[[Mapping[str, str]], Any] = found
     return made
 
 
 def make(path: str, config: Mapping[str, str], needs: Sequence[str]) -> Any:
     """
-    An object of the class.
+    Create an object of the class.
 
     Args:
-        config: The only argument of the class.
-        needs: What it has to have.
+        config: The only argument of the constructor.
+        needs: Names of attributes that the object must have.
 
     Raises:
-        ConfigError: It cannot be made, or something is missing.
+        ConfigError: The object cannot be created, or an attribute is missing.
     """
     try:
         made = find_class(path)(config)
-    except Exception as exc:  # it is a stranger's
+    except Exception as exc:  # user code may raise anything
         raise ConfigError(f"{path} cannot be made: {type(exc).__name__}: {exc}") from exc
     missing = [name for name in needs if not hasattr(made, name)]
     if missing:

@@ -1,5 +1,5 @@
 """
-Replication policies: what a topic is called on the target, and what a name says.
+Replication policies: the name of a topic on the target, and what a name shows.
 
 The rules are those of Kafka's `connect-mirror-client` 4.x, so that its `MirrorClient` and
 `RemoteClusterUtils` recognise what we create.
@@ -23,7 +23,7 @@ class InternalTopics:
     Names of MirrorMaker 2's own topics.
 
     Attributes:
-        separator: Between the parts of a name.
+        separator: Text between the parts of a name.
 
     Source: KIP-382, KIP-949, KIP-1074; Kafka's DefaultReplicationPolicy.
     """
@@ -32,23 +32,23 @@ class InternalTopics:
 
     @property
     def suffix(self) -> str:
-        """What every one of them ends with."""
+        """Suffix of all these names."""
         return f"{self.separator}internal"
 
     def checkpoints(self, alias: str) -> str:
-        """On the target: translated group offsets of the groups of cluster `alias`."""
+        """Return the topic on the target with translated offsets of groups of cluster `alias`."""
         return f"{alias}{self.separator}checkpoints{self.suffix}"
 
     def offset_syncs(self, alias: str) -> str:
-        """Pairs of upstream and downstream offsets; `alias` is the other cluster's."""
+        """Return the topic with upstream and downstream offsets; `alias` is the other cluster's."""
         return f"mm2-offset-syncs{self.separator}{alias}{self.suffix}"
 
     def is_checkpoints(self, topic: str) -> bool:
-        """True for the checkpoints topic of any cluster."""
+        """Return True for the checkpoints topic of any cluster."""
         return topic.endswith(self.checkpoints(""))
 
     def is_internal(self, topic: str) -> bool:
-        """True for any of them."""
+        """Return True for any of these topics."""
         return (topic.startswith("mm2") and topic.endswith(self.suffix)) or self.is_checkpoints(
             topic
         )
@@ -56,7 +56,7 @@ class InternalTopics:
 
 class ReplicationPolicy(Protocol):
     """
-    How topics are named across clusters. The same one for every flow, client and tool.
+    How topics are named across clusters. Every flow, client and tool uses the same one.
 
     Source: KIP-382, KIP-690; Kafka's ReplicationPolicy.
     """
@@ -66,13 +66,13 @@ class ReplicationPolicy(Protocol):
         """Names of MirrorMaker 2's own topics."""
 
     def format_remote_topic(self, alias: str, topic: str) -> str:
-        """Name on the target of `topic` of cluster `alias`."""
+        """Return the name on the target of `topic` of cluster `alias`."""
 
     def topic_source(self, topic: str) -> str | None:
-        """Alias of the cluster that `topic` came from; None for a local topic."""
+        """Return the alias of the cluster that `topic` came from; None for a local topic."""
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Name of `topic` on the cluster it came from; None for a local topic."""
+        """Return the name of `topic` on the cluster it came from; None for a local topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class DefaultReplicationPolicy:
     """
     Remote topics are called `alias.topic`.
 
-    An alias that contains the separator cannot be told from the topic that follows it.
+    An alias that contains the separator cannot be distinguished from the topic after it.
 
     Source: Kafka's DefaultReplicationPolicy.
     """
@@ -89,20 +89,20 @@ class DefaultReplicationPolicy:
     internal_topics: InternalTopics = InternalTopics()
 
     def format_remote_topic(self, alias: str, topic: str) -> str:
-        """The topic with the alias before it."""
+        """Return the topic with the alias before it."""
         return f"{alias}{self.separator}{topic}"
 
     def topic_source(self, topic: str) -> str | None:
         """
-        What stands before the first separator, which may be nothing at all.
+        Return the part before the first separator, which may be empty.
 
-        None if only separators follow: Java's split drops empty parts at the end.
+        None if only separators come after it: Java's split drops empty parts at the end.
         """
         alias, _, rest = topic.partition(self.separator)
         return alias if rest.replace(self.separator, "") else None
 
     def upstream_topic(self, topic: str) -> str | None:
-        """What stands behind the first separator."""
+        """Return the part after the first separator."""
         alias = self.topic_source(topic)
         return None if alias is None else topic[len(alias) + len(self.separator) :]
 
@@ -113,7 +113,7 @@ class IdentityReplicationPolicy:
     Remote topics keep their names, except heartbeats. Names say nothing about cycles.
 
     Attributes:
-        source_alias: Where every topic is taken to come from; None if not configured.
+        source_alias: Where every topic is assumed to come from; None if not configured.
         prefixing: The policy for heartbeats.
 
     Source: Kafka's IdentityReplicationPolicy (KAFKA-9726).
@@ -128,19 +128,19 @@ class IdentityReplicationPolicy:
         return self.prefixing.internal_topics
 
     def format_remote_topic(self, alias: str, topic: str) -> str:
-        """The topic itself."""
+        """Return the topic itself; heartbeats get the alias before them."""
         if _looks_like_heartbeats(topic):
             return self.prefixing.format_remote_topic(alias, topic)
         return topic
 
     def topic_source(self, topic: str) -> str | None:
-        """The configured source."""
+        """Return the configured source; for heartbeats, the alias in the name."""
         if _looks_like_heartbeats(topic):
             return self.prefixing.topic_source(topic)
         return self.source_alias
 
     def upstream_topic(self, topic: str) -> str | None:
-        """The topic itself."""
+        """Return the topic itself; heartbeats lose the alias before them."""
         if _looks_like_heartbeats(topic):
             return self.prefixing.upstream_topic(topic)
         return topic
@@ -148,10 +148,10 @@ class IdentityReplicationPolicy:
 
 class Rename(NamedTuple):
     """
-    Topics with other names.
+    A rule that gives topics other names.
 
     Attributes:
-        pattern: Of whole names.
+        pattern: Matches whole names.
         remote: Name on the target; `$1` is the first group of the pattern.
     """
 
@@ -162,7 +162,7 @@ class Rename(NamedTuple):
         return f"{self.pattern.pattern}:{self.remote}"
 
     def __call__(self, topic: str) -> str | None:
-        """The other name; None if the pattern does not match."""
+        """Return the other name; None if the pattern does not match."""
         match = self.pattern.fullmatch(topic)
         if match is None:
             return None
@@ -172,9 +172,9 @@ class Rename(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenamingPolicy:
     """
-    Some topics get names of their own, all others those of another policy.
+    Gives some topics names of their own, and all others those of another policy.
 
-    Such a name does not say where its topic came from.
+    Such a name does not show where its topic came from.
 
     Attributes:
         renames: The first one that matches counts; never for heartbeats.
@@ -190,7 +190,7 @@ class RenamingPolicy:
         return self.others.internal_topics
 
     def format_remote_topic(self, alias: str, topic: str) -> str:
-        """The other name, or that of the policy."""
+        """Return the topic's own name, or that of the other policy."""
         if not is_heartbeats_topic(self.others, topic):
             for rename in self.renames:
                 if (remote := rename(topic)) is not None:
@@ -198,11 +198,11 @@ class RenamingPolicy:
         return self.others.format_remote_topic(alias, topic)
 
     def topic_source(self, topic: str) -> str | None:
-        """What the policy makes of the name."""
+        """Return the answer of the other policy."""
         return self.others.topic_source(topic)
 
     def upstream_topic(self, topic: str) -> str | None:
-        """What the policy makes of the name."""
+        """Return the answer of the other policy."""
         return self.others.upstream_topic(topic)
 
 
@@ -214,7 +214,7 @@ def replication_policy(
     source_alias: str | None = None,
 ) -> ReplicationPolicy:
     """
-    The policy that a configuration asks for.
+    Return the policy that a configuration asks for.
 
     Args:
         name: `replication.policy.class`: a Java class name, with or without its package.
@@ -245,7 +245,7 @@ def replication_policy(
 
 
 def original_topic(policy: ReplicationPolicy, topic: str) -> str:
-    """Name of the topic on the cluster where its records were first written."""
+    """Return the name of the topic on the cluster where its records were first written."""
     upstream = policy.upstream_topic(topic)
     while upstream is not None and upstream != topic:
         topic, upstream = upstream, policy.upstream_topic(upstream)
@@ -253,13 +253,13 @@ def original_topic(policy: ReplicationPolicy, topic: str) -> str:
 
 
 def is_heartbeats_topic(policy: ReplicationPolicy, topic: str) -> bool:
-    """True for `heartbeats` and its copies, however many hops away."""
+    """Return True for `heartbeats` and its copies, however many hops away."""
     return original_topic(policy, topic) == HEARTBEATS_TOPIC
 
 
 def is_internal_topic(policy: ReplicationPolicy, topic: str) -> bool:
     """
-    True for topics that serve Kafka or MirrorMaker 2.
+    Return True for topics that serve Kafka or MirrorMaker 2.
 
     Since Kafka 4.0 a topic of an application may end with `.internal` (KIP-1074).
     """
@@ -268,7 +268,7 @@ def is_internal_topic(policy: ReplicationPolicy, topic: str) -> bool:
 
 def hops_to(policy: ReplicationPolicy, topic: str, alias: str) -> int | None:
     """
-    How many clusters away `alias` is on the way that `topic` came; None if it is not on it.
+    Return how many hops away `alias` is on the path of `topic`; None if it is not on that path.
 
     Source: Kafka's MirrorClient.countHopsForTopic.
     """
@@ -279,7 +279,7 @@ def hops_to(policy: ReplicationPolicy, topic: str, alias: str) -> int | None:
 
 
 def sources_of(policy: ReplicationPolicy, topic: str) -> list[str]:
-    """The clusters that a topic came from, the nearest first; a loop is followed once."""
+    """Return the clusters that a topic came from, nearest first; a loop is traversed once."""
     sources: list[str] = []
     at: str | None = topic
     while at is not None:

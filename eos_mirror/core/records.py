@@ -1,4 +1,4 @@
-"""Records, and the values that name them and positions."""
+"""Records, partitions and positions."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ Headers = list[tuple[str, bytes | None]]
 
 
 class TopicPartition(NamedTuple):
-    """One partition of one topic, on the cluster that the context says."""
+    """One partition of one topic; the context determines the cluster."""
 
     topic: str
     partition: int
@@ -20,7 +20,7 @@ class TopicPartition(NamedTuple):
 
 class Position(NamedTuple):
     """
-    Where reading goes on.
+    Where reading resumes.
 
     Attributes:
         next_offset: First record not yet read (last offset + 1).
@@ -34,17 +34,17 @@ class Position(NamedTuple):
 @dataclass(slots=True, kw_only=True)
 class RecordRun:
     """
-    Neighbouring records of one source partition, in offset order, as parallel columns.
+    Adjacent records of one source partition, in offset order, as parallel columns.
 
-    Columns, not objects per record, because the way from consumer to producer is then a
+    Columns, not objects per record, because the path from consumer to producer is then a
     chain of built-in functions (benchmarks/throughput.py shows what that is worth).
 
     Attributes:
         offsets: Upstream offsets, strictly increasing.
         timestamps: Milliseconds since the epoch; -1 is a record without one.
         headers: None where a record has none.
-        leader_epoch: Of the last record; None if the broker did not say.
-        size_bytes: Sum of the value lengths: what the byte boundary counts.
+        leader_epoch: Epoch of the last record; None if the broker did not report it.
+        size_bytes: Sum of the value lengths; the byte boundary counts this.
     """
 
     partition: TopicPartition
@@ -58,18 +58,18 @@ class RecordRun:
 
     @property
     def next_offset(self) -> int:
-        """Where reading goes on after the run."""
+        """Where reading resumes after the run."""
         return self.offsets[-1] + 1
 
     def from_offset(self, next_offset: int) -> "RecordRun | None":
-        """The part at or after `next_offset`; None if there is none."""
+        """Return the part at or after `next_offset`; None if it is empty."""
         if self.offsets[0] >= next_offset:
             return self
         skip = bisect_left(self.offsets, next_offset)
         return self.part(skip, len(self.offsets)) if skip < len(self.offsets) else None
 
     def part(self, start: int, stop: int) -> "RecordRun":
-        """The records at these indices, `stop` not included; at least one."""
+        """Return the records at these indices, `stop` not included; at least one."""
         if start == 0 and stop == len(self.offsets):
             return self
         values = self.values[start:stop]

@@ -1,4 +1,4 @@
-"""What was refused, why, and when it is tried again: soon at first, then less and less often."""
+"""What was refused, why, and when it is tried again: soon at first, then less often."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Final
 
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 60.0
-"""A cluster does not notice a request a minute, and a repair is noticed within a minute."""
+"""One request a minute is no load for a cluster, and a repair is detected within a minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class _Refusal:
 
 
 class Retries:
-    """By name. Pure: time is passed in, as monotonic seconds."""
+    """What was refused, by name. Pure: time is passed in, as monotonic seconds."""
 
     def __init__(
         self, *, first_pause_s: float = FIRST_PAUSE_S, longest_pause_s: float = LONGEST_PAUSE_S
@@ -28,19 +28,19 @@ class Retries:
 
     @property
     def names(self) -> set[str]:
-        """What is refused, whether it must wait or not."""
+        """Names that are refused, whether they must wait or not."""
         return set(self._refusals)
 
     def refused(self, name: str, reason: str, *, now_s: float, may_pass: bool = False) -> bool:
         """
-        It was tried now. Each further time in a row doubles the pause.
+        Note that an attempt was refused now. Each further refusal in a row doubles the pause.
 
         Args:
-            may_pass: The cause may be over in a moment, as while a coordinator moves: it is worth a
-                report only when it is still there the next time.
+            may_pass: The cause may be over in a moment, as while a coordinator changes. It is
+                reported only if it persists the next time.
 
         Returns:
-            Whether to report the reason: it is another one than before.
+            True if the reason must be reported, because it differs from the one before.
         """
         before = self._refusals.get(name)
         grown_s = 2 * before.pause_s if before else self._first_pause_s
@@ -53,12 +53,12 @@ class Retries:
         return is_reported and not is_known
 
     def accepted(self, names: Iterable[str]) -> None:
-        """These are not refused any more."""
+        """Forget these: they are not refused any more."""
         for name in names:
             self._refusals.pop(name, None)
 
     def waiting(self, names: Iterable[str], *, now_s: float) -> dict[str, str]:
-        """Those of these that must not be tried yet, with the last reason."""
+        """Return those of these names that must not be tried yet, with the last reason."""
         return {
             name: refusal.reason
             for name in names
@@ -70,5 +70,5 @@ class Retries:
         self._refusals = {name: one for name, one in self._refusals.items() if name in names}
 
     def reset(self) -> None:
-        """Everything may be tried now: what it was refused for may have changed."""
+        """Allow every attempt now: the causes of the refusals may have changed."""
         self._refusals.clear()

@@ -1,5 +1,5 @@
 """
-Numbers of a stream over the last minute, as Kafka's metrics have them. Pure: time is passed in.
+Numbers of a stream over the last minute, as in Kafka's metrics. Pure: time is passed in.
 
 Source: Kafka's SampledStat, Rate and MetricConfig (two samples of thirty seconds).
 """
@@ -14,7 +14,7 @@ SAMPLES: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """How some numbers are spread; at least one number."""
+    """Count, total, extremes and last of some numbers; at least one number."""
 
     count: int
     total: int
@@ -24,7 +24,7 @@ class Spread:
 
     @staticmethod
     def of(numbers: Sequence[int]) -> "Spread":
-        """Of a list that is not empty."""
+        """Return the spread of a list that is not empty."""
         return Spread(
             count=len(numbers),
             total=sum(numbers),
@@ -35,11 +35,11 @@ class Spread:
 
     @property
     def mean(self) -> float:
-        """Of all numbers."""
+        """Mean of all numbers."""
         return self.total / self.count
 
     def then(self, later: "Spread | None") -> "Spread":
-        """With the numbers that came later."""
+        """Return the spread with later numbers added."""
         if later is None:
             return self
         return Spread(
@@ -51,7 +51,7 @@ class Spread:
         )
 
     def before(self, moment: int) -> "Spread":
-        """Of points in time: how long before this moment each of them was."""
+        """Return how long before this moment each number was, read as a point in time."""
         return Spread(
             count=self.count,
             total=moment * self.count - self.total,
@@ -61,12 +61,12 @@ class Spread:
         )
 
     def encode(self) -> tuple[int, ...]:
-        """What `decode` takes, JSON-able."""
+        """Return the JSON form that `decode` reads."""
         return (self.count, self.total, self.low, self.high, self.last)
 
     @staticmethod
     def decode(numbers: Sequence[int]) -> "Spread":
-        """From what `encode` gave."""
+        """Return a spread from the JSON form of `encode`."""
         count, total, low, high, last = numbers
         return Spread(count=count, total=total, low=low, high=high, last=last)
 
@@ -86,9 +86,11 @@ class Window:
 
     def add(self, now_s: float, *, amount: int = 0, spread: Spread | None = None) -> None:
         """
+        Add to the newest sample.
+
         Args:
-            amount: For `rate`.
-            spread: For `spread`.
+            amount: Counted by `rate`.
+            spread: Counted by `spread`.
         """
         if now_s - self._samples[-1].since_s >= SAMPLE_S:
             self._samples.append(_Sample(now_s))
@@ -99,7 +101,7 @@ class Window:
             sample.spread = spread if sample.spread is None else sample.spread.then(spread)
 
     def spread(self, now_s: float) -> Spread | None:
-        """Of everything in the window; None if that is nothing."""
+        """Return the spread of everything in the window; None if the window is empty."""
         self._forget(now_s)
         found: Spread | None = None
         for sample in self._samples:
@@ -108,7 +110,7 @@ class Window:
         return found
 
     def rate(self, now_s: float) -> float:
-        """Amount per second."""
+        """Return the amount per second."""
         self._forget(now_s)
         elapsed_s = now_s - self._samples[0].since_s
         missing = SAMPLES - 1 - int(elapsed_s // SAMPLE_S)

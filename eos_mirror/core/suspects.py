@@ -1,8 +1,8 @@
 """
-Finding the record that the target refuses, when it refuses a batch.
+Finds the record that the target refuses, after it refused a batch.
 
-A refused batch says little: which partition, sometimes which records. What was sent is sent again
-in smaller batches, one after the other, until the refused one holds a single record.
+A refusal shows little: which partition, sometimes which records. The records are sent again in
+smaller batches, one after the other, until the refused batch holds a single record.
 """
 
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from eos_mirror.core.records import RecordRun
 from eos_mirror.core.topic_limits import BATCH_HEADER_BYTES, SenderLimits, TopicLimits, room_of
 
 NARROWED_BY: Final = 8
-"""A refused batch is sent again in so many parts: fewer steps than halves, and each step costs a
-new incarnation."""
+"""A refused batch is sent again in this many parts: that takes fewer steps than halving, and each
+step costs a new incarnation."""
 
 MOST_BATCHES: Final = 50
-"""Of one partition in one transaction, if they must go one after the other: others wait for
-them in the flush, a round trip for each."""
+"""Most batches of one partition in one transaction, if they must be sent one after the other.
+Other partitions wait for them in the flush, a round trip for each."""
 
 TOO_LARGE: Final = "MSG_SIZE_TOO_LARGE"
 
@@ -26,13 +26,13 @@ TOO_LARGE: Final = "MSG_SIZE_TOO_LARGE"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """
-    What the target said about a batch of one partition.
+    The target's refusal of a batch of one partition.
 
     Attributes:
         code: Kafka's name of the error.
         reason: In the client's words.
-        first, end: Upstream offsets of the batch, `end` not included; None if it is not known.
-        records: How many were in it; 0 if it is not known.
+        first, end: Upstream offsets of the batch, `end` not included; None if unknown.
+        records: Records in the batch; 0 if unknown.
         named: Upstream offsets of the records that the broker named (KIP-467).
     """
 
@@ -47,11 +47,11 @@ class Refusal:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
     """
-    Records of one source partition among which are some that the target refuses.
+    Records of one source partition, some of which the target refuses.
 
     Attributes:
         first, end: Their upstream offsets, `end` not included.
-        max_records: A batch of these holds no more.
+        max_records: Most of these records in one batch.
         refused: Upstream offsets of records that are known to be refused, in order.
         code: Kafka's name of the error.
         reason: In the client's words.
@@ -67,11 +67,11 @@ class Suspect:
 
 def narrowed(refusal: Refusal, sent: tuple[int, int], sender: SenderLimits) -> Suspect:
     """
-    What is known after a refusal, and how to find out more.
+    Return what is known after a refusal, and how to find out more.
 
     Args:
-        sent: Upstream offsets of what was sent of the partition since its last commit, the second
-            not included.
+        sent: Upstream offsets of the records of the partition that were sent since its last
+            commit, the second not included.
     """
     first = sent[0] if refusal.first is None else refusal.first
     end = sent[1] if refusal.end is None else refusal.end
@@ -80,7 +80,7 @@ def narrowed(refusal: Refusal, sent: tuple[int, int], sender: SenderLimits) -> S
         refused = (refusal.first,)
     most = min(refusal.records or sender.batch_records, sender.batch_records)
     if refusal.code == TOO_LARGE and refusal.first is None:
-        max_records = most  # of a size that fits: that may be all that was wrong
+        max_records = most  # in batches that fit: that may be enough
     else:
         max_records = max(1, most // NARROWED_BY)
     return Suspect(
@@ -94,7 +94,7 @@ def narrowed(refusal: Refusal, sent: tuple[int, int], sender: SenderLimits) -> S
 
 
 def tried_again(suspect: Suspect) -> Suspect:
-    """The same when what was refused may be taken by now: each of it in a batch of its own."""
+    """Return a suspect that sends the refused records again, one to a batch: they may pass now."""
     if not suspect.refused:
         return suspect
     return Suspect(
@@ -112,8 +112,8 @@ class BatchLimit:
     How large a batch of one partition may be.
 
     Attributes:
-        max_bytes: Before compression.
-        max_records: Whatever is suspected.
+        max_bytes: Bytes before compression.
+        max_records: Records, whether they are suspected or not.
     """
 
     max_bytes: int
@@ -124,7 +124,7 @@ class BatchLimit:
 def batch_limit(
     limits: TopicLimits | None, suspect: Suspect | None, sender: SenderLimits
 ) -> BatchLimit | None:
-    """None if whatever the producer puts into a batch is taken."""
+    """Return the limit; None if the topic accepts any batch that the producer makes."""
     max_bytes = sender.batch_bytes if limits is None else limits.max_message_bytes
     if suspect is None and max_bytes >= sender.batch_bytes:
         return None
@@ -151,8 +151,8 @@ class BatchCutter:
 
     def cut(self, run: RecordRun) -> Iterator[tuple[int, RecordRun]]:
         """
-        Parts of the run with the numbers of their batches, in order, while the transaction has
-        room for them.
+        Yield parts of the run with the numbers of their batches, in order, while the transaction
+        has room for them.
 
         Parts with the same number, also of several runs, may share a batch.
         """
@@ -173,7 +173,7 @@ class BatchCutter:
         yield self.count, run.part(start, len(run.offsets))
 
     def _takes(self, offset: int, size_bytes: int) -> bool:
-        """Whether a record still goes into the last batch; if so, it is counted."""
+        """Return True if a record fits into the last batch, and then count it."""
         suspect = self._limit.suspect
         most = self._limit.max_records
         if suspect is not None and suspect.first <= offset < suspect.end:

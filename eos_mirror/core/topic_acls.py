@@ -1,9 +1,9 @@
 """
-Which access rights of source topics their copies get.
+Decides which ACLs of source topics are copied to their remote topics.
 
-Who may read the original may read the copy. Nobody is let in to write it but the mirror, so what
-allows writing is left out, and what allows everything allows reading; unless all rights are asked
-for, as for a copy that applications will move to. A denial is a denial.
+A principal that may read the source topic may read the copy. Only the mirror may write the copy,
+so ALLOW WRITE is not copied, and ALLOW ALL becomes ALLOW READ; unless all rights are wanted, as for
+a copy that applications will switch to. DENY is copied unchanged.
 
 Source: Kafka's MirrorSourceConnector (KIP-382).
 """
@@ -21,7 +21,7 @@ WRITE: Final = "WRITE"
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Acl:
     """
-    One binding of one topic by its whole name.
+    One binding of one topic by its full name.
 
     Attributes:
         operation, permission: Kafka's names, such as READ and ALLOW.
@@ -38,12 +38,12 @@ def missing_acls(
     source: Collection[Acl], target: Collection[Acl], routes: Mapping[str, str], *, full: bool
 ) -> list[Acl]:
     """
-    What has to be added on the target; nothing is ever taken away there.
+    Return the bindings to add on the target; none is ever removed there.
 
     Args:
-        source, target: What there is, of topics by their whole names.
+        source, target: Existing bindings of topics by their full names.
         routes: Remote topic by source topic.
-        full: Also what allows writing.
+        full: Also copy ALLOW WRITE, and ALLOW ALL as it is.
     """
     wanted = {
         replace(acl, topic=routes[acl.topic], operation=acl.operation if full else _downgraded(acl))

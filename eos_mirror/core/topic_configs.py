@@ -1,5 +1,5 @@
 """
-Which configuration entries of a source topic its copy gets, and which of them it has to lose.
+Decides which configuration entries of a source topic are set on its copy, and which are deleted.
 
 Source: Kafka's MirrorSourceConnector and DefaultConfigPropertyFilter (KIP-382, KIP-894).
 """
@@ -20,7 +20,7 @@ IN_EFFECT: Final = frozenset({LIMIT, POLICY})
 OURS: Final = frozenset(
     {"message.timestamp.type", "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"}
 )
-"""Set at creation and left alone: the source accepted the timestamps, so the copy has to."""
+"""Set at creation and never changed: the source accepted the timestamps, so the copy has to."""
 
 
 class Origin(Enum):
@@ -28,17 +28,17 @@ class Origin(Enum):
 
     TOPIC = "set for the topic"
     BROKERS = "set for the brokers, while they ran"
-    FILE = "from the file of a broker"
-    DEFAULT = "nobody set it"
+    FILE = "from the configuration file of a broker"
+    DEFAULT = "not set"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """
-    One entry of a topic as a cluster describes it; what is read-only or secret is none.
+    One entry of a topic as a cluster describes it. Read-only and secret ones are excluded.
 
     Attributes:
-        value: In effect.
+        value: Value in effect.
     """
 
     value: str
@@ -48,40 +48,42 @@ class Entry:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFilter:
     """
+    Which entries are synced.
+
     Attributes:
-        names: Those of the entries that are synchronised.
-        keeps_defaults: `use.defaults.from = source`: the copy gets what is default on the source,
-            too; otherwise it gets the default of the target.
+        names: Filter of the names of entries.
+        keeps_defaults: `use.defaults.from = source`: the copy also gets the defaults of the
+            source; otherwise it gets those of the target.
     """
 
     names: NameFilter
     keeps_defaults: bool
 
     def takes(self, name: str) -> bool:
-        """Whether the entry is synchronised at all."""
+        """Return True if the entry is synced at all."""
         return name not in OURS and self.names.matches(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
     """
-    Of one topic.
+    Changes to one topic.
 
     Attributes:
         set: New values by name.
-        delete: Names that go back to the default of the cluster.
+        delete: Names that are reset to the default of the cluster.
     """
 
     set: Mapping[str, str] = field(default_factory=dict)
     delete: Sequence[str] = ()
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Return True if anything changes."""
         return bool(self.set or self.delete)
 
 
 def initial_config(source: Mapping[str, Entry], rules: ConfigFilter) -> dict[str, str]:
-    """Of a copy that is created, besides what is ours."""
+    """Return the configuration of a new copy, without the entries of `OURS`."""
     left_out = {Origin.FILE} if rules.keeps_defaults else {Origin.FILE, Origin.DEFAULT}
     return {
         name: entry.value
@@ -94,10 +96,11 @@ def config_changes(
     source: Mapping[str, Entry], target: Mapping[str, Entry], rules: ConfigFilter
 ) -> Changes:
     """
-    What has to change on a copy that exists; nothing, if it is as it should be.
+    Return what has to change on an existing copy.
 
-    What was set for the copy and is default on the source goes, whoever set it. A limit is never
-    lowered: who raised it made room for records that are larger there, being compressed otherwise.
+    An entry that is set for the copy and default on the source is deleted, no matter who set it. A
+    limit is never lowered: it may have been raised for records that are larger on the target,
+    because they are compressed differently there.
     """
     wanted = initial_config(source, rules)
     return Changes(
@@ -121,9 +124,10 @@ def config_changes(
 
 def urgent_changes(changes: Changes, target: Mapping[str, Entry]) -> Changes:
     """
-    Those of the changes of a copy without which it refuses records of its source topic.
+    Return the changes without which a copy refuses records of its source topic.
 
-    A larger limit, and the end of compaction: a compacted topic refuses records without a key.
+    These are a larger limit, and the end of compaction: a compacted topic refuses records without
+    a key.
     """
     wanted = dict(changes.set)
     compacted = POLICY in target and COMPACT in target[POLICY].value

@@ -1,9 +1,9 @@
 """
-Which records a topic of the target refuses, decided before they are sent.
+Decides which records a topic of the target refuses, before they are sent.
 
-A broker refuses a whole batch for one record, so a record that is known to be refused must not
-share one. Nothing here is a guess: what compression might still save, or what depends on whose
-clock is right, is left to the broker.
+A broker refuses a whole batch because of one record, so a record that is certain to be refused
+must not share a batch. Nothing here is a guess: the broker decides where compression may make a
+record fit, or where clocks may differ.
 
 Source: Kafka's LogValidator and UnifiedLog (size, timestamp, key of a compacted topic).
 """
@@ -22,23 +22,23 @@ NO_TIMESTAMP: Final = -1
 BATCH_HEADER_BYTES: Final = 61
 RECORD_BYTES: Final = 7
 HEADER_BYTES: Final = 2
-"""What a record, and each of its headers, takes beside its fields at least: one byte per length."""
+"""Least overhead of a record, and of each of its headers: one byte per length."""
 
 ROOMY_RECORD_BYTES: Final = 36
 ROOMY_HEADER_BYTES: Final = 10
-"""The same at most."""
+"""Largest overhead of a record, and of each of its headers."""
 
 RATIOS: Final = {"none": 1, "snappy": 22, "lz4": 255, "gzip": 1_032, "zstd": 33_000}
-"""By how much a codec can shrink a record at best, by its format."""
+"""Best ratio by which a codec can shrink a record; its format sets this bound."""
 
 CLOCK_SKEW_MS: Final = 60_000
-"""A timestamp must be out of bounds by more than the clocks of two machines may differ."""
+"""A timestamp must be out of bounds by more than this: clocks of two machines may differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicLimits:
     """
-    What one topic of the target takes.
+    What one topic of the target accepts.
 
     Attributes:
         max_message_bytes: Largest batch, after compression.
@@ -61,7 +61,7 @@ class SenderLimits:
     Attributes:
         max_request_bytes: Key and value of one record (`max.request.size`).
         compression: Name of its codec; `none` is one.
-        batch_bytes, batch_records: What fills a batch.
+        batch_bytes, batch_records: Size of a full batch.
     """
 
     max_request_bytes: int = 268_435_456
@@ -87,7 +87,7 @@ class RefusedRecords:
     reason: str
 
     def place(self, run: RecordRun) -> str:
-        """Where the first one lies, and why it is refused."""
+        """Return where the first one is, and why it is refused."""
         return (
             f"next_offset={run.offsets[self.start]}: the target refuses this record "
             f"({self.code}): {self.reason}"
@@ -96,6 +96,8 @@ class RefusedRecords:
 
 def limits_of(config: Mapping[str, str]) -> TopicLimits:
     """
+    Return the limits of a topic.
+
     Args:
         config: Effective configuration of the topic.
     """
@@ -118,9 +120,9 @@ def first_refused(
     run: RecordRun, topic: str, limits: TopicLimits, sender: SenderLimits, *, now_ms: int
 ) -> RefusedRecords | None:
     """
-    The first records of a run that the target is certain to refuse; None if there are none.
+    Find the first records of a run that the target is certain to refuse; None if none is.
 
-    A run without any costs the same whatever its length.
+    A run without such records costs the same whatever its length.
 
     Args:
         topic: The remote topic, for the reason.
@@ -141,7 +143,11 @@ def first_refused(
 
 
 def _may_hold_any(run: RecordRun, limits: TopicLimits, sender: SenderLimits, now_ms: int) -> bool:
-    """Without a line of Python per record (tests/benchmarks/test_hot_path.py counts them)."""
+    """
+    Check a run without a line of Python per record.
+
+    tests/benchmarks/test_hot_path.py counts the lines.
+    """
     least = min(limits.max_message_bytes - BATCH_HEADER_BYTES, sender.max_request_bytes)
     large = (
         least - RECORD_BYTES
@@ -160,7 +166,7 @@ def _may_hold_any(run: RecordRun, limits: TopicLimits, sender: SenderLimits, now
 def _judged(
     run: RecordRun, topic: str, limits: TopicLimits, sender: SenderLimits, now_ms: int
 ) -> Iterator[tuple[str, str] | None]:
-    """Code and reason for each record that is refused."""
+    """Yield code and reason of each refused record; None for the others."""
     for key, value, headers, timestamp in zip(
         run.keys, run.values, run.headers, run.timestamps, strict=True
     ):
@@ -230,7 +236,7 @@ def _out_of_bounds(
 
 
 def room_of(key: bytes | None, value: bytes | None, headers: Headers | None) -> int:
-    """Bytes that a record takes in a batch at most, before compression."""
+    """Return the bytes that a record needs in a batch at most, before compression."""
     fields = len(key or b"") + len(value or b"")
     return ROOMY_RECORD_BYTES + fields + _header_bytes(headers, ROOMY_HEADER_BYTES)
 

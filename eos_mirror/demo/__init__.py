@@ -1,1 +1,1 @@
-"""The demonstration: a program with acts, on two real Kafka clusters."""
+"""The demo: a mirror with a crash, on two real Kafka clusters."""

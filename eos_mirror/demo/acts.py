@@ -1,5 +1,5 @@
 """
-The acts: fill the source, mirror, kill -9 a task in an open transaction, wait, prove.
+The steps of the demo: fill the source, mirror, kill -9 a task in an open transaction, wait, prove.
 """
 
 import threading
@@ -39,7 +39,7 @@ from eos_mirror.testing.waiting import wait_until
 RECORDS = 200_000
 """Written by Kafka's own VerifiableProducer."""
 ORDERS_SHARE = 8
-"""There are this many times fewer orders, which have every shape and come in transactions."""
+"""There is one order for this many records. Orders have every shape and come in transactions."""
 REMOTE = f"{FLOW.source}.{TOPIC}"
 CATCH_UP = timedelta(seconds=120)
 STOP = timedelta(seconds=30)
@@ -47,7 +47,7 @@ STOP = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """Where the demo plays."""
+    """The clusters, the folder and the output of one demo."""
 
     source: KafkaCluster
     target: KafkaCluster
@@ -57,15 +57,15 @@ class Stage:
 
 def play(folder: Path, story: Story, *, runtime: str, records_count: int) -> Outcome:
     """
-    Play every act, and stop what was started.
+    Run every step, and stop everything that was started.
 
     Args:
-        folder: For the configuration, the events and what is printed.
+        folder: For the configuration, the events and the console consumers' output.
         runtime: `spark` or `local`.
-        records_count: Written by Kafka's VerifiableProducer; orders come on top.
+        records_count: Records that Kafka's VerifiableProducer writes; orders are additional.
 
     Raises:
-        MirrorError, TimeoutError: There is no Java that serves, or an act could not be finished.
+        MirrorError, TimeoutError: No suitable Java was found, or a step failed.
     """
     find_java()
     if runtime == "spark":
@@ -142,7 +142,7 @@ def _fill(stage: Stage, records_count: int) -> Written:
 
 @contextmanager
 def _writing(writer: OrderWriter) -> Iterator[None]:
-    """Orders keep coming, on a thread of their own, while the block runs."""
+    """Keep writing orders on a separate thread while the block runs."""
     stop = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(keep_writing, writer, stop)
@@ -186,7 +186,7 @@ def _catch_up(stage: Stage, mirror: MirrorRun) -> None:
 
 
 def _stop(stage: Stage, mirror: MirrorRun, killed: Sequence[str]) -> int:
-    """Look what became of the transactions, and end the run; its exit code."""
+    """Show the state of the killed transactions, stop the run and return its exit code."""
     states = transaction_states(stage.target.tool("TransactionsCommand", "list").stdout)
     stage.story.tell(
         "caught up",
@@ -194,7 +194,7 @@ def _stop(stage: Stage, mirror: MirrorRun, killed: Sequence[str]) -> int:
     )
     with stage.story.during("SIGTERM to eos-mirror run"):
         exit_code = mirror.stop(within=STOP)
-    stage.story.tell(f"it finished, released its claims, and ended with exit code {exit_code}")
+    stage.story.tell(f"it finished, released its claims, and exited with code {exit_code}")
     return exit_code
 
 

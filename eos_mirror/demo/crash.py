@@ -1,8 +1,8 @@
 """
-kill -9 at the worst moment: records are on the target, their shadow offsets are not.
+Kills a task with kill -9 at the worst moment: records are sent, their shadow offsets are not.
 
-The first process of task 0 stops itself there, so that Kafka's own tool can be asked whether its
-transaction is really open before the process is killed.
+The first process of task 0 pauses itself there. So Kafka's own tool can show that its transaction
+is really open before the process is killed.
 """
 
 import os
@@ -31,17 +31,17 @@ PS_TIMEOUT_S: Final = 10.0
 
 def crash_in_transaction(target: KafkaCluster, mirror: MirrorRun, story: Story) -> list[str]:
     """
-    Kill the first process of a task in its transaction, and see its successor take over.
+    Kill the first process of a task in its transaction, and wait for its successor.
 
     Args:
-        mirror: Told to hold a task at `PAUSE_POINT`.
+        mirror: A run that pauses a task at `PAUSE_POINT`.
 
     Returns:
-        The transactional ids that were open on the target and belonged to that process.
+        The transactional ids of that process with an open transaction on the target.
 
     Raises:
-        MirrorError: The run ended early.
-        TimeoutError: The task was not held, or nobody took over.
+        MirrorError: The run exited early.
+        TimeoutError: The task was not paused, or no process took over.
     """
     pid = int(mirror.wait_for("task.started", within=START, task=TASK)["pid"])
     with story.during(f"task {TASK} runs in process {pid}", lambda: "waiting for the worst moment"):
@@ -73,7 +73,7 @@ def crash_in_transaction(target: KafkaCluster, mirror: MirrorRun, story: Story) 
 
 
 def _wait_for_successor(mirror: MirrorRun, opened: Sequence[str]) -> int:
-    """The process that follows, once it has fenced these."""
+    """Return the pid of the successor, once it has fenced these transactional ids."""
     for name in opened:
         mirror.wait_for("incarnation.fenced", within=RECOVERY, transactional_id=name)
     successor = mirror.wait_for("task.started", within=RECOVERY, count=2, task=TASK)
@@ -81,7 +81,7 @@ def _wait_for_successor(mirror: MirrorRun, opened: Sequence[str]) -> int:
 
 
 def is_paused(pid: int) -> bool:
-    """Whether a process has been stopped by SIGSTOP."""
+    """Return whether a process is stopped by SIGSTOP."""
     if PROC.is_dir():
         try:
             stat = (PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
@@ -94,7 +94,7 @@ def is_paused(pid: int) -> bool:
 
 def claims_of(target: Mapping[str, str], pid: int) -> list[Claim]:
     """
-    Live claims of a process, by target partition.
+    Return the live claims of a process, by target partition.
 
     Args:
         target: librdkafka's configuration.
@@ -108,7 +108,7 @@ def claims_of(target: Mapping[str, str], pid: int) -> list[Claim]:
 
 
 def transaction_states(listing: str) -> dict[str, str]:
-    """State by transactional id, from what `kafka-transactions.sh list` prints."""
+    """Return state by transactional id, from the output of `kafka-transactions.sh list`."""
     rows = (line.split() for line in listing.splitlines())
     return {row[0]: row[-1] for row in rows if row and row[0] != "TransactionalId"}
 

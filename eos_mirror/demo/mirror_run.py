@@ -1,4 +1,4 @@
-"""`eos-mirror run` in a process of its own: its configuration, its events, and how far it is."""
+"""`eos-mirror run` in a separate process: its configuration, its events, and its lag."""
 
 import json
 import os
@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.errors import MirrorError
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import ClusterMetadata
@@ -49,16 +50,16 @@ Event = Mapping[str, Any]
 
 class MirrorRun:
     """
-    One `eos-mirror run`, which never outlives this process. One thread asks.
+    One `eos-mirror run`, which never outlives this process. One thread uses it.
 
-    Its events are lines of JSON in `run.events`, its talk is in `run.log`.
+    Its events are lines of JSON in `run.events`, its messages are in `run.log`.
     """
 
     def __init__(self, config: Path, *, pause_at: str) -> None:
         """
         Args:
-            config: An mm2.properties; the two files are written beside it.
-            pause_at: Where the first process of task 0 stops itself, such as `flushed:3`.
+            config: An mm2.properties; the two files are written into its folder.
+            pause_at: Where the first process of task 0 pauses itself, such as `flushed:3`.
         """
         self._talk = config.with_name("run.log")
         events = config.with_name("run.events")
@@ -75,7 +76,7 @@ class MirrorRun:
         self._events: list[Event] = []
 
     def found(self, name: str, **fields: object) -> list[Event]:
-        """Events so far with this name and these fields."""
+        """Return the events so far with this name and these fields."""
         *lines, self._unfinished = (self._unfinished + self._file.read()).split("\n")
         self._events.extend(json.loads(line) for line in lines if line.startswith("{"))
         return [
@@ -86,11 +87,11 @@ class MirrorRun:
 
     def wait_for(self, name: str, *, within: timedelta, count: int = 1, **fields: object) -> Event:
         """
-        The count-th such event.
+        Wait for the count-th such event and return it.
 
         Raises:
-            MirrorError: The run ended without it; with its last words.
-            TimeoutError: It did not come in time.
+            MirrorError: The run exited without it; carries its last message.
+            TimeoutError: The event did not come in time.
         """
         wait_until(
             lambda: self.has_ended or len(self.found(name, **fields)) >= count,
@@ -104,21 +105,21 @@ class MirrorRun:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its process is gone."""
+        """Return whether the process has exited."""
         return self._process.poll() is not None
 
     def ended_early(self) -> MirrorError:
-        """The error that says so, with the last line of talk; --keep keeps all of it."""
+        """Return an error with the exit code and the last message; --keep keeps all messages."""
         lines = self._talk.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        last = lines[-1].removeprefix("eos-mirror: ") if lines else "it said nothing"
-        return MirrorError(f"eos-mirror run ended with exit code {self._process.poll()}: {last}")
+        last = lines[-1].removeprefix("eos-mirror: ") if lines else "it printed nothing"
+        return MirrorError(f"eos-mirror run exited with code {self._process.poll()}: {last}")
 
     def stop(self, *, within: timedelta) -> int:
         """
-        SIGTERM; the exit code.
+        Send SIGTERM, wait and return the exit code.
 
         Raises:
-            TimeoutError: It did not end in time.
+            TimeoutError: The process did not exit in time.
         """
         self._process.send_signal(signal.SIGTERM)
         try:
@@ -127,26 +128,26 @@ class MirrorRun:
             raise TimeoutError(f"eos-mirror run did not stop within {within}") from exc
 
     def close(self) -> None:
-        """End it in whatever state it is; a task that stopped itself ends with its driver."""
+        """Kill the run in any state; a task that paused itself dies with its driver."""
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
         self._file.close()
 
     def total(self, counter: str) -> int:
-        """What the summaries of the flow add up to."""
+        """Return the sum of a counter over all summaries of the flow."""
         return sum(int(summary[counter]) for summary in self.found("flow.summary"))
 
     def best_rate(self) -> float:
-        """See the function of this name."""
+        """Return the best rate so far. See the function `best_rate`."""
         return best_rate(self.found("flow.summary"))
 
 
 def best_rate(summaries: Sequence[Event]) -> float:
     """
-    Records per second in the best `RATE_WINDOW` intervals between summaries; 0 if too few.
+    Return records per second in the best `RATE_WINDOW` summary intervals; 0 if there are too few.
 
-    Tasks report up to half a second late, so one interval alone would promise too much.
+    Tasks report up to half a second late, so a single interval could show too high a rate.
     """
     times = [datetime.fromisoformat(summary["time"]) for summary in summaries]
     records = [int(summary["records"]) for summary in summaries]
@@ -161,32 +162,32 @@ def best_rate(summaries: Sequence[Event]) -> float:
 
 
 def write_config(path: Path, *, source: str, target: str, topic: str, runtime: str) -> None:
-    """An mm2.properties for one flow; `source` and `target` are bootstrap servers."""
+    """Write an mm2.properties for one flow; `source` and `target` are bootstrap servers."""
     text = CONFIG.format(source=source, target=target, topic=topic, runtime=runtime)
     path.write_text(text, encoding="utf-8")
 
 
 class Lag:
-    """How far the target is behind; one thread asks."""
+    """Measures how far the target lags. One thread uses it."""
 
     def __init__(self, source: Mapping[str, str], target: Mapping[str, str], *, topic: str) -> None:
         """
         Args:
-            source: librdkafka's configuration; `target` likewise.
+            source: librdkafka configuration of the source; `target` has the target's.
         """
-        self._source = ClusterMetadata(source, source=True)
-        self._shadow = CommittedOffsets(target, FLOW.shadow_group, source=False)
-        # asked first, because a client that is not connected yet may list offsets 3 s late
+        self._source = ClusterMetadata(source, side=Side.SOURCE)
+        self._shadow = CommittedOffsets(target, FLOW.shadow_group, side=Side.TARGET)
+        # requested first: a client that is not connected yet may list offsets 3 s late
         numbers = range(self._source.topics([topic])[topic].partitions)
         self._upstream = [TopicPartition(topic, n) for n in numbers]
         self._remotes = [TopicPartition(f"{FLOW.source}.{topic}", n) for n in numbers]
 
     def offsets_left(self) -> int:
         """
-        Upstream offsets between the shadow offsets and the ends of the source partitions.
+        Return the upstream offsets from the shadow offsets to the ends of the source partitions.
 
         Raises:
-            MirrorError: A cluster does not answer.
+            MirrorError: A cluster did not answer.
         """
         ends = self._source.ends(self._upstream)
         shadows = retrying(lambda: self._shadow.read(self._remotes), within=ANSWER)

@@ -1,4 +1,4 @@
-"""What the demo found, as a table, and whether that is good enough."""
+"""The result of the demo as a table, and the verdict."""
 
 from dataclasses import dataclass
 
@@ -6,21 +6,24 @@ from eos_mirror.demo.proof import Proof
 from eos_mirror.demo.source import Written
 
 READ_ON = """\
-Read on: README.md, what is promised and what is not; docs/guarantees.md, why it holds;
+Next: README.md, what is guaranteed and what is not; docs/guarantees.md, why it holds;
 docs/quickstart.md, your own two clusters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """
+    The result of the demo.
+
     Attributes:
-        transactions: Committed on the target, as the tasks reported them.
+        transactions: Transactions committed on the target, as the tasks reported them.
         killed: Tasks killed while their transaction was open on the target.
         fenced: Earlier writers that a successor has fenced.
-        slow_commits: After each of them a task fences itself and goes on as a new writer.
+        slow_commits: Slow commits; after each one a task fences itself and continues as a new
+            writer.
         best_rate: Records per second, in the best two seconds.
-        mirrored_s: From the start of the first task until the target had caught up.
-        exit_code: Of `eos-mirror run`, after SIGTERM.
+        mirrored_s: Seconds from the start of the first task until the target had caught up.
+        exit_code: Exit code of `eos-mirror run` after SIGTERM.
     """
 
     written: Written
@@ -35,11 +38,11 @@ class Outcome:
 
     @property
     def is_good(self) -> bool:
-        """Nothing differs, a transaction was really broken off, and the run ended well."""
+        """Return whether nothing differs, the kill hit a transaction and the run exited with 0."""
         return self.proof.holds and self.killed > 0 and self.exit_code == 0
 
     def table(self) -> str:
-        """Everything that counts, in a line each."""
+        """Return the results as a table, one line each."""
         records = self.written.committed.total()
         found = self.proof.comparison
         slow = self.slow_commits
@@ -63,12 +66,12 @@ class Outcome:
         return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items())
 
     def verdict(self) -> str:
-        """One line, and the doubts below it."""
+        """Return the verdict in one line, with a line for each doubt."""
         if self.is_good:
             return "Exactly once: Kafka's own console consumer reads the same on both sides."
         faults = self.proof.doubts()
         if not self.killed:
-            faults.append("no open transaction was hit by the kill: nothing was shown")
+            faults.append("the kill hit no open transaction: the demo proves nothing")
         if self.exit_code:
-            faults.append(f"eos-mirror run ended with exit code {self.exit_code}")
+            faults.append(f"eos-mirror run exited with exit code {self.exit_code}")
         return "\n".join(["This is NOT exactly once:", *faults])

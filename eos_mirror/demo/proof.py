@@ -1,8 +1,8 @@
 """
-The proof: what Kafka's own console consumer prints of both topics is the same.
+The proof: compares what Kafka's own console consumer prints for both topics.
 
-It shares no code with the mirror or its client library. It reads read_committed, and prints
-partition, timestamp, headers, key and value of each record on one line.
+The console consumer shares no code with the mirror or its client library. It reads read_committed
+and prints partition, timestamp, headers, key and value of each record on one line.
 """
 
 from collections import defaultdict
@@ -25,8 +25,8 @@ from eos_mirror.testing.external import Cluster
 NULL: Final = "<null>"
 FIELDS: Final = 5
 PATIENCE: Final = (timedelta(seconds=4), timedelta(seconds=20))
-"""The console consumer ends after so long without a record. On a busy machine that may be too
-early, so fewer records than were written are read again, once, with more patience."""
+"""The console consumer exits after this time without a record. On a busy machine that may be too
+early. If fewer records than were written are read, they are read again with the second value."""
 LONGEST: Final = timedelta(seconds=120)
 
 PRINTED: Final = (
@@ -39,7 +39,7 @@ PRINTED: Final = (
 )
 
 Lines = Mapping[int, Sequence[str]]
-"""What was printed, by partition, in order."""
+"""Printed lines by partition, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +58,11 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """The target is the source, and the source is what was written."""
+        """Return whether the target equals the source, and the source what was written."""
         return self.comparison.exact and dict(self.written) == dict(self.read)
 
     def doubts(self) -> list[str]:
-        """What is wrong, one line each."""
+        """Return one line for each difference."""
         lines = [] if self.comparison.exact else str(self.comparison).splitlines()
         return lines + [
             f"partition {number}: {self.written.get(number, 0)} records committed, "
@@ -83,13 +83,13 @@ def prove(
     Read both sides at the same time and compare them.
 
     Args:
-        source: A cluster and a topic; `target` likewise.
+        source: Cluster and topic of the source; `target` has those of the target.
         written: Records committed to the source, by partition.
-        folder: Where to leave what was printed, as `source.txt` and `target.txt`.
+        folder: Folder for the printed records, `source.txt` and `target.txt`.
 
     Raises:
         MirrorError: The console consumer failed.
-        TimeoutError: It did not end.
+        TimeoutError: The console consumer did not exit.
     """
     expected = sum(written.values())
     with ThreadPoolExecutor(2) as readers:
@@ -107,7 +107,7 @@ def prove(
 
 def by_partition(printed: str) -> Lines:
     """
-    Printed records by partition.
+    Group printed records by partition.
 
     Raises:
         MirrorError: A line is not a record.
@@ -136,10 +136,10 @@ def compare(source: Lines, target: Lines) -> Comparison:
 
 def parse(line: str) -> Record:
     """
-    A printed record.
+    Parse a printed record.
 
     Raises:
-        MirrorError: The line is not one.
+        MirrorError: The line is not a printed record.
     """
     parts = line.split("\t")
     if len(parts) != FIELDS:

@@ -1,8 +1,8 @@
 """
-The orders that the demo mirrors.
+Writes the orders that the demo mirrors.
 
-Every shape of a record that a careless copy changes, in transactions that are committed and in
-some that are aborted, next to plain records of Kafka's own VerifiableProducer.
+They have every shape that a careless copy would change, and come in transactions, of which some
+are aborted. Kafka's own VerifiableProducer writes plain records to the same topic.
 """
 
 import json
@@ -14,6 +14,7 @@ from typing import Final
 
 from confluent_kafka import Producer
 
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.errors import translated
 
 TOPIC: Final = "orders"
@@ -22,26 +23,26 @@ TRANSACTION_RECORDS: Final = 1_000
 LIVE_RECORDS: Final = 250
 LIVE_PAUSE_S: Final = 0.1
 ABORT_EVERY: Final = 8
-"""Every so many transactions one is aborted."""
+"""One of this many transactions is aborted."""
 SHAPES: Final = 21
-"""Has no factor in common with the partitions, so that each of them gets every shape."""
+"""Shares no factor with the number of partitions, so that every partition gets every shape."""
 TIMEOUT_S: Final = 30.0
 CUSTOMERS: Final = 997
 JAVA_KEYS: Final = 1_000
 
 Headers = list[tuple[str, str | bytes | None]]
-"""As the client wants them; none of ours is text."""
+"""Headers as the client takes them; none of our values is text."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Written:
     """
-    What producers were told about their records.
+    The records that brokers have acknowledged to producers.
 
     Attributes:
-        committed: Records by partition, those outside of transactions included.
+        committed: Records by partition, including those outside of transactions.
         aborted: Records of aborted transactions.
-        commits: Transactions committed; `aborts` likewise.
+        commits: Number of committed transactions; `aborts` counts the aborted ones.
     """
 
     committed: Counter[int] = field(default_factory=Counter)
@@ -64,12 +65,12 @@ class OrderWriter:
     def __init__(self, bootstrap: str, *, name: str) -> None:
         """
         Args:
-            name: Ends the transactional id, and begins the number of every order.
+            name: Suffix of the transactional id, and prefix of every order's number.
         """
         self.written = Written()
         self._name = name
         self._next = 0
-        with translated("start a producer of orders", source=True):
+        with translated("start a producer of orders", side=Side.SOURCE):
             self._producer = Producer(
                 {
                     "bootstrap.servers": bootstrap,
@@ -83,12 +84,12 @@ class OrderWriter:
 
     def write(self, count: int, *, commit: bool) -> None:
         """
-        One transaction; an aborted one has reached the log before it is aborted.
+        Write one transaction. The records of an aborted one reach the log before the abort.
 
         Raises:
-            MirrorError: The cluster does not take it.
+            MirrorError: The cluster refused a request or did not answer.
         """
-        with translated("write orders", source=True):
+        with translated("write orders", side=Side.SOURCE):
             written = self._send(count, commit=commit)
             if commit:
                 self._producer.commit_transaction(TIMEOUT_S)
@@ -113,10 +114,10 @@ class OrderWriter:
 
 def order(name: str, number: int) -> tuple[bytes | None, bytes | None, Headers]:
     """
-    Value, key and headers of an order.
+    Return value, key and headers of an order.
 
-    One in `SHAPES` is a tombstone, has no key, an empty key, an empty value, or difficult headers.
-    All of it prints on one line without tabs.
+    Of every `SHAPES` orders one is a tombstone, and one each has no key, an empty key, an empty
+    value, or difficult headers. Every order prints on one line without tabs.
     """
     key = b"customer-%d" % (number % CUSTOMERS)
     cents, note = number * 7919 % 100_000, "wie immer, ans Törchen"
@@ -137,7 +138,7 @@ def order(name: str, number: int) -> tuple[bytes | None, bytes | None, Headers]:
 
 
 def fill(writer: OrderWriter, records_count: int) -> None:
-    """Write until this many records are committed; every few transactions one is aborted."""
+    """Write until this many records are committed; one of every few transactions is aborted."""
     while (committed := writer.written.committed.total()) < records_count:
         done = writer.written.commits + writer.written.aborts
         count = min(TRANSACTION_RECORDS, records_count - committed)
@@ -145,7 +146,7 @@ def fill(writer: OrderWriter, records_count: int) -> None:
 
 
 def keep_writing(writer: OrderWriter, stop: threading.Event) -> None:
-    """Small transactions, some of them aborted, until told to stop."""
+    """Write small transactions, some of them aborted, until `stop` is set."""
     while not stop.is_set():
         done = writer.written.commits + writer.written.aborts
         writer.write(LIVE_RECORDS, commit=(done + 1) % ABORT_EVERY != 0)
@@ -153,13 +154,13 @@ def keep_writing(writer: OrderWriter, stop: threading.Event) -> None:
 
 
 def verifiable_producer(records_count: int) -> list[str]:
-    """Arguments of Kafka's VerifiableProducer: plain records, outside of transactions."""
+    """Return arguments for Kafka's VerifiableProducer: plain records, no transactions."""
     keys = ("--repeating-keys", str(JAVA_KEYS))
     return ["--topic", TOPIC, "--max-messages", str(records_count), *keys]
 
 
 def acknowledged(report: str) -> Written:
-    """What a VerifiableProducer says that it wrote: a line of JSON for each record."""
+    """Count the records of a VerifiableProducer: it prints a line of JSON for each one."""
     events = (json.loads(line) for line in report.splitlines() if line.startswith("{"))
     sent = (event for event in events if event["name"] == "producer_send_success")
     return Written(committed=Counter(event["partition"] for event in sent))

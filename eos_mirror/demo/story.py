@@ -1,4 +1,4 @@
-"""What a person reads while the demo runs: short lines, each with the second it was said."""
+"""Prints what the demo is doing: short lines, each with the seconds since the start."""
 
 import sys
 import threading
@@ -9,19 +9,19 @@ from typing import TextIO
 
 FIRST_TICK_S = 2.0
 TICK_S = 4.0
-"""Nobody waits longer than this without a sign of life."""
+"""The longest time without a line of progress."""
 
 
 class Story:
-    """Tells; any thread may call it."""
+    """Prints progress. Thread-safe."""
 
     def __init__(
         self, stream: TextIO | None = None, *, ticks_s: tuple[float, float] = (FIRST_TICK_S, TICK_S)
     ) -> None:
         """
         Args:
-            stream: Where to; stderr if None.
-            ticks_s: Seconds until the first sign of life of a step, and from one to the next.
+            stream: The output; stderr if None.
+            ticks_s: Seconds until the first progress line of a step, and between later ones.
         """
         self._stream = stream or sys.stderr
         self._ticks_s = ticks_s
@@ -29,11 +29,11 @@ class Story:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the story began."""
+        """Return the seconds since the start."""
         return time.monotonic() - self._started
 
     def tell(self, text: str, *details: str) -> None:
-        """One line, and its details below it."""
+        """Print one line, and its details below it."""
         lines = [f"{self.elapsed_s:6.1f} s  {text}", *(f"          {line}" for line in details)]
         self._stream.write("\n".join(lines) + "\n")
         self._stream.flush()
@@ -43,10 +43,10 @@ class Story:
         self, text: str, progress: Callable[[], str] = lambda: "still at it"
     ) -> Iterator[None]:
         """
-        Say what is done now, and every few seconds how far it has come.
+        Print what the block does, and every few seconds its progress.
 
         Args:
-            progress: Called on a thread of its own; must not raise.
+            progress: Called on a separate thread; must not raise.
         """
         self.tell(text)
         done = threading.Event()

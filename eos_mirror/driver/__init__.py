@@ -1,1 +1,1 @@
-"""The process that starts, watches and reports: flows, their tasks, and topics kept in sync."""
+"""The driver process: starts and watches the tasks of each flow, and keeps topics in sync."""

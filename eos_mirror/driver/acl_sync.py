@@ -1,8 +1,9 @@
-"""Access rights of remote topics, kept in step with those of the source topics."""
+"""Copies the ACLs of source topics to their remote topics."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
+from eos_mirror.core.side import Side
 from eos_mirror.core.topic_acls import Acl, missing_acls
 from eos_mirror.errors import NotAuthorized
 from eos_mirror.kafka.acls import TopicAcls
@@ -13,7 +14,7 @@ from eos_mirror.settings.values import AclMode
 
 
 class AclSync:
-    """Of one flow. It only ever adds; what stands in its way for good is said once."""
+    """Syncs the ACLs of one flow. It only adds ACLs, and logs a permanent obstacle once."""
 
     def __init__(
         self,
@@ -24,11 +25,11 @@ class AclSync:
     ) -> None:
         """
         Args:
-            routes: Remote topic by source topic, as of now.
-            on_event: Takes log events.
+            routes: Returns the current remote topic of each source topic.
+            on_event: Receives log events.
         """
-        self._source = TopicAcls(clients.source_admin(settings), source=True)
-        self._target = TopicAcls(clients.target_admin(settings), source=False)
+        self._source = TopicAcls(clients.source_admin(settings), side=Side.SOURCE)
+        self._target = TopicAcls(clients.target_admin(settings), side=Side.TARGET)
         self._is_full = settings.acls_mode is AclMode.FULL
         self._routes = routes
         self._on_event = on_event
@@ -36,10 +37,10 @@ class AclSync:
 
     def follow(self) -> None:
         """
-        Add what is missing.
+        Add the missing ACLs to the target.
 
         Raises:
-            RestartTask: By class; a cluster does not answer.
+            RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
         try:
             there, here = self._source.list(), self._target.list()

@@ -1,4 +1,4 @@
-"""Whether a flow may start: everything that can be found out without writing."""
+"""Checks whether a flow may start, without writing anything to a cluster."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +9,7 @@ from datetime import timedelta
 from eos_mirror.core.copy_limits import ConfigSync, find_compacted_copies, refuse_small_limits
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.plan import FlowPlan
+from eos_mirror.core.side import Side
 from eos_mirror.core.topic_configs import LIMIT
 from eos_mirror.driver.cluster_facts import FlowClusters, FlowFacts, gather
 from eos_mirror.driver.preflight import GRANT, judge, rivals
@@ -31,22 +32,22 @@ from eos_mirror.settings.model import FlowSettings
 
 SESSION_MARGIN = timedelta(seconds=3)
 NEVER_REFUSED = timedelta(minutes=1)
-"""What the clients of Kafka ask for without being told to."""
+"""Default `transaction.timeout.ms` of Kafka's clients; every broker is assumed to allow it."""
 
 
 def check_flow(
     settings: FlowSettings, clusters: FlowClusters, *, topics: TopicSync, on_event: EventSink
 ) -> FlowFacts:
     """
-    Gather, judge, and try what can only be tried.
+    Gather facts, judge them, and try the requests that only a cluster can judge.
 
     Returns:
-        What was found, and the plan without the topics that would be refused.
+        The facts, with a plan that excludes the topics that would be refused.
 
     Raises:
-        ConfigError: Something to fix, one line each.
-        UnsafeError: Something on the clusters that would break the guarantee.
-        SourceUnavailable, TargetUnavailable: No answer in time.
+        ConfigError: The configuration or a right must be fixed; one line for each fault.
+        UnsafeError: The state of the clusters would break the guarantee.
+        SourceUnavailable, TargetUnavailable: The cluster did not answer in time.
     """
     try:
         facts = _gather(settings, clusters, topics)
@@ -78,9 +79,9 @@ def _fitting(
     plan: FlowPlan, facts: FlowFacts, clusters: FlowClusters, *, sync: ConfigSync
 ) -> FlowPlan:
     """
-    The plan without topics whose copies take smaller messages, or will as soon as they exist.
+    Refuse topics whose copies accept only smaller messages, now or once they are created.
 
-    A start creates and grows these copies all the same: their limits may be raised while it runs.
+    The start creates and grows these copies anyway: their limits may be raised while it runs.
     """
     remote, created = dict(facts.remote_configs), plan.to_create
     if created and sync.excludes(LIMIT):
@@ -98,14 +99,18 @@ def _compacted(facts: FlowFacts, topics: TopicSync) -> tuple[str, ...]:
 
 
 def _patterns(settings: FlowSettings) -> list[str]:
-    """Of `topics`, if they decide."""
+    """Return the patterns of `topics`; none if another topic filter decides."""
     if settings.filters.topic_class != TOPIC_FILTER:
         return []
     return [pattern.pattern for pattern in settings.topics]
 
 
 def _gather(settings: FlowSettings, clusters: FlowClusters, topics: TopicSync) -> FlowFacts:
-    """Members of an earlier run that ended stay in the group for one session: wait for that."""
+    """
+    Gather the facts, after the members of an earlier run have left the source group.
+
+    They stay in the group for one session timeout after that run has ended.
+    """
     mode = mode_of(settings)
     facts = gather(clusters, topics.plan, mode=mode, within=settings.admin_timeout)
     if not rivals(facts.source_members, deployment(settings)):
@@ -113,18 +118,18 @@ def _gather(settings: FlowSettings, clusters: FlowClusters, topics: TopicSync) -
 
     def until_they_left() -> None:
         members = group_members(
-            clusters.source_topics.admin, settings.flow.source_group, source=True
+            clusters.source_topics.admin, settings.flow.source_group, side=Side.SOURCE
         )
         if rivals(members, deployment(settings)):
-            raise RetriableError("members of another configuration are left")
+            raise RetriableError("members of another configuration remain")
 
-    with suppress(RetriableError):  # they stayed: that is for the judge
+    with suppress(RetriableError):  # they stayed: `judge` decides
         retrying(until_they_left, within=settings.session_timeout + SESSION_MARGIN)
     return gather(clusters, topics.plan, mode=mode, within=settings.admin_timeout)
 
 
 def _tried(settings: FlowSettings, clusters: FlowClusters) -> list[str]:
-    """What only a request can tell that is refused in any case."""
+    """Return faults that only a request shows. Each request is refused in any case."""
     flow = settings.flow
     checks: list[Callable[[], str]] = [
         lambda: _group_fault(flow, clusters.source_topics, flow.source_group, flow.source)
@@ -135,7 +140,7 @@ def _tried(settings: FlowSettings, clusters: FlowClusters) -> list[str]:
             lambda: _transactional_id_fault(settings),
             lambda: _timeout_fault(settings, clusters.target_topics),
         ]
-    with ThreadPoolExecutor() as pool:  # new clusters are slow to answer each for the first time
+    with ThreadPoolExecutor() as pool:  # the first answers of a new cluster are slow
         return [fault for fault in pool.map(lambda check: check(), checks) if fault]
 
 

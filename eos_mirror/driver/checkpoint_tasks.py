@@ -1,4 +1,4 @@
-"""The checkpoint task of a flow, as the driver sees it: a child process that it restarts."""
+"""The driver's side of a flow's checkpoint task, which is a child process of the driver."""
 
 import threading
 import time
@@ -36,7 +36,7 @@ TOLD = frozenset(
 
 
 class CheckpointTasks:
-    """Starts the task, sends it orders, and passes on its events."""
+    """Starts and restarts the task, sends it orders, and forwards its events."""
 
     def __init__(
         self,
@@ -47,8 +47,8 @@ class CheckpointTasks:
     ) -> None:
         """
         Args:
-            routes: Remote topic by source topic, as of now.
-            on_event: Takes log events.
+            routes: Returns the current remote topic of each source topic.
+            on_event: Receives log events.
         """
         self._settings = settings
         self._routes = routes
@@ -62,12 +62,12 @@ class CheckpointTasks:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether the file asks for it, and the mode has what it takes."""
+        """True if checkpoints are configured and the mode can translate offsets."""
         groups = self._settings.groups
         return groups.emit_checkpoints and (self._settings.exactly_once or groups.emit_syncs)
 
     def start(self, launcher: Launcher) -> None:
-        """Start the task. Returns at once."""
+        """Start the task. Returns immediately."""
         self._server = ControlServer(
             Leases(),
             on_event=self._hear,
@@ -83,12 +83,12 @@ class CheckpointTasks:
         self._herd.start()
 
     def take(self, settings: FlowSettings) -> None:
-        """Follow from now on the groups that these let through."""
+        """Apply new settings: emit checkpoints for the groups that they select."""
         self._settings = settings
         self.give_orders()
 
     def give_orders(self) -> None:
-        """Tell the task which topics are mirrored, and which groups are wanted."""
+        """Send the task the mirrored topics and the selected groups."""
         if self._server is not None:
             orders = CheckpointOrders(topics=dict(self._routes()), groups=self._selection())
             self._server.set_orders(encode(orders))
@@ -103,14 +103,14 @@ class CheckpointTasks:
         )
 
     def stop(self) -> None:
-        """Stop the task in-band and wait."""
+        """Stop the task over the control channel, and wait."""
         if self._herd is not None:
             self._herd.stop_all()
         if self._server is not None:
             self._server.stop()
 
     def counts(self) -> dict[str, float]:
-        """Values for metrics; empty before the first round."""
+        """Return values for metrics; empty before the first round."""
         with self._lock:
             if self._round_at is None:
                 return {}
@@ -145,7 +145,7 @@ class CheckpointTasks:
 
     def _spec(self, slot: int, submission: str) -> TaskSpec:
         if self._server is None:
-            raise RuntimeError("a task was submitted before the follower was started")
+            raise RuntimeError("a task was submitted before its control server was started")
         return TaskSpec(
             slot=slot,
             submission=submission,

@@ -1,4 +1,4 @@
-"""What is on the clusters before a flow starts, read without writing anything."""
+"""Gathers the state of both clusters before a flow starts, without writing anything."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +11,7 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.core.map_records import start_of
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.errors import MirrorError
 from eos_mirror.kafka.authorization import (
     MIRROR_FROM,
@@ -32,10 +33,11 @@ TIMESTAMP_TYPE = "message.timestamp.type"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowClusters:
     """
-    Both ends of a flow, as the driver talks to them.
+    The driver's clients for both clusters of a flow.
 
     Attributes:
-        source_offsets: Of the source group; `shadow_offsets` of the other one.
+        source_offsets: Committed offsets of the source group.
+        shadow_offsets: Committed offsets of the shadow group.
     """
 
     flow: Flow
@@ -54,10 +56,10 @@ class RemotePartition:
     A planned target partition that exists.
 
     Attributes:
-        has_shadow: A shadow offset is committed, or about to be.
-        has_position: The mode that was asked for knows where to go on.
-        was_started: The offset map says that this flow began it.
-        end: Last stable offset; asked only where there is no shadow offset.
+        has_shadow: A shadow offset is committed, or the transaction that may commit it is open.
+        has_position: The requested mode has a position from which to continue.
+        was_started: This flow started it, according to a shadow offset or the offset map.
+        end: Last stable offset; 0 where there is a shadow offset, because it is not asked for.
     """
 
     remote: TopicPartition
@@ -70,20 +72,23 @@ class RemotePartition:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowFacts:
     """
+    What was found on both clusters.
+
     Attributes:
-        planned_partitions: How many the source topics of the plan have. Topics that are refused
-            later, on request of the target or for their limits, are counted: they may start while
-            the flow runs.
-        source_topics: All of them.
+        planned_partitions: Number of partitions of the planned source topics. It includes topics
+            that are refused later, by the target or for their limits: they may start while the
+            flow runs.
+        source_topics: All topics of the source.
         source_configs, remote_configs: Values in effect by entry, by topic name.
         remote_timestamp_types: `message.timestamp.type` of existing remote topics.
-        has_claims_topic: The claims topic exists.
+        has_claims_topic: True if the claims topic exists.
         noted_mode: The mode that the flow runs in; None if it never ran.
         shadow_members: Members of the shadow group; there must be none.
         source_members: Members of the source group.
-        missing_rights: On internal topics, such as `WRITE on topic claims (target)`.
-        denied: The same, on a topic or its copy, by source topic.
-        undescribed: Why a topic or its copy cannot be compared with the other, by source topic.
+        missing_rights: Missing rights on internal topics, such as `WRITE on topic claims (target)`.
+        denied: Missing rights on a topic or its copy, by source topic.
+        undescribed: Why a topic and its copy cannot be compared, by source topic: one of them
+            cannot be described.
     """
 
     plan: FlowPlan
@@ -110,27 +115,27 @@ def gather(
     within: timedelta,
 ) -> FlowFacts:
     """
-    Ask both clusters.
+    Ask both clusters for the facts.
 
     Args:
-        plan_of: The plan for partition counts by topic of source and target.
-        mode: The one that is asked for.
+        plan_of: Makes the plan from the partition counts by topic of source and target.
+        mode: The requested mode.
         within: How long to wait for the first answer of each cluster.
 
     Raises:
-        SourceUnavailable, TargetUnavailable: No answer in time.
-        NotAuthorized: Not even describing is allowed.
+        SourceUnavailable, TargetUnavailable: The cluster did not answer in time.
+        NotAuthorized: The right to describe is missing.
     """
     flow = clusters.flow
     source, target = clusters.source_topics, clusters.target_topics
     with ThreadPoolExecutor() as pool:
         lists = [pool.submit(topics.list, within=within) for topics in (source, target)]
-        # on a new cluster, asking for a group makes a topic: the rest is asked meanwhile
+        # on a new cluster a group lookup creates __consumer_offsets: ask for the others meanwhile
         readers = pool.submit(
-            group_members, source.admin, flow.source_group, source=True, within=within
+            group_members, source.admin, flow.source_group, side=Side.SOURCE, within=within
         )
         shadows = pool.submit(
-            group_members, target.admin, flow.shadow_group, source=False, within=within
+            group_members, target.admin, flow.shadow_group, side=Side.TARGET, within=within
         )
         on_source, on_target = (answer.result() for answer in lists)
         plan = plan_of(on_source, on_target)
@@ -166,14 +171,14 @@ def remote_partitions(
     clusters: FlowClusters, plan: FlowPlan, on_target: Mapping[str, int], *, mode: DeliveryMode
 ) -> list[RemotePartition]:
     """
-    What is known of the partitions of a plan's remote topics that exist.
+    Return what is known of each existing partition of a plan's remote topics.
 
     Args:
         on_target: Partition counts of the target's topics.
-        mode: The one that is asked for.
+        mode: The requested mode.
 
     Raises:
-        SourceUnavailable, TargetUnavailable: No answer.
+        SourceUnavailable, TargetUnavailable: The cluster did not answer.
     """
     sources = {
         TopicPartition(route.remote_topic, p): TopicPartition(route.source_topic, p)
@@ -184,7 +189,7 @@ def remote_partitions(
     in_group = {} if exactly_once else _read(clusters.source_offsets, list(sources.values()))
     shadows = _read(clusters.shadow_offsets, list(sources))
     bare = [remote for remote in sources if remote not in shadows]
-    if exactly_once and bare:  # a first offset may be undecided
+    if exactly_once and bare:  # the transaction of a first offset may still be open
         found = clusters.target.shadow_offsets(bare)
         bare = [one for one in bare if not isinstance(found[one], ShadowOffset | Unstable)]
     ends, silent = clusters.target.stable_ends(bare)
@@ -198,14 +203,16 @@ def remote_partitions(
             end=ends.get(remote, 0),
         )
         for remote in sources
-        if remote not in silent  # the task that takes it judges it, when it has a leader
+        if remote not in silent  # no leader now: its task judges it later
     ]
 
 
 def _was_started(entries: Mapping[str, bytes] | Unstable, remote: TopicPartition) -> bool:
     """
-    A transaction on the map is not waited for: it may be of a task that died before its first
-    commit, and only tasks that are started now end it.
+    Return True if the offset map has a start record of the partition.
+
+    An open transaction on the map is not waited for. It may belong to a task that died before its
+    first commit, and only the tasks of this start end it.
     """
     return not isinstance(entries, Unstable) and start_of(entries, remote) is not None
 

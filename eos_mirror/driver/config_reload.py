@@ -1,4 +1,4 @@
-"""What a run takes from its file while it goes on: which topics, groups and entries it follows."""
+"""Applies configuration changes to a running driver: filters of topics, groups and entries."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,18 +11,18 @@ from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.model import FlowSettings, Settings
 
 Lists = dict[str, Any]
-"""By the name of the key."""
+"""Filter values by configuration key."""
 
 
 class ConfigReload:
-    """Looks at the file again and again; everything else in it waits for the next start."""
+    """Checks the configuration file periodically. Other keys are applied at the next start."""
 
     def __init__(
         self, settings: Settings, flows: Sequence[FlowRunner], *, on_event: EventSink
     ) -> None:
         """
         Args:
-            on_event: Takes log events.
+            on_event: Receives log events.
         """
         self._path = settings.path
         self._flows = flows
@@ -30,7 +30,7 @@ class ConfigReload:
         self._seen = self._stamp()
 
     def look(self) -> None:
-        """Take what has changed. A file that cannot be read, or is wrong, changes nothing."""
+        """Apply what has changed. An unreadable or invalid file changes nothing."""
         stamp = self._stamp()
         if stamp == self._seen:
             return
@@ -53,7 +53,7 @@ class ConfigReload:
             self._on_event("config.reloaded", {"flow": str(runner.flow), "keys": changed})
 
     def _stamp(self) -> tuple[int, int] | None:
-        """Another one when the file was written again; None while there is none."""
+        """Return a value that changes when the file is written; None while there is no file."""
         try:
             found = self._path.stat()
         except OSError:
@@ -62,7 +62,7 @@ class ConfigReload:
 
 
 def lists_of(flow: FlowSettings) -> Lists:
-    """What may change."""
+    """Return the values that may change during a run."""
     return {
         "topics": flow.topics,
         "topics.exclude": flow.topics_exclude,
@@ -76,7 +76,7 @@ def lists_of(flow: FlowSettings) -> Lists:
 
 
 def with_lists(flow: FlowSettings, written: FlowSettings) -> FlowSettings:
-    """The settings of a run with the lists of its file as it is now."""
+    """Return the settings of a run with the filters of the current configuration."""
     return replace(
         flow,
         topics=written.topics,

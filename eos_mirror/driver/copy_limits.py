@@ -1,4 +1,4 @@
-"""Before topics are mirrored: raise the limits of their copies, or refuse the topics."""
+"""Raises the limits of remote topics before topics are mirrored, or refuses the topics."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -12,7 +12,7 @@ from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.topics import Described, Topics
 
 IN_EFFECT = timedelta(seconds=10)
-"""How long to wait for a change; brokers apply one within milliseconds."""
+"""How long to wait until a change is in effect; brokers apply one within milliseconds."""
 
 Report = Callable[[Mapping[str, Changes], Mapping[str, str]], None]
 
@@ -21,18 +21,18 @@ def raise_limits(
     plan: FlowPlan, *, source: Topics, target: Topics, sync: ConfigSync, report: Report
 ) -> dict[str, str]:
     """
-    Make the changes without which copies refuse records, as far as the sync allows them.
+    Raise the limits that would make copies refuse records, as far as the config sync allows.
 
     Args:
-        plan: All of its remote topics exist.
-        report: Takes the changes by remote topic, and why the target refused some of them.
+        plan: A plan whose remote topics all exist.
+        report: Receives the changes by remote topic, and why the target refused some of them.
 
     Returns:
-        Why a topic must not be mirrored, by source topic: its copy still takes smaller messages
-        than it does, or a cluster does not describe one of the two.
+        Why topics must not be mirrored, by source topic: the copy still accepts only smaller
+        messages, or a cluster does not describe one of the two.
 
     Raises:
-        SourceUnavailable, TargetUnavailable: No answer in time.
+        SourceUnavailable, TargetUnavailable: The cluster did not answer in time.
     """
     if not plan.routes:
         return {}
@@ -45,7 +45,7 @@ def raise_limits(
         plan, sync, source=sources.values, remote=remotes.values, denied=denied
     )
     mirrored = {r.remote_topic for r in plan.routes if r.source_topic not in refused}
-    # the reason of a refused topic has what the target said, and is not repeated
+    # a refused topic's reason already quotes the target: it is not reported twice
     report({name: one for name, one in wanted.items() if name in changed.keys() | mirrored}, denied)
     if changed:
         with suppress(RetriableError):
@@ -78,7 +78,11 @@ def _urgent(
 
 
 def _check_effect(target: Topics, changed: Mapping[str, Changes]) -> None:
-    """Tasks start next, and a broker with the old limit would refuse their records."""
+    """
+    Raise `RetriableError` until the changes are in effect.
+
+    Tasks start next, and a broker with the old limit would refuse their records.
+    """
     now = target.describe(sorted(changed)).values
     for remote, changes in changed.items():
         if not changes.set.items() <= now.get(remote, {}).items():

@@ -1,8 +1,8 @@
 """
-The driver: every flow of a file, from check to stop.
+The driver: runs every flow of a configuration, from check to stop.
 
-settings -> check (nothing written) -> prepare (topics) -> tasks -> chores, until a signal, or with
-`once` until everything that was there at the start has been mirrored.
+settings -> check (nothing written) -> prepare (topics) -> tasks -> chores, until a signal. With
+`once`: until everything that existed at the start has been mirrored.
 """
 
 import socket
@@ -37,14 +37,14 @@ from eos_mirror.telemetry.registry import Reader, register_metrics
 
 POLL_S = 0.05
 CAUGHT_UP_POLL_S = 0.25
-EVERYWHERE = "0.0.0.0"  # noqa: S104 (executors on other hosts call; every line is signed)
+EVERYWHERE = "0.0.0.0"  # noqa: S104 (executors on other hosts connect; every line is signed)
 ASSIGNMENT_EVERY = timedelta(seconds=1)
 LOOK_AT_TURN = timedelta(seconds=0.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where tasks run: a launcher by flow name, and where they find the control server."""
+    """Where tasks run: the launcher for a flow name, and the address of the control server."""
 
     launcher: Callable[[str], Launcher]
     bind: str = "127.0.0.1"
@@ -54,15 +54,15 @@ class _Place:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """
-    How a run ended.
+    The result of a run.
 
     Attributes:
         totals: Counters by flow.
-        stopped: Partitions that could not go on, with the reason, by flow.
+        stopped: Stopped partitions, with the reason, by flow.
         refused: Source topics that are not mirrored, with the reason, by flow.
-        failed: Tasks, and whole flows, that ended for good, with the reason.
-        ready_s: Seconds from the start to `ready`; None if it never was.
-        superseded: Another run of the file mirrors now.
+        failed: Tasks, and whole flows, that failed for good, with the reason.
+        ready_s: Seconds from the start to `ready`; None if the run was never ready.
+        superseded: True if another run of the configuration mirrors now.
     """
 
     totals: Mapping[str, Mapping[str, int]]
@@ -74,12 +74,12 @@ class Report:
 
     @property
     def is_good(self) -> bool:
-        """Everything that should be mirrored was."""
+        """True if nothing failed, stopped or was refused."""
         return not (self.failed or any(self.stopped.values()) or any(self.refused.values()))
 
 
 class Driver:
-    """Runs the flows of one file. One thread calls `run`; any may set `stop`."""
+    """Runs the flows of one configuration. One thread calls `run`; any may set `stop`."""
 
     def __init__(
         self,
@@ -91,10 +91,10 @@ class Driver:
     ) -> None:
         """
         Args:
-            on_event: Takes log events.
+            on_event: Receives log events.
             stop: Set it to stop gracefully.
-            entry: What runs in a task process. Another one is for tests and the demo, and each
-                flow warns of it at every start.
+            entry: Entry point of a task process. Only tests and the demo pass another one; each
+                flow then logs a warning at every start.
         """
         self._entry = entry
         self._settings = settings
@@ -117,7 +117,8 @@ class Driver:
         Check every flow; write nothing.
 
         Raises:
-            ConfigError, UnsafeError: What stands in the way.
+            ConfigError: The configuration or a right must be fixed.
+            UnsafeError: The state of the clusters would break the guarantee.
         """
         plans = []
         for runner in self.flows:
@@ -147,13 +148,13 @@ class Driver:
 
     def run(self, *, once: bool) -> Report:
         """
-        Check, prepare, mirror.
+        Check, prepare, and mirror until the end of the run.
 
         Args:
-            once: End when every partition reached the end it had at the start.
+            once: Stop when every partition has reached the end that it had at the start.
 
         Raises:
-            ConfigError, UnsafeError: Before anything was written.
+            ConfigError, UnsafeError: A check failed; nothing was mirrored.
         """
         for text in self._settings.notes:
             self._on_event("config.note", {"text": text})
@@ -199,9 +200,9 @@ class Driver:
             self._wait_until(lambda: False, POLL_S)
 
     def _stand_by(self, cleanup: ExitStack) -> None:
-        """Wait until this run leads; what was found before that is looked at again."""
+        """Wait until this run leads. Repeat the checks if that took long."""
         first = min(self.flows, key=lambda runner: str(runner.flow))
-        first.prepare()  # for the topic that the group shares
+        first.prepare()  # creates the topic whose partition the group assigns
         self._election = LeaderElection(first.settings, on_event=self._on_event)
         cleanup.callback(self._election.end)
         if self._election.wait(self._stop):
@@ -250,7 +251,7 @@ class Driver:
 
     @property
     def _ended(self) -> bool:
-        """A signal came, another run leads, or no flow is whole any more."""
+        """True after a signal, if another run leads, or if every flow has failed."""
         if self._stop.is_set() or (self._election is not None and self._election.is_over):
             return True
         return all(runner.has_failed for runner in self.flows)
@@ -278,7 +279,7 @@ class Driver:
         return True
 
     def _is_begun(self) -> bool:
-        """Nothing is left to wait for but partitions without a leader."""
+        """True if every partition is owned or stopped, or waits for a leader."""
         return all(
             runner.has_failed
             or runner.owned_count + runner.stopped_count + len(runner.waiting)
@@ -304,14 +305,14 @@ class Driver:
             reason = f"{type(exc).__name__}: {exc}"
             self._on_event("chore.failed", {"chore": name, "reason": reason})
 
-        chores = Scheduler(on_error=failed)  # these ask clusters, and may wait for an answer
+        chores = Scheduler(on_error=failed)  # these call clusters, and may block
         watch = Scheduler(on_error=failed)
         lists = ConfigReload(self._settings, self.flows, on_event=self._on_event)
         looks = [
             flow.refresh_topics_interval for flow in self._settings.flows if flow.refresh_topics
         ]
         if looks:
-            chores.add(f"lists of {self._settings.path}", min(looks), lists.look)
+            chores.add(f"reload of {self._settings.path}", min(looks), lists.look)
         for runner in self.flows:
             for chore in runner.chores():
                 chores.add(chore.name, chore.every, chore.act, after=chore.after)
@@ -331,11 +332,11 @@ class Driver:
 
     @property
     def _is_exported(self) -> bool:
-        """Whether anybody sees a metric: the file says so, or OpenTelemetry was set up before."""
+        """True if an exporter is configured, or OpenTelemetry was set up before."""
         if self._settings.metrics.exporters:
             return True
         there = type(get_meter_provider()).__module__
-        return not there.startswith("opentelemetry.metrics")  # those of the API do nothing
+        return not there.startswith("opentelemetry.metrics")  # the API's providers do nothing
 
     def _export(self, cleanup: ExitStack) -> None:
         provider = get_meter_provider()
@@ -345,7 +346,7 @@ class Driver:
             exporting = exporters.exported(self._settings.metrics, self._tell_of_page)
             provider = cleanup.enter_context(exporting)
         over = threading.Event()
-        cleanup.callback(over.set)  # instruments stay with a provider that is not ours
+        cleanup.callback(over.set)  # a provider that is not ours keeps the instruments
         readers: dict[Of, Reader] = {
             Of.FLOW: lambda: [] if over.is_set() else self._summary.of_flows(),
             Of.TASK: lambda: [] if over.is_set() else self._summary.read(),
@@ -360,7 +361,7 @@ class Driver:
         self._on_event("metrics.listening", {"address": address})
 
     def _follow_groups(self, launcher: Launcher) -> None:
-        """After everything is owned: the clusters have enough to do until then."""
+        """Start the checkpoint tasks; not during start-up, to keep load off the clusters."""
         for runner in self.flows:
             if runner.checkpoints.is_wanted:
                 runner.checkpoints.start(launcher)

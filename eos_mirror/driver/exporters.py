@@ -1,4 +1,4 @@
-"""The exporters of metrics that the file asks for. Importing OpenTelemetry's SDK takes time."""
+"""The configured metrics exporters. Import it on demand: OpenTelemetry's SDK loads slowly."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,7 +15,7 @@ from eos_mirror.settings.metrics import MetricSettings
 from eos_mirror.settings.values import Address, Exporter
 
 SERIES: Final[dict[Any, int]] = {ObservableCounter: 1_000_000, ObservableGauge: 1_000_000}
-"""Of one metric; more than the SDK's 2,000 go into one sum, and partitions are many."""
+"""Series per metric. Above the SDK's limit of 2,000 they go into one sum; partitions are many."""
 
 INSTALL: Final = "pip install 'eos-mirror[metrics]'"
 
@@ -25,13 +25,13 @@ def exported(
     settings: MetricSettings, on_listening: Callable[[str], None]
 ) -> Iterator[MeterProvider]:
     """
-    A provider for the exporters of the file; what it needs is closed at the end.
+    Yield a provider for the configured exporters, and close everything at the end.
 
     Args:
-        on_listening: Takes the address of the page for Prometheus.
+        on_listening: Receives the address of the page for Prometheus.
 
     Raises:
-        ConfigError: A package is missing, or the address cannot be listened at.
+        ConfigError: A package is missing, or the address cannot be bound.
     """
     with ExitStack() as cleanup:
         readers: list[MetricReader] = []
@@ -63,7 +63,7 @@ def _prometheus(
     except OSError as exc:
         raise ConfigError(
             f"metrics.listener = {address}: cannot listen there: {exc.strerror or exc}. Choose "
-            "another address, or end what listens there."
+            "another address, or stop what listens there."
         ) from exc
     cleanup.callback(_close, server, thread)
     on_listening(f"http://{Address(address.host, server.server_port)}/metrics")

@@ -1,5 +1,5 @@
 """
-One flow in the driver: check, prepare, run its tasks, follow its topics.
+One flow in the driver: checks, prepares, runs its tasks, syncs its topics.
 
 Nothing is written to a cluster before `check` has passed.
 """
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from eos_mirror.core.messages import Orders, TaskReport
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.driver.acl_sync import AclSync
 from eos_mirror.driver.check import check_flow
 from eos_mirror.driver.checkpoint_tasks import CheckpointTasks
@@ -42,34 +43,34 @@ from eos_mirror.tasks.messages import decode, encode
 MIRROR_ENTRY = "eos_mirror.tasks.mirror:mirror"
 LOOP_IS_BUSY_S = 2.0
 SETTLED = timedelta(seconds=5)
-"""The clusters have enough to do while tasks start."""
+"""Delay before periodic actions, to keep load off the clusters while tasks start."""
 
 SHORT_LOOKS = 3
-"""So often partitions must be found without an owner before the tasks join anew."""
+"""Consecutive checks that must find unowned partitions before the tasks rejoin."""
 
 
 def open_clusters(settings: FlowSettings) -> FlowClusters:
-    """Both ends of a flow. Connects when it is first asked something."""
+    """Create the clients for both clusters of a flow. They connect on first use."""
     flow = settings.flow
     source, target = clients.source_admin(settings), clients.target_admin(settings)
     return FlowClusters(
         flow=flow,
-        source_topics=Topics(source, source=True),
-        target_topics=Topics(target, source=False),
-        source_metadata=ClusterMetadata(source, source=True),
+        source_topics=Topics(source, side=Side.SOURCE),
+        target_topics=Topics(target, side=Side.TARGET),
+        source_metadata=ClusterMetadata(source, side=Side.SOURCE),
         target=KafkaTarget(flow, client_config=target),
-        source_offsets=CommittedOffsets(source, flow.source_group, source=True),
-        shadow_offsets=CommittedOffsets(target, flow.shadow_group, source=False),
+        source_offsets=CommittedOffsets(source, flow.source_group, side=Side.SOURCE),
+        shadow_offsets=CommittedOffsets(target, flow.shadow_group, side=Side.TARGET),
         mode=FlowMode(flow, producer_config=claims_producer(settings), client_config=target),
     )
 
 
 class Chore(NamedTuple):
     """
-    Something that is done again and again.
+    A periodic action.
 
     Attributes:
-        after: When it is done first, from the start of all chores.
+        after: Delay of the first run, from the start of all chores.
     """
 
     name: str
@@ -80,10 +81,10 @@ class Chore(NamedTuple):
 
 class FlowRunner:
     """
-    Owns everything of one flow in the driver.
+    Runs one flow in the driver.
 
     Attributes:
-        ended_for: Why the flow was ended as a whole, if it was.
+        ended_for: Why the whole flow was ended; empty if it was not.
     """
 
     def __init__(
@@ -96,9 +97,9 @@ class FlowRunner:
     ) -> None:
         """
         Args:
-            on_event: Takes log events; the flow is added to each.
-            measured: Fill `metrics`.
-            entry: What runs in a task process; another one is for tests and the demo.
+            on_event: Receives log events; the flow is added to each.
+            measured: True to fill `metrics`.
+            entry: Entry point of a task process; only tests and the demo pass another one.
         """
         self.settings = settings
         self.flow = settings.flow
@@ -134,7 +135,7 @@ class FlowRunner:
     # ------------------------------------------------------------------ before the start
 
     def check(self) -> FlowPlan:
-        """See `driver/check.py`."""
+        """Check whether the flow may start, as `driver/check.py` says."""
         facts = check_flow(self.settings, self._clusters, topics=self.topics, on_event=self._tell)
         self.tasks_count = max(1, min(self.settings.tasks_max, facts.planned_partitions))
         self._is_mode_noted = facts.noted_mode is not None
@@ -142,7 +143,7 @@ class FlowRunner:
 
     def prepare(self) -> None:
         """
-        Create what is missing on the target, and wait until every broker knows it.
+        Create the missing topics on the target, and wait until every broker knows them.
 
         Raises:
             UnsafeError: The flow was just started in another mode.
@@ -185,26 +186,26 @@ class FlowRunner:
         self._herd.start()
 
     def stop(self) -> None:
-        """Stop the tasks in-band and wait."""
+        """Stop the tasks over the control channel, and wait."""
         self.stop_tasks()
         if self._server is not None:
             self._server.stop()
         self._ledger.stop()
 
     def stop_tasks(self) -> None:
-        """They finish what they are at. Again is harmless."""
+        """Stop the tasks; each finishes its current work. A second call is harmless."""
         self.checkpoints.stop()
         if self._herd is not None:
             self._herd.stop_all()
 
     def take(self, settings: FlowSettings) -> None:
-        """Mirror from the next look on what these let through; nothing else of them counts."""
+        """Apply the filters of these settings, from the next sync on. Nothing else is applied."""
         self.settings = settings
         self.topics.take(settings)
         self.checkpoints.take(settings)
 
     def follow_topics(self) -> None:
-        """Create and grow remote topics, then let the tasks subscribe."""
+        """Create and grow remote topics, then send the tasks the new subscription."""
         if self.ended_for:
             return
         self.topics.follow()
@@ -213,7 +214,7 @@ class FlowRunner:
             names = ", ".join(sorted(self.topics.deleted))
             self._end(
                 f"{names} was deleted on {self.flow.source}, and source.topic.deleted = stop; "
-                f"the next start goes on without it"
+                f"the next start continues without it"
             )
 
     def _end(self, reason: str) -> None:
@@ -224,14 +225,14 @@ class FlowRunner:
 
     def tend_assignment(self) -> None:
         """
-        Have the tasks join anew when partitions stay without an owner.
+        Ask the tasks to rejoin the source group when partitions stay without an owner.
 
-        A static member that comes back within its session gets its old assignment without a
-        rebalance, so partitions that were added meanwhile would stay with nobody.
+        A static member that returns within its session gets its old assignment without a
+        rebalance. Partitions that were added meanwhile would then have no owner.
         """
         tasks = list(self.statuses().values())
         if any((task.slot.loop_age_s or 0.0) > LOOP_IS_BUSY_S for task in tasks):
-            return  # a rebalance would wait for it, with everybody's partitions
+            return  # a rebalance would wait for it, and block all partitions
         reports = [task.report for task in tasks if task.report is not None]
         held = sum(report.owned + report.pending for report in reports)
         is_whole = held + self.stopped_count >= len(self.topics.partitions)
@@ -240,12 +241,12 @@ class FlowRunner:
             return
         self._looks_short += 1
         if self._looks_short == SHORT_LOOKS:
-            self._looks_short = -SHORT_LOOKS  # a rebalance takes its time
+            self._looks_short = -SHORT_LOOKS  # time for the rebalance
             self._give_orders(lambda orders: replace(orders, rejoin=orders.rejoin + 1))
             self._tell("flow.rejoining", {"owned": held, "planned": len(self.topics.partitions)})
 
     def chores(self) -> Iterator[Chore]:
-        """What the file wants done again and again."""
+        """Yield the configured periodic actions."""
         settings, flow = self.settings, self.flow
         if settings.refresh_topics:
             every = settings.refresh_topics_interval
@@ -260,7 +261,7 @@ class FlowRunner:
             yield Chore(f"lag of {flow}", LOOK_EVERY, self.metrics.look, after=SETTLED)
 
     def statuses(self) -> dict[int, TaskStatus]:
-        """Every task by slot."""
+        """Return the status of every task by slot."""
         slots = {} if self._herd is None else self._herd.statuses()
         return {number: self._reports.status(slot) for number, slot in slots.items()}
 
@@ -269,17 +270,17 @@ class FlowRunner:
 
     @property
     def has_failed(self) -> bool:
-        """The flow was ended, or a task was for good: its partitions have no owner."""
+        """True if the flow was ended, or a task failed for good: its partitions have no owner."""
         return bool(self.ended_for) or any(task.has_failed for task in self.statuses().values())
 
     @property
     def have_all_reported(self) -> bool:
-        """Every task said what it owns."""
+        """True if every task has reported what it owns."""
         return all(task.report is not None for task in self.statuses().values())
 
     @property
     def owned_count(self) -> int:
-        """How many partitions the tasks read and write."""
+        """Number of partitions that the tasks mirror."""
         return sum(report.owned for report in self._task_reports())
 
     @property
@@ -289,7 +290,7 @@ class FlowRunner:
 
     @property
     def stopped_count(self) -> int:
-        """How many of the planned partitions; others may have stopped before their topic went."""
+        """Number of planned partitions that are stopped; those of deleted topics do not count."""
         stopped = self.stopped
         if not stopped:
             return 0
@@ -297,12 +298,12 @@ class FlowRunner:
 
     @property
     def waiting(self) -> Mapping[TopicPartition, str]:
-        """Partitions that cannot be mirrored now, with the reason."""
+        """Partitions that cannot be acquired now, with the reason."""
         reports = self._task_reports()
         return {p: reason for report in reports for p, reason in report.waiting.items()}
 
     def source_ends(self) -> Mapping[TopicPartition, int]:
-        """Last stable offset of every planned source partition that has a leader."""
+        """Return the last stable offset of every planned source partition that has a leader."""
         planned = list(self.topics.partitions)
         found, reasons = self._clusters.source_metadata.ends_or_reasons(planned)
         for reason in reasons.values():
@@ -312,7 +313,7 @@ class FlowRunner:
 
     def reached(self, ends: Mapping[TopicPartition, int]) -> bool:
         """
-        True if the position of every partition, but stopped and waiting ones, is at its end.
+        Return True if every partition has reached its end; stopped and waiting ones are skipped.
 
         False while the cluster with the positions does not answer: the tasks wait for it, too.
         """
@@ -335,7 +336,7 @@ class FlowRunner:
 
     @property
     def _positions(self) -> CommittedOffsets:
-        """Of the group that has those of this mode."""
+        """Committed offsets of the group that has the positions in this mode."""
         of = self._clusters
         return of.shadow_offsets if self.settings.exactly_once else of.source_offsets
 
@@ -375,7 +376,7 @@ class FlowRunner:
         self._tell("ledger.failed", {"reason": reason})
 
     def _give_orders(self, change: Callable[[Orders], Orders] = lambda orders: orders) -> None:
-        """Send the tasks what is new, the topics of now included."""
+        """Change the orders, and send them with the current topics if anything changed."""
         self.checkpoints.give_orders()
         with self._orders_lock:
             before = self._orders

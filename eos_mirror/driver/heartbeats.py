@@ -1,9 +1,9 @@
 """
-Heartbeats: a record a second that says which clusters reach which.
+Heartbeats: one record a second that shows which clusters reach which.
 
-Best effort: what a cluster does not take is said once, and mirroring does not wait for it.
+Best effort: a failure is logged once, and mirroring does not wait.
 
-Source: KIP-382; Kafka's MirrorHeartbeatConnector, which writes those of disabled flows, too.
+Source: KIP-382; Kafka's MirrorHeartbeatConnector, which also writes heartbeats of disabled flows.
 """
 
 import time
@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from eos_mirror.core.internal_records import Heartbeat
 from eos_mirror.core.policy import HEARTBEATS_TOPIC
-from eos_mirror.kafka.best_effort import BestEffortTopic
+from eos_mirror.kafka.topic_writer import BestEffortWriter
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.runtime.scheduler import Scheduler
 from eos_mirror.settings import clients
@@ -20,37 +20,37 @@ from eos_mirror.settings.model import HeartbeatSettings
 
 
 class Heartbeats:
-    """Those of all pairs, in one thread."""
+    """Writes the heartbeats of all pairs of clusters, in one thread."""
 
     def __init__(
         self, pairs: Sequence[HeartbeatSettings], *, after: timedelta, on_event: EventSink
     ) -> None:
         """
         Args:
-            after: When they begin, from now.
-            on_event: Takes log events.
+            after: Delay before the first heartbeat.
+            on_event: Receives log events.
         """
-        self._scheduler = Scheduler(on_error=lambda _name, _exc: None)  # a pair tells by itself
+        self._scheduler = Scheduler(on_error=lambda _name, _exc: None)  # each pair logs
         for pair in pairs:
             beat = _Pair(pair, on_event=on_event).beat
             self._scheduler.add(str(pair.flow), pair.interval, beat, after=after)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._scheduler.start()
 
     def stop(self, within: timedelta) -> None:
-        """End; what is under way may be lost."""
+        """Stop the thread; heartbeats in flight may be lost."""
         self._scheduler.stop(within)
 
 
 class _Pair:
-    """Of one pair of clusters."""
+    """Writes the heartbeats of one pair of clusters."""
 
     def __init__(self, pair: HeartbeatSettings, *, on_event: EventSink) -> None:
         self._flow = pair.flow
         self._on_event = on_event
-        self._topic = BestEffortTopic(
+        self._topic = BestEffortWriter(
             HEARTBEATS_TOPIC,
             clients.heartbeat_admin(pair),
             clients.heartbeat_producer(pair),
@@ -60,7 +60,7 @@ class _Pair:
         self._is_told = False
 
     def beat(self) -> None:
-        """One."""
+        """Write one heartbeat."""
         heartbeat = Heartbeat(
             source=self._flow.source,
             target=self._flow.target,
@@ -71,7 +71,7 @@ class _Pair:
                 heartbeat.key, heartbeat.value, timestamp_ms=heartbeat.timestamp_ms
             ):
                 self._is_told = False
-        except Exception as exc:  # noqa: BLE001 - no heartbeat is worth more than the others
+        except Exception as exc:  # noqa: BLE001 - one pair must not stop the other pairs
             if not self._is_told:
                 self._is_told = True
                 reason = f"{type(exc).__name__}: {exc}"

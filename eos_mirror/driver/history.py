@@ -1,4 +1,4 @@
-"""What a flow mirrored before, by the positions that it left on the clusters."""
+"""Finds what a flow mirrored before, from the positions that it left on the clusters."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,21 +16,21 @@ from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import Unstable
 
 DECIDED_WITHIN = timedelta(seconds=2)
-"""A task spills its map in less. A transaction of a dead task ends when a new task fences it."""
+"""A task spills its map in less. A dead task's transaction is open until a new task fences it."""
 
 
 def mirrored_before(
     clusters: FlowClusters, routes: Sequence[Route], *, mode: DeliveryMode
 ) -> set[str] | None:
     """
-    Source topics whose remote topic this flow has begun to write, in this run or an earlier one.
+    Return the source topics whose remote topic this flow began to write, now or in an earlier run.
 
     Returns:
-        Of these routes; None while the clusters cannot tell, because a transaction is open on the
-        offset map.
+        Source topics of these routes; None while that is undecided, because a transaction is open
+        on the offset map.
 
     Raises:
-        SourceUnavailable, TargetUnavailable: No answer.
+        SourceUnavailable, TargetUnavailable: The cluster did not answer.
     """
     if not routes:
         return set()
@@ -47,13 +47,13 @@ def owners(
     clusters: FlowClusters, contested: Sequence[Conflict], *, mode: DeliveryMode
 ) -> set[str]:
     """
-    Of several source topics for one remote topic, the one that this flow has mirrored.
+    Find which of several source topics for one remote topic this flow has mirrored.
 
     Returns:
-        Of each conflict one topic, or none if the clusters do not tell them apart.
+        One topic for each conflict, or none if the clusters do not show which one it is.
 
     Raises:
-        SourceUnavailable, TargetUnavailable: No answer.
+        SourceUnavailable, TargetUnavailable: The cluster did not answer.
     """
     names = sorted({topic for one in contested for topic in one.source_topics})
     if mode is DeliveryMode.AT_LEAST_ONCE:
@@ -77,7 +77,7 @@ def owners(
 
 
 def _starts(clusters: FlowClusters) -> Mapping[TopicPartition, StartRecord] | None:
-    """None while the map is undecided."""
+    """Return the starts on the offset map; None while a transaction is open on it."""
 
     def ask() -> Mapping[TopicPartition, StartRecord]:
         starts = clusters.target.starts()
@@ -92,10 +92,10 @@ def _starts(clusters: FlowClusters) -> Mapping[TopicPartition, StartRecord] | No
 
 def _committed(clusters: FlowClusters, names: Sequence[str]) -> set[str]:
     """
-    Topics with a position of ours.
+    Return the topics with a position that this flow committed.
 
-    Positions set by hand do not count: they only say where to start. Nor do those of an earlier
-    topic with the same name: the task decides about them.
+    Positions set by hand do not count: they only say where to start. Positions of an earlier topic
+    with the same name do not count either: the task decides about them.
     """
     topics = clusters.source_metadata.topics(names)
     wanted = [TopicPartition(name, p) for name in topics for p in range(topics[name].partitions)]

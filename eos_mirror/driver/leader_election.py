@@ -1,4 +1,4 @@
-"""Runs of one file that take turns: one leads and mirrors, the others wait until it is gone."""
+"""Leader election among runs of one configuration: one mirrors, the others are on standby."""
 
 import threading
 import time
@@ -11,23 +11,24 @@ from eos_mirror.settings.model import FlowSettings
 
 POLL = timedelta(seconds=0.1)
 TOLD_AFTER_S = 6.0
-"""A group without members takes three seconds to give its partition away."""
+"""A group without members takes three seconds to assign its partition."""
 
 
 class LeaderElection:
     """
-    Of one run. `wait` first, then `look` now and again; `end` when its tasks have ended.
+    The election as one run sees it.
 
-    Two runs that both believe to lead, for a moment, are no danger: tasks fence each other.
+    Call `wait` first, then `look` periodically, and `end` after the tasks of the run have ended.
+    Two runs may both believe for a moment that they lead. That is safe: tasks fence each other.
 
     Attributes:
-        is_over: It led, and another run does now.
+        is_over: True if this run led and another one leads now.
     """
 
     def __init__(self, flow: FlowSettings, *, on_event: EventSink) -> None:
         """
         Args:
-            flow: The one whose group decides for all flows of the run.
+            flow: The flow whose group decides for all flows of the run.
         """
         self._on_event = on_event
         self._lock = threading.Lock()
@@ -41,10 +42,10 @@ class LeaderElection:
 
     def wait(self, stop: threading.Event) -> bool:
         """
-        Until this run leads, or `stop` is set.
+        Wait until this run leads or `stop` is set.
 
         Returns:
-            Whether it took long, so that others may have changed things meanwhile.
+            True if it took long, so that the clusters may have changed meanwhile.
 
         Raises:
             NotAuthorized: A right on the group is missing.
@@ -60,13 +61,13 @@ class LeaderElection:
         return told
 
     def look(self) -> None:
-        """Whether this run still leads. It does not lead again: another election may."""
+        """Check that this run still leads. If not, only a new election can make it lead again."""
         with self._lock:
             if not self.is_over and not self._leadership.poll(timedelta(0)):
                 self.is_over = True
                 self._on_event("driver.superseded", {})
 
     def end(self) -> None:
-        """Leave the group: the next run leads at once."""
+        """Leave the group, so that the next run leads immediately."""
         with self._lock:
             self._leadership.close()

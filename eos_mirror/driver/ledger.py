@@ -1,7 +1,7 @@
 """
-The driver's part of the ledger: what the tasks tell, written down in a thread of its own.
+The driver's part of the ledger: writes reported events in a thread of its own.
 
-Best effort, unlike what a task notes itself: a driver that is killed loses what it had just heard.
+Best effort, unlike the entries that tasks write: a killed driver loses its queued entries.
 """
 
 import queue
@@ -23,7 +23,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "partition.stopped": Kind.STOP,
     "partition.gap": Kind.GAP,
 }
-"""By event. A storm is made of many; drops are noted by the tasks, before they commit."""
+"""By event. A storm consists of many events. Tasks write drops themselves, before they commit."""
 
 RESTARTING = "task.restarting"
 STORM_RESTARTS = 5
@@ -36,7 +36,7 @@ Entry = tuple[Kind, Mapping[str, Any]]
 
 
 class LedgerKeeper:
-    """Writes entries of one flow, in the order in which it heard of them."""
+    """Writes the entries of one flow, in the order of their events."""
 
     def __init__(
         self,
@@ -47,8 +47,8 @@ class LedgerKeeper:
     ) -> None:
         """
         Args:
-            topics: Of the target.
-            on_failure: Takes the reason why entries cannot be written, once until they can.
+            topics: Topics of the target.
+            on_failure: Receives the reason why entries cannot be written, once until they can.
         """
         self._settings = settings
         self._topics = topics
@@ -61,16 +61,16 @@ class LedgerKeeper:
 
     def create(self) -> None:
         """
-        Make the topic if there is none.
+        Create the topic if it does not exist.
 
         Raises:
             NotAuthorized: Create is denied.
-            RestartTask: By class.
+            RestartTask: The target did not answer (TargetUnavailable).
         """
         create_ledger(self._settings, self._topics)
 
     def hear(self, name: str, fields: Mapping[str, Any]) -> None:
-        """An event of the flow. Never waits."""
+        """Queue an entry for an event of the flow, if it needs one. Never blocks."""
         details = {key: value for key, value in fields.items() if key != "flow"}
         if name in KINDS:
             self._heard.put((KINDS[name], details))
@@ -79,11 +79,11 @@ class LedgerKeeper:
             self._heard.put((Kind.STORM, {**summary, "reason": details.get("reason", "")}))
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start writing."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Write what was heard, if the target lets us."""
+        """Write the queued entries, if the target accepts them, and stop."""
         self._stopping.set()
         self._heard.put(None)
         if self._thread.ident is not None:
@@ -97,7 +97,7 @@ class LedgerKeeper:
                     self.create()
                     self._ledger.append(*entry)
                     break
-                except Exception as exc:  # noqa: BLE001 - nothing may end the ledger of a flow
+                except Exception as exc:  # noqa: BLE001 - no error may stop the ledger
                     if not is_told:
                         self._on_failure(f"{type(exc).__name__}: {exc}")
                         is_told = True
@@ -106,13 +106,13 @@ class LedgerKeeper:
 
 
 class _Storm:
-    """Many restarts in a short time: told once, and again only after a calm."""
+    """Detects many restarts in a short time. A storm counts once, until a calm period."""
 
     def __init__(self) -> None:
         self._restarts: deque[float] = deque(maxlen=STORM_RESTARTS)
 
     def grows(self, now: float) -> bool:
-        """Count one; whether this one makes it a storm."""
+        """Count a restart, and return True if it makes a storm."""
         if self._restarts and now - self._restarts[-1] > STORM_WITHIN.total_seconds():
             self._restarts.clear()
         was_storm = self._is_storm()
@@ -127,11 +127,11 @@ class _Storm:
 
 def create_ledger(settings: FlowSettings, topics: Topics) -> None:
     """
-    Make the ledger of a flow if there is none.
+    Create the ledger of a flow if it does not exist.
 
     Raises:
         NotAuthorized: Create is denied.
-        RestartTask: By class.
+        RestartTask: The target did not answer (TargetUnavailable).
     """
     flow = settings.flow
     spec = TopicSpec(

@@ -1,7 +1,7 @@
 """
-The metrics of each partition of a flow: what its tasks measured, and how far behind it is.
+The metrics of each partition of a flow: what its tasks measured, and its lag.
 
-The lag is asked of the clusters, not of the tasks: it is wanted most when they do not run.
+The lag comes from the clusters, not from the tasks: it matters most when no task runs.
 """
 
 import threading
@@ -14,6 +14,7 @@ from typing import Final
 
 from eos_mirror.core.messages import PartitionMetrics
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.core.spread import Spread, Window
 from eos_mirror.errors import SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.groups import CommittedOffsets
@@ -23,18 +24,18 @@ from eos_mirror.settings.model import FlowSettings
 
 LOOK_EVERY: Final = timedelta(seconds=5)
 ENDS_KEPT: Final = 240
-"""Per partition: twenty minutes of looks; of a longer lag every second end is forgotten."""
+"""Per partition: twenty minutes of checks. For a longer lag every second end is dropped."""
 
 
 class Behind:
-    """How far a partition is behind, and since when. Pure: time is passed in."""
+    """The lag of a partition in records and in time. Pure: time is passed in."""
 
     def __init__(self) -> None:
         self._unreached: deque[tuple[float, int]] = deque()
         self.records = 0
 
     def look(self, now_s: float, *, end: int, position: int) -> None:
-        """The source ends here now, and so far its copy has come."""
+        """Record the current end of the source and the position of the copy."""
         self.records = max(0, end - position)
         if not self._unreached or end > self._unreached[-1][1]:
             self._unreached.append((now_s, end))
@@ -44,18 +45,18 @@ class Behind:
             self._unreached = deque(list(self._unreached)[::2])
 
     def since(self, now_s: float) -> float:
-        """Seconds since the source had an end that is not reached yet; 0 if none."""
+        """Return the seconds since the source had an end that is not reached yet; 0 if none."""
         return now_s - self._unreached[0][0] if self._unreached else 0.0
 
 
 class _Partition:
-    """What is known of one remote partition."""
+    """The measurements of one remote partition."""
 
     def __init__(self, now_s: float) -> None:
         self.records = 0
         self.bytes = 0
-        self.counted = Window(now_s)  # with the latency
-        self.sized = Window(now_s)  # with the age
+        self.counted = Window(now_s)  # records, and their latency
+        self.sized = Window(now_s)  # bytes, and the age of records
         self.behind: Behind | None = None
         self.has_run = False
 
@@ -83,7 +84,7 @@ class _Partition:
 
 
 class FlowPartitionMetrics:
-    """Of one flow; `look` by one thread at a time, the rest by any."""
+    """Measures one flow. One thread at a time calls `look`; any thread calls the others."""
 
     def __init__(
         self,
@@ -95,7 +96,7 @@ class FlowPartitionMetrics:
     ) -> None:
         """
         Args:
-            mirrored: Remote by source partition, as of now.
+            mirrored: Returns the current remote partition of each source partition.
             now: Monotonic seconds.
         """
         self._flow = settings.flow
@@ -103,33 +104,35 @@ class FlowPartitionMetrics:
         self._mirrored = mirrored
         self._now = now
         self._is_exact = settings.exactly_once
-        # not the clients of the tasks' positions: what is undecided is not waited for
+        # unlike the clients of the tasks, these do not wait for open transactions
         self._positions = (
-            CommittedOffsets(clients.target_admin(settings), self._flow.shadow_group, source=False)
+            CommittedOffsets(
+                clients.target_admin(settings), self._flow.shadow_group, side=Side.TARGET
+            )
             if self._is_exact
             else CommittedOffsets(
-                clients.source_admin(settings), self._flow.source_group, source=True
+                clients.source_admin(settings), self._flow.source_group, side=Side.SOURCE
             )
         )
         self._lock = threading.Lock()
         self._partitions: dict[TopicPartition, _Partition] = {}
 
     def add(self, measured: Iterable[PartitionMetrics]) -> None:
-        """What a task measured since its last report."""
+        """Add what a task measured since its last report."""
         with self._lock:
             for one in measured:
                 self._of(one.partition).add(self._now(), one)
 
     def look(self) -> None:
         """
-        Ask the clusters how far each partition is behind.
+        Ask the clusters for the lag of each partition.
 
-        What is not answered keeps its last values: a partition without a leader does not hide the
-        others.
+        A partition without an answer keeps its last values, so one without a leader does not hide
+        the others.
         """
         mirrored = dict(self._mirrored())
         with suppress(SourceUnavailable, TargetUnavailable):
-            # first the positions, or a copy could be ahead of its source
+            # positions first, or a copy could seem ahead of its source
             offsets = self._positions.read([self._key(*pair) for pair in mirrored.items()])
             ends, _ = self._source.ends_or_reasons(list(mirrored))
             self._note(
@@ -145,7 +148,7 @@ class FlowPartitionMetrics:
                 del self._partitions[remote]
 
     def _key(self, source: TopicPartition, remote: TopicPartition) -> TopicPartition:
-        """Under which the position is committed."""
+        """Return the partition under which the position is committed."""
         return remote if self._is_exact else source
 
     def _note(self, seen: Mapping[TopicPartition, tuple[int, int]]) -> None:
@@ -157,7 +160,7 @@ class FlowPartitionMetrics:
                 one.behind.look(now, end=end, position=position)
 
     def read(self) -> list[tuple[dict[str, str], dict[str, float]]]:
-        """Attributes and values of every partition."""
+        """Return the attributes and values of every partition."""
         now = self._now()
         with self._lock:
             return [
@@ -181,7 +184,7 @@ class FlowPartitionMetrics:
 
 
 def metric_rows(name: str, spread: Spread | None) -> Iterator[tuple[str, float]]:
-    """MirrorMaker 2's four values of a spread, if there is one."""
+    """Yield MirrorMaker 2's four values of a spread, if there is one."""
     if spread is not None:
         yield name, spread.last
         yield f"{name}-min", spread.low

@@ -1,4 +1,4 @@
-"""Deciding whether a flow may start, from facts alone."""
+"""Decides whether a flow may start, from facts alone."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +15,13 @@ GRANT = "Grant it with kafka-acls.sh."
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """
+    The decision about a flow.
+
     Attributes:
         faults: The configuration, or a right, must be fixed (exit 2).
-        dangers: Going on could break the guarantee (exit 4).
-        warnings: Worth knowing; the flow starts.
-        refused: Topics that the flow starts without; the reason by source topic.
+        dangers: Starting could break the guarantee (exit 4).
+        warnings: The flow starts, but something needs attention.
+        refused: Topics that the flow does not mirror; the reason by source topic.
     """
 
     faults: tuple[str, ...]
@@ -37,11 +39,13 @@ def judge(
     has_company: bool = False,
 ) -> Verdict:
     """
+    Decide whether the flow may start, and which topics it refuses.
+
     Args:
         include: The patterns of `topics`.
-        mode: The one that the file asks for.
-        deployment: What the client id of every task of this configuration contains.
-        has_company: Others may write the remote topics, too.
+        mode: The configured mode.
+        deployment: Text that the client id of every task of this configuration contains.
+        has_company: True if other writers may write the remote topics, too.
     """
     return Verdict(
         faults=tuple(_faults(facts)),
@@ -58,11 +62,11 @@ def strangers(
     plan: FlowPlan, partitions: Iterable[RemotePartition], *, has_company: bool
 ) -> dict[str, str]:
     """
-    Why a copy that exists must not be written, by source topic: this flow did not make it.
+    Return why existing copies must not be written, by source topic: this flow did not make them.
 
     Args:
-        partitions: Those of the plan's remote topics that exist.
-        has_company: Others may write the remote topics, too.
+        partitions: Existing partitions of the plan's remote topics.
+        has_company: True if other writers may write the remote topics, too.
     """
     known = list(partitions)
     reasons = dict(_too_small(plan, known))
@@ -76,12 +80,12 @@ def strangers(
 
 
 def rivals(members: Iterable[GroupMember], deployment: str) -> list[GroupMember]:
-    """Members of the source group that run another configuration of the flow."""
+    """Return the members of the source group that run another configuration of the flow."""
     return [member for member in members if deployment not in member.client_id]
 
 
 def _faults(facts: FlowFacts) -> Iterator[str]:
-    """A right that is missing for every topic concerns the flow."""
+    """Yield the faults. A right that is missing for every topic is a fault of the flow."""
     flow, topics = facts.plan.flow, {route.source_topic for route in facts.plan.routes}
     rights = list(facts.missing_rights)
     if topics and topics <= facts.denied.keys() | facts.undescribed.keys():
@@ -91,7 +95,7 @@ def _faults(facts: FlowFacts) -> Iterator[str]:
 
 
 def _other_mode(facts: FlowFacts, mode: DeliveryMode) -> list[str]:
-    """The flow runs in the other mode: nothing else about it can be judged in this one."""
+    """Return a danger if the flow ran in the other mode: nothing else can be judged then."""
     noted = facts.noted_mode
     if noted is None and any(partition.has_shadow for partition in facts.partitions):
         noted = DeliveryMode.EXACTLY_ONCE
@@ -100,8 +104,8 @@ def _other_mode(facts: FlowFacts, mode: DeliveryMode) -> list[str]:
     flow = facts.plan.flow
     switch = "--from" if mode is DeliveryMode.EXACTLY_ONCE else "--to"
     return [
-        f"{flow}: mirrored {noted.value} so far, and the file says {mode.value}. Stop its tasks "
-        f"and run `eos-mirror adopt FILE '{flow}' {switch} mode:alo`, or change "
+        f"{flow}: mirrored {noted.value} so far, and the configuration says {mode.value}. Stop its "
+        f"tasks and run `eos-mirror adopt FILE '{flow}' {switch} mode:alo`, or change "
         f"transaction.producer back."
     ]
 
@@ -131,7 +135,7 @@ def _dangers(facts: FlowFacts, mode: DeliveryMode, deployment: str) -> Iterator[
 
 
 def _too_small(plan: FlowPlan, partitions: Iterable[RemotePartition]) -> Iterator[tuple[str, str]]:
-    """Remote topics and reasons."""
+    """Yield the remote topics with too few partitions, and the reasons."""
     started = {one.remote.topic for one in partitions if one.was_started or one.has_position}
     for small in plan.too_small:
         if small.remote_topic not in started:
@@ -144,7 +148,7 @@ def _too_small(plan: FlowPlan, partitions: Iterable[RemotePartition]) -> Iterato
 
 
 def _foreign(partitions: Iterable[RemotePartition]) -> dict[str, str]:
-    """Reason by remote topic."""
+    """Return why remote topics are not ours, by remote topic."""
     found: dict[str, str] = {}
     for one in partitions:
         if one.end > 0 and not one.has_position and not one.was_started:
@@ -177,7 +181,7 @@ def _warnings(facts: FlowFacts) -> Iterator[str]:
 
 def _idle_patterns(facts: FlowFacts, include: Sequence[str]) -> Iterator[str]:
     if not facts.source_topics:
-        return  # that was said already
+        return  # `_warnings` covers this
     flow = facts.plan.flow
     for pattern, near in unmatched(include, facts.source_topics):
         hint = f"; did you mean {' or '.join(near)}?" if near else ""

@@ -1,4 +1,4 @@
-"""The remote topics of a flow are created and grown; one that is refused holds up no other."""
+"""Creates and grows the remote topics of a flow. A refused topic holds up no other."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -21,17 +21,17 @@ OPEN_TIMESTAMPS = {
 """The source has accepted these records; the target must not refuse or restamp them."""
 
 BROKER_DEFAULT = -1
-"""The wire's word for the replication factor that the brokers are configured with."""
+"""The protocol's value for the replication factor that the brokers are configured with."""
 
 ASKED_ONCE = timedelta(0)
 
 
 class RemoteTopics:
     """
-    Brings the remote topics to what a plan needs.
+    Creates and grows the remote topics that a plan needs.
 
-    What a cluster refuses is tried again after growing pauses, because each try is a request to
-    its controller.
+    A refused topic is tried again after growing pauses, because each try is a request to the
+    controller.
     """
 
     def __init__(
@@ -53,10 +53,10 @@ class RemoteTopics:
         self._on_event = on_event
         self._now = now
         self._creation, self._growth = Retries(), Retries()
-        self._unknown: set[str] = set()  # of the topics that were waited for, to some broker
+        self._unknown: set[str] = set()  # topics that some broker did not know in time
 
     def reset(self) -> None:
-        """Try everything again now: the configuration has changed."""
+        """Make every refused topic due now: the configuration has changed."""
         self._creation.reset()
         self._growth.reset()
 
@@ -65,15 +65,14 @@ class RemoteTopics:
         Ask the target whether it would create and grow what the plan needs; nothing is written.
 
         Args:
-            rules: Which entries of a source topic its copy gets.
+            rules: Select the config entries that a copy gets from its source topic.
 
         Returns:
             The plan without what the clusters would refuse.
 
         Raises:
-            NotAuthorized: No topic of the flow can be mirrored, because a right is missing for
-                every one.
-            SourceUnavailable, TargetUnavailable: No answer.
+            NotAuthorized: A right is missing for every topic, so the flow cannot mirror any.
+            SourceUnavailable, TargetUnavailable: The cluster did not answer.
         """
         specs, refused = self._specs(plan, rules)
         refused |= self._by_source(plan, self._target.create(specs, validate_only=True))
@@ -97,15 +96,15 @@ class RemoteTopics:
 
         Args:
             rules: As for `rehearse`.
-            known: How many remote partitions of a source topic every broker knows already.
+            known: Number of remote partitions that every broker already knows, by source topic.
             internal: Partition counts of other topics to wait for, by name.
 
         Returns:
             The plan without what the clusters refused.
 
         Raises:
-            RetriableError: A broker does not know an internal topic in time.
-            SourceUnavailable, TargetUnavailable: No answer.
+            RetriableError: A broker did not know an internal topic in time.
+            SourceUnavailable, TargetUnavailable: The cluster did not answer.
         """
         plan, created = self._create(plan, rules)
         plan, grown = self._grow(plan)
@@ -124,7 +123,7 @@ class RemoteTopics:
         return plan.refusing(dict.fromkeys(unknown, why), keeping=known)
 
     def _create(self, plan: FlowPlan, rules: ConfigFilter) -> tuple[FlowPlan, dict[str, int]]:
-        """And the partition counts of the created topics."""
+        """Create what is due; return the remaining plan and the partition counts of new topics."""
         missing = [route.source_topic for route in plan.to_create]
         waiting = self._creation.waiting(missing, now_s=self._now())
         due = plan.refusing(waiting)
@@ -138,7 +137,7 @@ class RemoteTopics:
         return left, {spec.name: spec.partitions for spec in specs if spec.name in created}
 
     def _grow(self, plan: FlowPlan) -> tuple[FlowPlan, dict[str, int]]:
-        """And the partition counts of the grown topics."""
+        """Grow what is due; return the remaining plan and the partition counts of grown topics."""
         small = [one.source_topic for one in plan.too_small]
         waiting = self._growth.waiting(small, now_s=self._now())
         due = plan.not_growing(waiting)
@@ -150,7 +149,11 @@ class RemoteTopics:
         return left, _sizes(left)
 
     def _wait_for(self, fresh: Mapping[str, int], internal: Mapping[str, int]) -> set[str]:
-        """Topics that some broker does not know. What was waited for in vain is asked for once."""
+        """
+        Return the topics that some broker does not know.
+
+        A topic that was waited for in vain before is checked only once.
+        """
         first = {name: count for name, count in fresh.items() if name not in self._unknown}
         again = {name: count for name, count in fresh.items() if name in self._unknown}
         unknown: set[str] = set()
@@ -167,8 +170,9 @@ class RemoteTopics:
         self, plan: FlowPlan, rules: ConfigFilter
     ) -> tuple[list[TopicSpec], dict[str, MirrorError]]:
         """
-        Remote topics to create, so that every record of the source fits unchanged; and the source
-        topics of those that a cluster hides from us.
+        Return the remote topics to create, configured so that every source record fits unchanged.
+
+        Also return, by source topic, why others cannot be created: a cluster does not show them.
         """
         described = self._source.describe([route.source_topic for route in plan.to_create])
         present = self._target.existing([route.remote_topic for route in plan.to_create])
@@ -199,7 +203,7 @@ class RemoteTopics:
 
     @staticmethod
     def _by_source(plan: FlowPlan, refused: Mapping[str, MirrorError]) -> dict[str, MirrorError]:
-        """By source topic what is known by remote topic."""
+        """Return the refusals by source topic instead of by remote topic."""
         return {
             route.source_topic: refused[route.remote_topic]
             for route in plan.routes
@@ -208,7 +212,7 @@ class RemoteTopics:
 
 
 def _sizes(plan: FlowPlan) -> dict[str, int]:
-    """Partition counts that remote topics need, of those that have fewer."""
+    """Return the needed partition counts of remote topics that have fewer."""
     return {small.remote_topic: small.needed for small in plan.too_small}
 
 

@@ -1,4 +1,4 @@
-"""What the flows did, summed over their tasks and over every process of each."""
+"""Sums the counters of each flow over its tasks, and over every process of each task."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from eos_mirror.telemetry.registry import Totals
 
 
 class Summary:
-    """Reads the tasks' statuses. `tell` by one thread at a time, the rest by any."""
+    """Reads task statuses. One thread at a time calls `tell`; any thread calls the others."""
 
     def __init__(self, flows: Sequence[FlowRunner], *, on_event: EventSink) -> None:
         self._flows = flows
@@ -21,11 +21,11 @@ class Summary:
         self._told: dict[str, dict[str, int]] = {}
 
     def totals(self) -> dict[str, dict[str, int]]:
-        """Counters by flow, since the start."""
+        """Return the counters by flow, since the start."""
         return {str(runner.flow): self._sum(runner) for runner in self._flows}
 
     def tell(self) -> None:
-        """One `flow.summary` per flow: what happened since the last one."""
+        """Log one `flow.summary` per flow: what happened since the last one."""
         for runner in self._flows:
             flow = str(runner.flow)
             now, before = self._sum(runner), self._told.get(flow, {})
@@ -42,7 +42,7 @@ class Summary:
             )
 
     def of_flows(self) -> list[tuple[dict[str, str], dict[str, float]]]:
-        """Attributes and values of every flow, for metrics."""
+        """Return the attributes and values of every flow, for metrics."""
         return [
             (
                 {"source": runner.flow.source, "target": runner.flow.target},
@@ -52,7 +52,7 @@ class Summary:
         ]
 
     def read(self) -> list[tuple[dict[str, str], dict[str, Any]]]:
-        """Attributes and values of every task, for metrics."""
+        """Return the attributes and values of every task, for metrics."""
         return [
             (
                 {"source": runner.flow.source, "target": runner.flow.target, "task": str(slot)},
@@ -80,5 +80,5 @@ class Summary:
 
 
 def _gauges(report: TaskReport | None) -> dict[str, int]:
-    """Nothing before the task has reported."""
+    """Return the gauges of a task; none before it has reported."""
     return {} if report is None else {"owned": report.owned, "pending": report.pending}

@@ -1,4 +1,4 @@
-"""What the mirror tasks of a flow reported last, by slot."""
+"""Keeps the newest report of each mirror task of a flow."""
 
 import threading
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from eos_mirror.runtime.supervisor import SlotStatus, State
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskStatus:
     """
-    A mirror task: its process, and what it said.
+    A mirror task: its process and its newest report.
 
     Attributes:
         report: None until its newest process has reported.
@@ -21,7 +21,7 @@ class TaskStatus:
 
     @property
     def has_failed(self) -> bool:
-        """It ended for good."""
+        """True if it failed for good."""
         return self.slot.state is State.FAILED
 
 
@@ -33,12 +33,12 @@ class TaskReports:
         self._newest: dict[int, tuple[str, TaskReport]] = {}
 
     def put(self, slot: int, submission: str, report: TaskReport) -> None:
-        """A process reported."""
+        """Store the newest report of a slot."""
         with self._lock:
             self._newest[slot] = submission, report
 
     def status(self, slot: SlotStatus) -> TaskStatus:
-        """What there is to say of a slot. A task that ended for good owns nothing."""
+        """Return the status of a slot. A task that failed for good owns nothing."""
         with self._lock:
             submission, report = self._newest.get(slot.slot, ("", TaskReport()))
         if submission != slot.submission:

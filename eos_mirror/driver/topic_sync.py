@@ -1,4 +1,4 @@
-"""The target's topics, kept in step with the source's: internal ones, new ones, grown ones."""
+"""Keeps the target's topics in step with the source's, and creates the internal topics."""
 
 import time
 from collections import Counter
@@ -30,25 +30,29 @@ from eos_mirror.settings.values import DefaultsFrom
 
 INTERNAL_CONFIG = {"cleanup.policy": "compact", "unclean.leader.election.enable": "false"}
 MAP_MESSAGE_BYTES = str(16 * 1024 * 1024)
-"""A transaction of a source with many gaps makes a large segment."""
+"""If the source offsets have many gaps, one transaction writes a large segment."""
 
 LET_GO_WITHIN_S = 60.0
-"""The client of a task repeats a commit for a deleted copy for some seconds. It would arrive at a
-new copy, so that one comes later: after three times the longest budget of a task. If that is not
-enough nothing is lost: a position without its records ends the task (`ForeignWriter`)."""
+"""Wait before a deleted copy may be created again: three times the longest budget of a task.
+
+A task's client retries a commit for a deleted copy for some seconds, and it must not reach the new
+copy. If the wait is too short nothing is lost: a position without its records ends the task
+(`ForeignWriter`)."""
 
 
 class TopicSync:
     """
+    Syncs the topics of one flow.
+
     Attributes:
-        routes: Remote topic by source topic, as of the last look.
-        partitions: Remote partition by source partition, likewise.
+        routes: Remote topic by source topic, as of the last sync.
+        partitions: Remote partition by source partition, also as of the last sync.
         deleted: Source topics that were deleted while they were mirrored.
         refused: The reason, by source topic, for each topic that is not mirrored.
         mapping: What is mirrored, and under which names.
         config_sync: How remote topics follow the configuration of their source topics.
-        others: Those of the flows that run beside it, whose looks and this one's never overlap:
-            of two that would write one topic, the first to see it does.
+        others: The `TopicSync` of each other flow of this run. Their syncs never overlap: of two
+            flows that would write one topic, the first to see it writes it.
     """
 
     def __init__(
@@ -66,8 +70,8 @@ class TopicSync:
         self.partitions: dict[TopicPartition, TopicPartition] = {}
         self.deleted: set[str] = set()
         self.refused: dict[str, str] = {}
-        self._begun: dict[str, str] = {}  # as routes, with those that were refused since
-        self._contested: set[Conflict] = set()  # whose owners were looked for
+        self._begun: dict[str, str] = {}  # as `routes`, also topics refused since
+        self._contested: set[Conflict] = set()  # their owners were searched for
         self._owners: set[str] = set()
         self._trusted: set[str] = set()
         self._strangers = Retries()
@@ -77,7 +81,7 @@ class TopicSync:
         self.others: Sequence[TopicSync] = ()
 
     def take(self, settings: FlowSettings) -> None:
-        """Let through from now on what these say."""
+        """Apply the filters of these settings from now on."""
         self.mapping = TopicMapping(
             flow=settings.flow,
             policy=policy_of(settings),
@@ -98,10 +102,10 @@ class TopicSync:
 
     def plan(self, source: Mapping[str, int], target: Mapping[str, int]) -> FlowPlan:
         """
-        What to mirror, for partition counts by topic.
+        Plan what to mirror, from the partition counts by topic.
 
         Raises:
-            SourceUnavailable, TargetUnavailable: No answer.
+            SourceUnavailable, TargetUnavailable: The cluster did not answer.
         """
         plan = self._plan(source, target)
         contested = [one for one in plan.contested(target) if one not in self._contested]
@@ -125,7 +129,7 @@ class TopicSync:
         )
 
     def report(self, plan: FlowPlan) -> None:
-        """Log the topics that a plan refuses: each one once, and again if the reason changes."""
+        """Log the topics that a plan refuses: each once, and again if the reason changes."""
         refused = plan.refused
         for topic, reason in refused.items():
             if self.refused.get(topic) != reason:
@@ -142,17 +146,17 @@ class TopicSync:
         Raises:
             ConfigError: The target would not create an internal topic.
             NotAuthorized: A right is missing for an internal topic, or for every topic.
-            SourceUnavailable, TargetUnavailable: No answer.
+            SourceUnavailable, TargetUnavailable: The cluster did not answer.
         """
         self._create_internal(self._missing_internal(), validate_only=True)
         return self._remotes.rehearse(self.without_deleted(plan), self.config_sync.rules)
 
     def begin(self) -> None:
         """
-        `follow`, and create the internal topics. Before the tasks start.
+        Create the internal topics, then `follow`. Call it before the tasks start.
 
         Raises:
-            ConfigError, NotAuthorized: The target does not create an internal topic.
+            ConfigError, NotAuthorized: The target refuses to create an internal topic.
         """
         internal = self._missing_internal()
         self._create_internal(internal)
@@ -160,7 +164,7 @@ class TopicSync:
 
     def follow(self) -> None:
         """
-        Create and grow remote topics after the source's.
+        Create and grow remote topics to match the source topics.
 
         When this returns, every broker of the target knows every partition of `routes`, so the
         tasks may subscribe.
@@ -168,7 +172,7 @@ class TopicSync:
         self._follow([], starting=False)
 
     def follow_configs(self) -> None:
-        """Have the remote topics configured as their source topics are; only what differs."""
+        """Sync topic configurations to the remote topics; only differences are written."""
         wanted, unseen = self.differences(self.routes)
         for remote, reason in unseen.items():
             self._tell("topic.alter-failed", topic=remote, set={}, deleted=[], reason=reason)
@@ -176,8 +180,9 @@ class TopicSync:
 
     def differences(self, routes: Mapping[str, str]) -> tuple[dict[str, Changes], dict[str, str]]:
         """
-        What has to change on remote topics, by name; those that are as they should be, or do not
-        exist, are left out. And which ones a cluster does not describe to us, and why.
+        Return what has to change on remote topics, by name, and which cannot be described, and why.
+
+        Remote topics that are up to date or do not exist are excluded.
 
         Args:
             routes: Remote topic by source topic.
@@ -215,10 +220,10 @@ class TopicSync:
 
     def _fitting(self, plan: FlowPlan, *, starting: bool) -> FlowPlan:
         """
-        Raise the limits of copies; the plan without the topics that are refused for theirs.
+        Raise the limits of copies, and refuse the topics whose copies still accept too little.
 
-        Only at a start, and of new topics. A topic that runs already continues: a record that
-        does not fit stops its partition.
+        Only at a start, and for new topics. A topic that is mirrored already continues: a record
+        that does not fit stops its partition.
         """
         new = (one for one in plan.routes if starting or one.source_topic not in self._begun)
         refused = raise_limits(
@@ -229,15 +234,15 @@ class TopicSync:
             report=self._tell_changes,
         )
         for topic in refused:
-            self._begun.pop(topic, None)  # by a run that stands by; this one compares it again
+            self._begun.pop(topic, None)  # begun while on standby; it is compared again
         return plan.refusing(refused)
 
     def _add_unlisted(self, on_source: dict[str, int], on_target: dict[str, int]) -> dict[str, str]:
         """
-        Complete the lists of both clusters by what was begun, exists, and is not in them.
+        Add to both lists the topics that this run mirrors, that exist, and that were not listed.
 
         Returns:
-            Why a topic cannot be mirrored any more, by source topic: it may not be described.
+            Why topics cannot be mirrored any more, by source topic: they may not be described.
         """
         hidden: dict[str, str] = {}
         for topic, count in self._source.existing(sorted(self._begun.keys() - on_source)).items():
@@ -253,11 +258,11 @@ class TopicSync:
         return hidden
 
     def trust(self, topics: Iterable[str]) -> None:
-        """The copies of these source topics were judged: this flow may write them."""
+        """Record that the copies of these source topics were checked: this flow may write them."""
         self._trusted = set(topics)
 
     def _without_strangers(self, plan: FlowPlan, on_target: Mapping[str, int]) -> FlowPlan:
-        """Refuse topics that are new to this run, and whose copy is there, but not ours."""
+        """Refuse topics that are new to this run and whose existing copy is not ours."""
         known, now_s = self._begun.keys() | self._trusted, time.monotonic()
         fresh = {
             route.source_topic
@@ -280,10 +285,10 @@ class TopicSync:
 
     def without_deleted(self, plan: FlowPlan) -> FlowPlan:
         """
-        Refuse topics that were mirrored before, and whose copy does not exist any more.
+        Refuse topics that were mirrored before and whose copy no longer exists.
 
         Raises:
-            SourceUnavailable, TargetUnavailable: No answer.
+            SourceUnavailable, TargetUnavailable: The cluster did not answer.
         """
         why = (
             f"the copy was deleted on {self._flow.target}; it is not created again, because it "
@@ -315,7 +320,7 @@ class TopicSync:
         }
 
     def _create_internal(self, specs: Sequence[TopicSpec], *, validate_only: bool = False) -> None:
-        """One that is refused concerns the whole flow."""
+        """Create internal topics. If one is refused, the whole flow cannot start."""
         refused = self._target.create(specs, validate_only=validate_only)
         for refusal in refused.values():
             if isinstance(refusal, NotAuthorized):

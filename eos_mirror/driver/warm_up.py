@@ -1,4 +1,4 @@
-"""Lets every cluster find its coordinators while the rest of the program is loaded."""
+"""Makes every cluster find its coordinators while the program is still loading."""
 
 from collections.abc import Mapping
 

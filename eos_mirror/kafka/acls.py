@@ -1,4 +1,4 @@
-"""Access rights of topics, listed and added."""
+"""Lists and adds the ACLs of topics."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -14,6 +14,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from eos_mirror.core.side import Side
 from eos_mirror.core.topic_acls import Acl
 from eos_mirror.errors import MirrorError, NotAuthorized, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.errors import translated
@@ -25,28 +26,28 @@ UNKNOWN_TO_US = "the client library does not know its operation"
 
 
 class TopicAcls:
-    """Of one cluster; of topics by their whole names."""
+    """ACLs of one cluster, for topics by their full names (pattern type LITERAL)."""
 
-    def __init__(self, config: Mapping[str, Any], *, source: bool) -> None:
+    def __init__(self, config: Mapping[str, Any], *, side: Side) -> None:
         """
         Args:
-            config: Connection and security.
-            source: Whose fault it is when the cluster does not answer.
+            config: Client settings for connection and security.
+            side: Which cluster it is; selects SourceUnavailable or TargetUnavailable.
         """
         self._config = dict(config)
-        self._source = source
+        self._side = side
         self._client: ReconnectingClient[AdminClient] | None = (
-            None  # it connects as soon as there is one
+            None  # created on first use: a client connects as soon as it exists
         )
 
     def list(self) -> set[Acl]:
         """
-        Everything there is; nothing, if the cluster has no access control.
+        Return every topic ACL; none if the cluster has no authorizer.
 
         Raises:
-            NotAuthorized: Describe on the cluster is missing. The client does not tell: it
-                answers that there is nothing, so the right itself is asked for.
-            RestartTask: By class.
+            NotAuthorized: DESCRIBE on the cluster is missing. The client then returns nothing
+                instead of an error, so this right is checked separately.
+            RestartTask: The cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
         anybody: Any = None  # the stub's strings may be None
         every = AclBindingFilter(
@@ -58,7 +59,7 @@ class TopicAcls:
             AclOperation.ANY,
             AclPermissionType.ANY,
         )
-        with translated("list access rights", source=self._source, of=self._client):
+        with translated("list access rights", side=self._side, of=self._client):
             answer = self._connected().describe_acls(every, request_timeout=ANSWER.total_seconds())
             found = answer.result(ANSWER.total_seconds() + 1)
         if not found:
@@ -75,13 +76,13 @@ class TopicAcls:
         }
 
     def _check_may_list(self) -> None:
-        with translated("ask for rights on the cluster", source=self._source):
+        with translated("ask for rights on the cluster", side=self._side):
             asked = self._connected().describe_cluster(
                 include_authorized_operations=True, request_timeout=ANSWER.total_seconds()
             )
             rights = asked.result(ANSWER.total_seconds() + 1).authorized_operations
         if AclOperation.DESCRIBE not in (rights or ()):
-            which = "source" if self._source else "target"
+            which = "source" if self._side is Side.SOURCE else "target"
             raise NotAuthorized(
                 f"list access rights: grant DESCRIBE on the cluster of the {which} with "
                 "kafka-acls.sh"
@@ -89,13 +90,13 @@ class TopicAcls:
 
     def add(self, acls: Collection[Acl]) -> dict[Acl, str] | None:
         """
-        Add these, each by itself: one that is refused holds up no other.
+        Add each ACL on its own: one that is refused does not block the others.
 
         Returns:
-            Why not, of those that the cluster refused; None if it has no access control.
+            The reason for each ACL that was refused; None if the cluster has no authorizer.
 
         Raises:
-            NotAuthorized: Alter on the cluster is missing.
+            NotAuthorized: ALTER on the cluster is missing.
             SourceUnavailable, TargetUnavailable: The cluster does not answer.
         """
         refused = {acl: UNKNOWN_TO_US for acl in acls if acl.operation == UNKNOWN}
@@ -108,7 +109,7 @@ class TopicAcls:
         for binding, answer in answers.items():
             what = f"add an access right of {binding.name}"
             try:
-                with translated(what, source=self._source, of=self._client):
+                with translated(what, side=self._side, of=self._client):
                     answer.result(ANSWER.total_seconds() + 1)
             except (NotAuthorized, SourceUnavailable, TargetUnavailable):
                 raise

@@ -1,4 +1,4 @@
-"""Finding out what a principal may do, without writing anything."""
+"""Checks what a principal may do, without writing anything."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -23,28 +23,28 @@ from eos_mirror.kafka.metadata import ANSWER
 from eos_mirror.kafka.topics import Topics
 
 NO_TIMEOUT_MS = 2**31 - 1_000
-"""24 days: no cluster lets a transaction be open as long, so it refuses to initialise anything."""
+"""24 days. No cluster allows a transaction this long, so every cluster refuses to initialise it."""
 
 TRIES_S = tuple(0.03 * 1.5**n for n in range(18))
 GROUP_TRIES = 4
 NO_SUCH_TOPIC = "eos-mirror.access-probe"
 MIRROR_FROM = (AclOperation.READ,)
 MIRROR_TO = (AclOperation.READ, AclOperation.WRITE)
-"""READ, because a shadow offset is an offset commit on the remote topic."""
+"""READ is needed because a shadow offset is an offset commit on the remote topic."""
 COPY_TO = (AclOperation.WRITE,)
-"""At least once."""
+"""For at-least-once mode."""
 
 
 def missing_topic_rights(topics: Topics, wanted: Mapping[str, Sequence[AclOperation]]) -> list[str]:
     """
-    Rights that are missing on topics that exist, as `WRITE on topic orders`.
+    Return the rights that are missing on existing topics, as `WRITE on topic orders`.
 
     Args:
         wanted: Operations by topic. A topic that is missing, or that may not be described, counts
             as lacking all of them.
 
     Raises:
-        RestartTask: By class.
+        RestartTask: The cluster did not answer (SourceUnavailable or TargetUnavailable).
     """
     return [right for rights in rights_missing(topics, wanted).values() for right in rights]
 
@@ -52,7 +52,7 @@ def missing_topic_rights(topics: Topics, wanted: Mapping[str, Sequence[AclOperat
 def rights_missing(
     topics: Topics, wanted: Mapping[str, Sequence[AclOperation]]
 ) -> dict[str, list[str]]:
-    """The same by topic, of those that lack any."""
+    """Return missing rights by topic, only for topics that lack any; see `missing_topic_rights`."""
     if not wanted:
         return {}
     allowed = topics.allowed(list(wanted))
@@ -65,10 +65,10 @@ def rights_missing(
 
 def may_commit_in_group(admin: AdminClient, group: str) -> bool:
     """
-    True if READ on the group is allowed.
+    Return True if READ on the group is allowed.
 
-    Asked by committing an offset for a topic that does not exist: brokers check the group first
-    and refuse the topic after, so nothing is written either way.
+    The check commits an offset for a topic that does not exist. Brokers check the group first and
+    refuse the topic afterwards, so nothing is written either way.
     """
     for wait_s in islice(coordinator_waits_s(), GROUP_TRIES):
         codes = _answers_to_a_commit(admin, group, wait_s=wait_s)
@@ -78,7 +78,7 @@ def may_commit_in_group(admin: AdminClient, group: str) -> bool:
 
 
 def _answers_to_a_commit(admin: AdminClient, group: str, *, wait_s: float) -> set[int] | None:
-    """Error codes; None if there was no answer in time."""
+    """Return the error codes; None if there was no answer in time."""
     probe = ConsumerGroupTopicPartitions(group, [ClientPartition(NO_SUCH_TOPIC, 0, 0)])
     answer = admin.alter_consumer_group_offsets([probe], request_timeout=TO_A_COORDINATOR_S)
     try:
@@ -92,14 +92,14 @@ def _answers_to_a_commit(admin: AdminClient, group: str, *, wait_s: float) -> se
 
 def may_write_transactional_id(producer_config: Mapping[str, Any], transactional_id: str) -> bool:
     """
-    True if WRITE on the id is allowed.
+    Return True if WRITE on the id is allowed.
 
-    Asked by initialising it with a timeout that no cluster allows: brokers look at the right first
-    and refuse the timeout after, so nothing is noted either way.
+    The check initialises the id with a timeout that no cluster allows. Brokers check the right
+    first and refuse the timeout afterwards, so nothing is stored either way.
 
-    Each try has a client of its own and half as much time again as the one before: a cluster on
-    which this is the first transaction ever makes __transaction_state now, and a client that was
-    told to wait asks again after 500 ms only, twice.
+    Each try has its own client and waits 1.5 times as long as the one before. If this is the first
+    transaction ever on a cluster, the cluster creates __transaction_state now. A client that has
+    to wait for it asks again only after 500 ms, twice.
     """
     *tries, last = TRIES_S
     try:
@@ -114,19 +114,19 @@ def may_write_transactional_id(producer_config: Mapping[str, Any], transactional
 
 
 def refused_producer(producer_config: Mapping[str, Any], transactional_id: str) -> Producer:
-    """A producer that every cluster refuses to initialise, and that says nothing of it."""
+    """Create a producer that every cluster refuses to initialise, and that logs nothing."""
     config = {
         **producer_config,
         "transactional.id": transactional_id,
         "transaction.timeout.ms": NO_TIMEOUT_MS,
     }
-    silence = logging.Logger("librdkafka")  # noqa: LOG001 (private on purpose; nobody reads it)
+    silence = logging.Logger("librdkafka")  # noqa: LOG001 (private on purpose; it is never read)
     silence.addHandler(logging.NullHandler())
     return Producer(config, logger=silence)
 
 
 def _initialise(producer: Producer, patience_s: float) -> None:
-    """Returns when it was refused for its timeout."""
+    """Initialise the id; return when the cluster refused its timeout."""
     with translated("probe the transactional id"):
         producer.list_topics(timeout=ANSWER.total_seconds())
         try:
@@ -137,18 +137,18 @@ def _initialise(producer: Producer, patience_s: float) -> None:
 
 
 def longest_transaction(admin: AdminClient) -> timedelta | None:
-    """How long the cluster lets a transaction be open; None if it does not say."""
+    """Return how long the cluster lets a transaction stay open; None if it does not say."""
     most = _of_a_broker(admin, "transaction.max.timeout.ms")
     return None if most is None else timedelta(milliseconds=most)
 
 
 def largest_message(admin: AdminClient) -> int | None:
-    """`max.message.bytes` of a topic that is created without it; None if the cluster is silent."""
+    """Return the default `max.message.bytes` of new topics; None if the cluster does not say."""
     return _of_a_broker(admin, "message.max.bytes")
 
 
 def _of_a_broker(admin: AdminClient, name: str) -> int | None:
-    """A number of its configuration; None if the right to see it is missing."""
+    """Return a numeric broker config; None if the right to describe it is missing."""
     with translated("describe the configuration of a broker"):
         broker = admin.list_topics(timeout=ANSWER.total_seconds()).orig_broker_id
     asked = ConfigResource(ResourceType.BROKER, str(broker))

@@ -1,8 +1,9 @@
 """
-Batches of one partition that must not be merged: handed to the client one after the other.
+Sends batches of one partition that must not be merged, one after the other.
 
-The client fills a batch with whatever waits for a partition, up to a size that holds for all
-topics. Where a batch must hold less, nothing more is handed over before it was acknowledged.
+The client fills a batch with all records that wait for a partition, up to a size that applies to
+all topics. Where a batch must be smaller, the next one is handed to the client only after this one
+was acknowledged.
 """
 
 from collections import deque
@@ -18,17 +19,17 @@ from eos_mirror.kafka.batching import send_one
 from eos_mirror.kafka.errors import REFUSED
 
 OnRecord = Callable[[KafkaError | None, Message], None]
-"""Takes each acknowledgement, refusals included."""
+"""Called with each acknowledgement and each refusal."""
 
 
 @dataclass(slots=True)
 class _Batch:
     """
-    The batch of a partition that was handed over last.
+    The batch of a partition that was last handed to the client.
 
     Attributes:
         offsets: Upstream offsets of its records.
-        errors: By index of the record.
+        errors: Error of each refused or failed record, by its index.
     """
 
     number: int
@@ -38,20 +39,20 @@ class _Batch:
     def on_record(
         self, i: int, onward: OnRecord, error: KafkaError | None, message: Message
     ) -> None:
-        """A delivery callback; it never raises."""
+        """Note an error and pass the result on. A delivery callback: it never raises."""
         if error is not None:
             self.errors[i] = error
         onward(error, message)
 
     def refusal(self) -> Refusal | None:
-        """What was refused of it, if every error is a refusal."""
+        """Return what was refused; None without errors, or if any error is not a refusal."""
         codes = {error.code() for error in self.errors.values()}
         if not codes or not codes <= REFUSED:
             return None
         named: tuple[int, ...] = ()
         others = KafkaError._INVALID_DIFFERENT_RECORD  # noqa: SLF001 (public name)
         if others in codes:
-            # the client tells records apart only if the broker named more than one
+            # the client distinguishes records only if the broker named more than one
             named = tuple(
                 self.offsets[i] for i, e in sorted(self.errors.items()) if e.code() != others
             )
@@ -68,7 +69,7 @@ class _Batch:
 
 
 class Batches:
-    """Numbered batches of any partitions; one thread uses it."""
+    """Numbered batches of any partitions. Used by one thread."""
 
     def __init__(self, producer: Producer) -> None:
         self._producer = producer
@@ -76,14 +77,14 @@ class Batches:
         self._waiting: dict[TopicPartition, deque[tuple[int, RecordRun, OnRecord]]] = {}
 
     def clear(self) -> None:
-        """Forget everything: a transaction begins, or everything was acknowledged."""
+        """Forget all batches: a transaction begins, or everything was acknowledged."""
         self._last.clear()
         self._waiting.clear()
 
     def add(
         self, run: RecordRun, remote: TopicPartition, *, number: int, on_record: OnRecord
     ) -> None:
-        """Hand over a run, now or when the batches with lower numbers were acknowledged."""
+        """Hand over a run: now, or after all batches with lower numbers were acknowledged."""
         last = self._last.get(remote)
         if last is None:
             last = self._last[remote] = _Batch(number)
@@ -102,12 +103,13 @@ class Batches:
 
     def hand_over_next(self) -> bool:
         """
-        The next batch of each partition; everything before it was acknowledged, or refused.
+        Hand over the next batch of each partition.
 
-        A partition of which something was refused gets no further batch.
+        Everything before it must be acknowledged or refused. A partition with a refused record
+        gets no further batch.
 
         Returns:
-            Whether any was handed over.
+            True if any batch was handed over.
         """
         ready = [remote for remote in self._waiting if not self._last[remote].errors]
         for remote in ready:
@@ -123,7 +125,7 @@ class Batches:
 
     @property
     def refused(self) -> Mapping[TopicPartition, Refusal]:
-        """By remote partition."""
+        """Return the refusals by remote partition."""
         return dict(self._refused())
 
     def _refused(self) -> Iterator[tuple[TopicPartition, Refusal]]:

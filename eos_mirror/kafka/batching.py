@@ -1,4 +1,4 @@
-"""Handing runs of records to a producer, and waiting for them: the hot path of every mode."""
+"""Hands runs of records to a producer and waits for them: the hot path of every mode."""
 
 import math
 import time
@@ -16,32 +16,33 @@ from eos_mirror.errors import RefusedByTarget
 from eos_mirror.kafka.errors import REFUSED
 
 QUEUE_FULL_WAIT_S = 0.1
-"""A full queue may hold nothing but records that linger: it is flushed."""
+"""How long to flush a full queue: it may hold nothing but records that linger."""
 
 LOOK_EVERY_S = 0.5
-"""Whoever waits for acknowledgements looks so often what else happened."""
+"""How often a wait for acknowledgements checks for other events."""
 
 AHEAD_BYTES = 4_000_000
-"""Values that are under way at once; a producer with more of them queued is no faster."""
+"""Bytes of values in flight; a producer with more of them queued is no faster."""
 
 BATCH_BYTES, BATCH_RECORDS = 1_000_000, 10_000
-"""What fills a batch of a client that is told nothing (`batch.size`, `batch.num.messages`)."""
+"""What fills a batch by the client's defaults (`batch.size`, `batch.num.messages`)."""
 
 
 class Backlog:
     """
-    What a producer was handed since its last flush, and the waits for most of it.
+    Records handed to a producer since its last flush, and the waits for most of them.
 
-    A partition of an idempotent producer has one request under way. If more of it is waiting and
-    should have gone, the client's thread looks again and again until the answer is there, and takes
-    a core that the brokers need. In a flush everything should have gone. Before, only full batches
-    should, which go by themselves: so these are waited for first, and flushed is what fills none.
+    An idempotent producer has one request in flight for each partition. While more records of the
+    partition are due, the client's thread polls in a busy loop until the answer arrives, and uses a
+    core that the brokers need. In a flush all records are due. Before a flush only full batches
+    are, and the client sends them without a flush. So this class waits for full batches first, and
+    only records that fill no batch are left for the flush.
     """
 
     def __init__(self, producer: Producer, config: Mapping[str, Any]) -> None:
         """
         Args:
-            config: Of the producer; says what fills a batch.
+            config: Producer configuration; says what fills a batch.
         """
         self._producer = producer
         self._batch_bytes = int(config.get("batch.size", BATCH_BYTES))
@@ -54,11 +55,11 @@ class Backlog:
         self._is_silent = False
 
     def add_unbatched(self, count: int) -> None:
-        """So many records were handed over that fill no batch."""
+        """Count records that were produced outside a batchable run."""
         self._unfilled += count
 
     def add(self, run: RecordRun, remote: TopicPartition) -> None:
-        """This was handed over; waits while much of it and of what was before is under way."""
+        """Count a run that was handed over; wait while too many bytes are in flight."""
         tail = self._tails.get(remote)
         if tail is None:
             tail = self._tails[remote] = _Tail(self._batch_bytes, self._batch_records)
@@ -70,19 +71,20 @@ class Backlog:
 
     def settle(self, *, until: float) -> None:
         """
-        Before a flush: wait until hardly more is left than what fills no batch.
+        Wait, before a flush, until little more is left than records that fill no batch.
 
         Args:
-            until: Return then at the latest; monotonic seconds.
+            until: When to return at the latest, in monotonic seconds.
         """
         self._wait_for_full_batches(0, until=until)
         self._forget()
 
     def _wait_for_full_batches(self, records: int, *, until: float = math.inf) -> None:
         """
-        Until no more than this is under way, or fills no batch, or nothing comes back.
+        Wait until at most `records` are in flight, or only records that fill no batch.
 
-        If nothing does, it is the last wait before the flush, which is watched.
+        A wait in which no answer arrives is the last one before the flush, which the watchdog
+        limits (`ports.TaskProcess.watch`).
         """
         enough = max(records, self._unfilled)
         while len(self._producer) > enough and not self._is_silent and time.monotonic() < until:
@@ -91,10 +93,10 @@ class Backlog:
 
 class _Tail:
     """
-    The last runs of a partition that hold all that may fill no batch.
+    Last runs of a partition, with all its records that may not fill a batch.
 
-    Invariant A: without its first run, it would fill none; the client counts keys, too, so it may
-    fill one earlier.
+    Invariant A: without its first run, the tail would fill no batch. The client also counts keys,
+    so the tail may fill a batch earlier.
     """
 
     __slots__ = ("_batch_bytes", "_batch_records", "_bytes", "_records", "_runs")
@@ -106,7 +108,7 @@ class _Tail:
         self._records = self._bytes = 0
 
     def add(self, records: int, size_bytes: int) -> int:
-        """By how many records it has grown."""
+        """Add a run; return by how many records the tail has grown."""
         before = self._records
         self._runs.append((records, size_bytes))
         self._records += records
@@ -118,7 +120,7 @@ class _Tail:
         return self._records - before
 
     def _is_full(self, records: int, size_bytes: int) -> bool:
-        """Also without so much of it."""
+        """Return True if the tail fills a batch even without this many records and bytes."""
         return (
             self._bytes - size_bytes >= self._batch_bytes
             or self._records - records >= self._batch_records
@@ -128,7 +130,7 @@ class _Tail:
 def send_one(
     producer: Producer, remote: TopicPartition, *, run: RecordRun, i: int, callback: Any
 ) -> None:
-    """Produce the i-th record of a run; waits while the client's queue is full."""
+    """Produce the i-th record of a run; wait while the client's queue is full."""
     while True:
         try:
             producer.produce(
@@ -160,9 +162,9 @@ def send_stretch(
     callback: Any = None,
 ) -> None:
     """
-    Produce [start, end) of a run; waits while the client's queue is full.
+    Produce [start, end) of a run; wait while the client's queue is full.
 
-    Without a line of Python per record (benchmarks/throughput.py shows what that is worth).
+    It runs no line of Python per record (benchmarks/throughput.py shows what that is worth).
     """
     while start < end:
         values = iter(run.values[start:end])
@@ -193,7 +195,7 @@ def send_stretch(
 
 
 def _raise_refusal(exc: KafkaException, remote: TopicPartition, offset: int) -> None:
-    """The client itself refuses a record that is larger than `max.request.size`."""
+    """Raise RefusedByTarget if the client itself refused a record: above `max.request.size`."""
     error = exc.args[0]
     if error.code() in REFUSED:
         text = f"produce to {remote}: {error.name()} ({error.str()})"

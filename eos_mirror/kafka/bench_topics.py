@@ -1,4 +1,4 @@
-"""A topic that is made to be mirrored once and deleted: filled, kept under load, read, removed."""
+"""A scratch topic to be mirrored once and deleted: it is filled, put under load, read, removed."""
 
 import random
 import threading
@@ -11,6 +11,7 @@ from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Pr
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 
+from eos_mirror.core.side import Side
 from eos_mirror.errors import MirrorError
 from eos_mirror.kafka.errors import translated
 
@@ -25,28 +26,28 @@ PROMPT = {"linger.ms": "1"}
 
 
 class ScratchTopic:
-    """A topic on the source. One thread uses it."""
+    """A scratch topic on the source. Used by one thread."""
 
     def __init__(
         self, config: Mapping[str, Any], topic: str, *, partitions: int, size: int
     ) -> None:
         """
         Args:
-            config: Connection and security.
+            config: Client settings for connection and security.
             size: Bytes of a value; values do not compress.
         """
         self._config = dict(config)
         self._topic = topic
         self._partitions = partitions
-        chooser = random.Random(SEED)  # noqa: S311 - the same for everybody
+        chooser = random.Random(SEED)  # noqa: S311 - the same in every run
         self._values = [chooser.randbytes(size) for _ in range(POOL_VALUES)]
 
     def fill(self, count: int) -> None:
         """
-        Append records, round by round over the partitions.
+        Append records to the partitions, round-robin.
 
         Raises:
-            MirrorError: The cluster did not take them.
+            MirrorError: The cluster did not acknowledge all of them.
         """
         producer = Producer({**self._config, **BULK})
         for number in range(count):
@@ -55,7 +56,7 @@ class ScratchTopic:
 
     @contextmanager
     def under_load(self, rate: int) -> Iterator[None]:
-        """Records a second for the length of the block."""
+        """Produce `rate` records a second while the block runs."""
         ended = threading.Event()
 
         def run() -> None:
@@ -87,7 +88,7 @@ class ScratchTopic:
                 return
 
     def _flush(self, producer: Producer) -> None:
-        with translated(f"fill {self._topic}", source=True):
+        with translated(f"fill {self._topic}", side=Side.SOURCE):
             left = producer.flush(FLUSHED_WITHIN_S)
         if left:
             raise MirrorError(f"fill {self._topic}: {left} records were not acknowledged")
@@ -97,10 +98,14 @@ def ages_ms(
     config: Mapping[str, Any], topic: str, *, partitions: int, group: str, seconds: float
 ) -> list[float]:
     """
-    How old records are when a read_committed reader of a topic gets them, from now on.
+    Return the age of each record that a read_committed reader gets from now on.
 
     Args:
         group: Never joined.
+        seconds: How long to read.
+
+    Returns:
+        Milliseconds between the timestamp of the record and its arrival.
     """
     consumer = Consumer(
         {
@@ -126,13 +131,13 @@ def remove(
     config: Mapping[str, Any], topics: Collection[str], groups: Collection[str], *, within_s: float
 ) -> list[str]:
     """
-    Delete topics and groups, where they exist.
+    Delete those topics and groups that exist.
 
     Args:
-        within_s: How long members that have left may be remembered.
+        within_s: How long to wait for a group that still lists members that have left.
 
     Returns:
-        What may still be there.
+        Topics and groups that may still exist.
     """
     admin, left = AdminClient(dict(config)), []
     there = set(admin.list_topics(timeout=ANSWER_S).topics) & set(topics)
@@ -146,7 +151,7 @@ def remove(
 
 
 def _forgotten(admin: AdminClient, group: str, deadline: float) -> bool:
-    """Whether a group is gone; one with members is waited for."""
+    """Delete a group and return True if it is gone; wait while it has members."""
     while True:
         try:
             admin.delete_consumer_groups([group])[group].result(ANSWER_S)

@@ -1,8 +1,8 @@
 """
-One request about many topics, answered for each of them by itself.
+One request about many topics, with a separate answer for each.
 
-A cluster that refuses one topic says nothing about the others. Whether it answers at all is a
-question about all of them.
+A refusal of one topic says nothing about the others. If the cluster does not answer at all, that
+concerns all of them.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -13,6 +13,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
+from eos_mirror.core.side import Side
 from eos_mirror.errors import (
     ConfigError,
     MirrorError,
@@ -31,13 +32,13 @@ NOT_ALLOWED = frozenset(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """
-    What is asked for.
+    A request about topics.
 
     Attributes:
-        what: For the message of a refusal, such as "create topic".
+        what: The action, for the message of a refusal, such as "create topic".
         right: The operation that must be granted.
         within: How long the cluster may take.
-        harmless: Codes of errors that are neither an answer nor a refusal.
+        harmless: Error codes that count neither as an answer nor as a refusal.
     """
 
     what: str
@@ -47,14 +48,14 @@ class Request:
 
 
 def by_topic(
-    request: Request, answers: Mapping[str, Any], *, source: bool, of: ReconnectingClient[Any]
+    request: Request, answers: Mapping[str, Any], *, side: Side, of: ReconnectingClient[Any]
 ) -> tuple[dict[str, Any], dict[str, MirrorError]]:
     """
-    What the cluster answered, and which topics it refused and why.
+    Return the answers of the cluster, and the error of each topic that it refused.
 
     Args:
         answers: Futures by topic.
-        source: The source cluster was asked, not the target.
+        side: Which cluster it is; selects SourceUnavailable or TargetUnavailable.
         of: The client that asked; replaced when no broker answered it.
 
     Raises:
@@ -65,7 +66,7 @@ def by_topic(
     for topic, answer in answers.items():
         try:
             with (
-                translated(f"{request.what} {topic}", source=source, of=of),
+                translated(f"{request.what} {topic}", side=side, of=of),
                 _explained(request, topic),
             ):
                 found[topic] = answer.result(request.within.total_seconds() + 1)
@@ -78,7 +79,11 @@ def by_topic(
 
 @contextmanager
 def _explained(request: Request, topic: str) -> Iterator[None]:
-    """A source of another version may have entries that this cluster does not know."""
+    """
+    Raise errors that say which right to grant, or which entry to exclude.
+
+    A source of another version may have config entries that this cluster does not know.
+    """
     try:
         yield
     except KafkaException as exc:
@@ -90,7 +95,7 @@ def _explained(request: Request, topic: str) -> Iterator[None]:
             raise NotAuthorized(f"{where}: {why}") from exc
         if error.code() == KafkaError.INVALID_CONFIG:
             raise ConfigError(
-                f"{where}: {error.str()}. Leave the entry out of remote topics with "
+                f"{where}: {error.str()}. Exclude the entry from remote topics with "
                 f"config.properties.exclude"
             ) from exc
         raise

@@ -1,27 +1,25 @@
 """The checkpoints topic of a source cluster, on the target."""
 
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
 from typing import Any
 
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.kafka.internal_topics import read_internal
-from eos_mirror.kafka.topic_writer import Appender
+from eos_mirror.core.side import Side
+from eos_mirror.kafka.topic_reader import TopicReader
+from eos_mirror.kafka.topic_writer import TopicWriter
 from eos_mirror.kafka.topics import Topics, TopicSpec
 
-READ_WITHIN = timedelta(seconds=60)
-
 Checkpoints = dict[tuple[str, TopicPartition], Checkpoint]
-"""The newest one by group and partition."""
+"""The newest checkpoint by group and partition."""
 
 
 class KafkaCheckpoints:
     """
-    Connects when it is first used; one thread uses it.
+    Reads and writes checkpoints. It connects when it is first used; one thread uses it.
 
     Attributes:
-        unreadable: Records of others in the topic.
+        unreadable: How many records of the topic are no checkpoints.
     """
 
     def __init__(
@@ -30,25 +28,29 @@ class KafkaCheckpoints:
         producer: Mapping[str, Any],
         topic: str,
         *,
+        group: str,
         replication_factor: int,
     ) -> None:
         """
         Args:
+            group: One that this principal may describe; a reader needs one.
             admin, producer: Complete client configurations; acks=all, not transactional.
-            replication_factor: Of the topic, if there is none yet.
+            replication_factor: Of the topic, if it has to be created.
         """
         self._admin = dict(admin)
-        self._log = Appender(producer, topic)
+        self._log = TopicWriter(producer, topic)
         self._topic = topic
+        self._group = group
         self._replication_factor = replication_factor
         self.unreadable = 0
 
     def load(self) -> Checkpoints:
         """
-        What was written until now; the topic is made if there is none.
+        Read every checkpoint; create the topic if there is none.
 
         Raises:
-            NotAuthorized, RestartTask: By class.
+            NotAuthorized: A right on the topic is missing.
+            RestartTask: The target did not answer (TargetUnavailable).
         """
         spec = TopicSpec(
             name=self._topic,
@@ -56,9 +58,9 @@ class KafkaCheckpoints:
             replication_factor=self._replication_factor,
             config={"cleanup.policy": "compact"},
         )
-        Topics(self._admin, source=False).ensure(spec)
+        Topics(self._admin, side=Side.TARGET).ensure(spec)
         found: Checkpoints = {}
-        for key, value in read_internal(self._admin, self._topic, within=READ_WITHIN):
+        for key, value in TopicReader(self._admin, self._topic, group=self._group).updates():
             try:
                 checkpoint = Checkpoint.decode(key, value)
             except ValueError:
@@ -69,10 +71,12 @@ class KafkaCheckpoints:
 
     def write(self, checkpoints: Iterable[Checkpoint]) -> None:
         """
-        Returns when they are there.
+        Write these checkpoints and wait for the acknowledgement.
 
         Raises:
-            NotAuthorized, RestartTask: By class; which of them are there is unknown.
+            NotAuthorized: Write on the topic is missing.
+            RestartTask: The target did not answer (TargetUnavailable); which of them were written
+                is unknown.
         """
         records = [(one.key, one.value) for one in checkpoints]
         if records:

@@ -1,19 +1,22 @@
-"""The claims topic: read from its beginning once, and from then on what is new."""
+"""The claims topic: read once from its beginning, and then only its updates."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Producer
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.claims import MODE_KEY, Claim, ClaimRecord, parse_claim
+from eos_mirror.core.side import Side
 from eos_mirror.errors import FatalError, ForeignWriter, TargetUnavailable
+from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.errors import as_mirror_error, translated
+from eos_mirror.kafka.topic_reader import is_end, ready_messages
 from eos_mirror.kafka.topic_writer import append_records
 
-DEADLINE = timedelta(seconds=20)
+WITHIN = timedelta(seconds=20)
+"""For reading through an offset, with every request that it takes."""
 
 
 class KafkaClaimsLog:
@@ -23,7 +26,7 @@ class KafkaClaimsLog:
     Invariants:
         A: `_live` is the effect of every record below `_next_offset`, in log order.
         B: What `append` returns is acknowledged by all in-sync replicas.
-        C: What `read_through` returns was read from the topic with the id that was given.
+        C: What `read_through` returns was read from the topic with the topic id that was given.
     """
 
     def __init__(
@@ -37,11 +40,11 @@ class KafkaClaimsLog:
     ) -> None:
         """
         Args:
-            producer_config: Idempotent, acks=all, not transactional: a claim counts at once.
+            producer_config: Idempotent, acks=all, not transactional: a claim counts immediately.
             consumer_config: read_uncommitted.
             topic: One partition, compacted.
-            topic_id: Its identity as the flow knows it.
-            ids: Identities as of now, by name, of topics that exist.
+            topic_id: Of the topic when the flow started.
+            ids: Returns the current topic ids, by name, of topics that exist.
         """
         self._topic = topic
         self._topic_id = topic_id
@@ -57,7 +60,7 @@ class KafkaClaimsLog:
         return self._write({claim.key: claim.value for claim in claims})
 
     def _check_identity(self) -> None:
-        """Who cannot see the earlier claims cannot fence them, and must not write."""
+        """A task that cannot see earlier claims cannot fence their writers, and must not write."""
         if self._ids([self._topic]).get(self._topic) != self._topic_id:
             raise FatalError(
                 f"{self._topic} was deleted, or deleted and created again, while the flow ran: "
@@ -75,37 +78,36 @@ class KafkaClaimsLog:
 
     def read_through(self, offset: int | None) -> Mapping[str, ClaimRecord]:
         """See `ports.ClaimsLog`."""
-        deadline = time.monotonic() + DEADLINE.total_seconds()
+        deadline = Deadline(WITHIN)
         with translated(f"read {self._topic}"):
-            # the leader first: an assignment without one is looked at again after 500 ms only
-            self._consumer.list_topics(self._topic, timeout=DEADLINE.total_seconds())
+            # the leader first: the client checks an assignment without one again after 500 ms only
+            self._consumer.list_topics(self._topic, timeout=deadline.left_s(at_most=WITHIN))
             next_offset = self._next_offset or OFFSET_BEGINNING
             self._consumer.assign([ClientPartition(self._topic, 0, next_offset)])
             if offset is None:
                 where = ClientPartition(self._topic, 0)
-                _, high = self._consumer.get_watermark_offsets(
-                    where, timeout=DEADLINE.total_seconds()
-                )
+                left_s = deadline.left_s(at_most=WITHIN)
+                _, high = self._consumer.get_watermark_offsets(where, timeout=left_s)
                 offset = high - 1
             while self._next_offset <= offset:
-                if time.monotonic() > deadline:
+                if deadline.is_over:
                     raise TargetUnavailable(
-                        f"{self._topic}: not readable through offset {offset} in {DEADLINE}"
+                        f"{self._topic}: not readable through offset {offset} in {WITHIN}"
                     )
-                for message in self._consumer.consume(1000, 0) or self._consumer.consume(1, 0.2):
+                for message in ready_messages(self._consumer):
                     self._take(message)
-            self._consumer.unassign()  # or it would fetch until the next time; a pause lasts 1 s
-        self._check_identity()  # ids never come back: what was read until now was the right log
+            self._consumer.unassign()  # or it would fetch until the next time; pausing takes 1 s
+        self._check_identity()  # topic ids are never reused: this was the right log until now
         return self._live
 
     def _take(self, message: Message) -> None:
+        if is_end(message):
+            # compaction may have removed the records up to here
+            self._next_offset = max(self._next_offset, message.offset() or 0)
+            return
         error = message.error()
         if error is not None:
-            if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 (public name)
-                # compaction may have removed the records up to here
-                self._next_offset = max(self._next_offset, message.offset() or 0)
-                return
-            raise as_mirror_error(error, f"read {self._topic}", source=False)
+            raise as_mirror_error(error, f"read {self._topic}", side=Side.TARGET)
         raw_key, raw_value, offset = message.key(), message.value(), message.offset()
         if not isinstance(raw_key, bytes) or offset is None:
             raise ForeignWriter(f"{self._topic} offset={offset}: a record without a key")
@@ -117,10 +119,10 @@ class KafkaClaimsLog:
 
     def _apply(self, key: str, raw_value: bytes | None, offset: int) -> None:
         """
-        Keep invariant A.
+        Apply one record to the live claims (A).
 
         Raises:
-            ValueError: Not a claim.
+            ValueError: The record is not a claim.
         """
         if key == MODE_KEY:
             return

@@ -1,4 +1,4 @@
-"""Who commits on a cluster, as it happens: a bell, for asking the coordinators at once."""
+"""Tails `__consumer_offsets` as a wake-up hint: a group has just committed."""
 
 import time
 from collections.abc import Mapping
@@ -8,12 +8,15 @@ from confluent_kafka import OFFSET_END, Consumer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.internal_records import committed_by
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.errors import DENIED, translated
 from eos_mirror.kafka.reconnecting import StallDetector, let_go
+from eos_mirror.kafka.topic_reader import ANSWER
 
 COMMITS = "__consumer_offsets"
-AT_ONCE = 10_000
-ANSWER_S = 10.0
+MAX_MESSAGES = 10_000
+"""Of one call."""
+
 BUFFER_KB = 4096
 
 
@@ -26,13 +29,13 @@ class GroupCommit(NamedTuple):
 
 class GroupCommits:
     """
-    Reads what the coordinators of a cluster write, from now on. One thread uses it.
+    Reads what the coordinators of a cluster write, from the first call on. One thread uses it.
 
-    What is heard is no fact, and may be missed: a transaction may be open, and nothing from before
-    the first call is heard. Facts are asked of the coordinator.
+    A hint may be missed, or belong to an open transaction. The coordinator is always asked for the
+    committed offset.
 
     Attributes:
-        unavailable_reason: Why nothing is heard, if so; it stays that way.
+        unavailable_reason: Why there are no hints; it does not change any more. Empty if there are.
     """
 
     def __init__(self, config: Mapping[str, Any], *, group: str) -> None:
@@ -50,31 +53,32 @@ class GroupCommits:
             "queued.max.messages.kbytes": BUFFER_KB,
         }
         self._consumer: Consumer | None = None
-        self._silence: StallDetector | None = None
+        self._stall: StallDetector | None = None
         self.unavailable_reason = ""
 
-    def heard(self) -> set[GroupCommit]:
+    def recent(self) -> set[GroupCommit]:
         """
-        Since the last call; nothing while the cluster does not answer. Waits for nothing, but the
-        first time for the cluster.
+        Return the commits since the last call; none while the cluster does not answer.
+
+        Only the first call waits for the cluster.
 
         Raises:
-            RestartTask: By class, the first time.
+            SourceUnavailable: The cluster did not answer the first call.
         """
         if self.unavailable_reason:
             return set()
         if self._consumer is None:
-            self._listen()
-        if self._consumer is None or self._silence is None:
+            self._start()
+        if self._consumer is None or self._stall is None:
             return set()
         keys = set()
-        messages = self._consumer.consume(AT_ONCE, 0)
+        messages = self._consumer.consume(MAX_MESSAGES, 0)
         now = time.monotonic()
         if messages:
-            self._silence.broken(now)
-        elif self._silence.is_stalled(now, COMMITS):
-            lost: list[object] = [self._consumer, self._silence]
-            self._consumer = self._silence = None
+            self._stall.broken(now)
+        elif self._stall.is_stalled(now, COMMITS):
+            lost: list[object] = [self._consumer, self._stall]
+            self._consumer = self._stall = None
             let_go(lost)
         for message in messages:
             error = message.error()
@@ -84,18 +88,18 @@ class GroupCommits:
                 self._give_up(error.str())
         return {GroupCommit(*found) for key in keys if (found := committed_by(key)) is not None}
 
-    def _listen(self) -> None:
-        """From the end of every partition, once the topic exists: the first commit makes it."""
+    def _start(self) -> None:
+        """Start at the end of every partition, once the first commit has created the topic."""
         consumer = Consumer(self._config)
-        with translated(f"look at {COMMITS}", source=True):
-            found = consumer.list_topics(COMMITS, ANSWER_S).topics[COMMITS]
+        with translated(f"read {COMMITS}", side=Side.SOURCE):
+            found = consumer.list_topics(COMMITS, ANSWER.total_seconds()).topics[COMMITS]
             if found.error is not None:
                 if found.error.code() in DENIED:
                     self._give_up(found.error.str())
                 consumer.close()
                 return
             consumer.assign([ClientPartition(COMMITS, p, OFFSET_END) for p in found.partitions])
-        self._consumer, self._silence = consumer, StallDetector(consumer, self._config)
+        self._consumer, self._stall = consumer, StallDetector(consumer, self._config)
 
     def _give_up(self, reason: str) -> None:
         self.unavailable_reason = reason

@@ -1,8 +1,8 @@
 """
-What a client error means to us, decided in one table.
+Translates client errors into our errors, in one table.
 
-`.fatal()`, `.retriable()` and `.txn_requires_abort()` are not consulted: the same fault comes with
-different flags from different calls. The code decides.
+`.fatal()`, `.retriable()` and `.txn_requires_abort()` are not used: different calls set different
+flags for the same fault. The code decides.
 """
 
 import re
@@ -13,6 +13,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.core.suspects import Refusal
 from eos_mirror.errors import (
     MirrorError,
@@ -73,7 +74,7 @@ UNANSWERED = frozenset(
         KafkaError._DESTROY_BROKER,  # noqa: SLF001
     }
 )
-"""What a client says that reached no broker; others of UNREACHABLE come from brokers."""
+"""Codes of a client that reached no broker; the others in UNREACHABLE come from brokers."""
 
 REFUSED = frozenset(
     {
@@ -86,25 +87,25 @@ REFUSED = frozenset(
         KafkaError._INVALID_DIFFERENT_RECORD,  # noqa: SLF001
     }
 )
-"""A batch that the target, or the client itself, does not take: nothing of it was stored."""
+"""The target, or the client itself, refused the batch: nothing of it was stored."""
 
 _REFUSED_WHERE = re.compile(r"ProduceRequest for (\S+) \[(\d+)\] with (\d+) message")
-"""How the client names the partition, and the size of the batch, when a later call reports it."""
+"""Finds the partition and the batch size in the text of a refusal that a later call reports."""
 
 
-def as_mirror_error(error: KafkaError, what: object, *, source: bool) -> MirrorError:
+def as_mirror_error(error: KafkaError, what: object, *, side: Side) -> MirrorError:
     """
     Translate a client error.
 
     Args:
         what: What was being done, for the message.
-        source: The source cluster's fault, else the target's.
+        side: Which cluster it is; selects SourceUnavailable or TargetUnavailable.
     """
     code = error.code()
     text = f"{what}: {error.name()} ({error.str()})"
     if code in DENIED:
         denied = TopicDenied if code == KafkaError.TOPIC_AUTHORIZATION_FAILED else NotAuthorized
-        return denied(f"{text}. Grant {_right(code, source=source)} with kafka-acls.sh")
+        return denied(f"{text}. Grant {_right(code, side=side)} with kafka-acls.sh")
     if code in FENCED:
         return ProducerFenced(text)
     if code in REFUSED and (where := _REFUSED_WHERE.search(error.str())):
@@ -112,13 +113,13 @@ def as_mirror_error(error: KafkaError, what: object, *, source: bool) -> MirrorE
         refusal = Refusal(code=error.name(), reason=error.str(), records=int(where[3]))
         return RefusedByTarget(text, refused={remote: refusal})
     if code in UNREACHABLE:
-        return SourceUnavailable(text) if source else TargetUnavailable(text)
+        return SourceUnavailable(text) if side is Side.SOURCE else TargetUnavailable(text)
     return RestartTask(text)
 
 
-def _right(code: int, *, source: bool) -> str:
+def _right(code: int, *, side: Side) -> str:
     if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-        return "READ on the topic" if source else "READ and WRITE on the topic"
+        return "READ on the topic" if side is Side.SOURCE else "READ and WRITE on the topic"
     if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
         return "READ on the group"
     if code == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
@@ -128,34 +129,35 @@ def _right(code: int, *, source: bool) -> str:
 
 @contextmanager
 def translated(
-    what: object, *, source: bool = False, of: ReconnectingClient[Any] | None = None
+    what: object, *, side: Side = Side.TARGET, of: ReconnectingClient[Any] | None = None
 ) -> Iterator[None]:
     """
-    Turn whatever the client raises in the block into our errors.
+    Translate every exception of the client in the block into our errors.
 
-    SystemError is caught because the binding raises it when a fatal error meets a delivery
-    callback; the client is then as dead as after a KafkaException.
+    SystemError is also caught: the binding raises it when a fatal error meets a delivery callback.
+    The client is then as dead as after a KafkaException.
 
     Args:
         what: What is done, for the message; becomes text only if something fails.
-        source: Whose fault it is when the cluster does not answer.
+        side: Which cluster it is; selects SourceUnavailable or TargetUnavailable.
         of: The client that asks; replaced when no broker answered it.
 
     Raises:
         NotAuthorized: A right is missing or was withdrawn.
-        RefusedByTarget: The transaction is spoilt: a batch of it was refused.
-        RestartTask: Anything else, by class.
+        RefusedByTarget: A batch was refused, so the transaction cannot be committed.
+        RestartTask: Anything else. The cluster did not answer (SourceUnavailable or
+            TargetUnavailable), the producer was fenced (ProducerFenced), or the client failed.
     """
     try:
         yield
     except KafkaException as exc:
         if of is not None and exc.args[0].code() in UNANSWERED:
             of.replace()
-        raise as_mirror_error(exc.args[0], what, source=source) from exc
+        raise as_mirror_error(exc.args[0], what, side=side) from exc
     except SystemError as exc:
         raise RestartTask(f"{what}: the client failed fatally ({exc})") from exc
     except TimeoutError as exc:  # of a future that the client did not resolve in its own time
         if of is not None:
             of.replace()
-        fault = SourceUnavailable if source else TargetUnavailable
+        fault = SourceUnavailable if side is Side.SOURCE else TargetUnavailable
         raise fault(f"{what}: no answer") from exc

@@ -1,8 +1,9 @@
 """
-The mode of a flow, noted in its claims topic: whoever starts first decides.
+The mode of a flow, noted in its claims topic by the first run.
 
-What counts is the first record after the last tombstone; a switch (`operate/adopt.py`) writes the
-tombstone. Two starts in different modes at the same moment both write, and one of them is second.
+The first record after the last tombstone counts; switching the mode (`operate/adopt.py`) writes the
+tombstone. If two runs start in different modes at the same moment, both write, and the second one
+finds that it is second.
 """
 
 from collections.abc import Mapping
@@ -16,9 +17,9 @@ from eos_mirror.errors import ForeignWriter
 from eos_mirror.kafka.topic_reader import read_log
 from eos_mirror.kafka.topic_writer import append_records
 
-PLAINLY = {"enable.idempotence": "false", "max.in.flight.requests.per.connection": "1"}
-"""An idempotent client that is not connected yet looks again after 500 ms only, at each start. A
-note that is repeated says the same, and one request at a time keeps a tombstone before it."""
+NOT_IDEMPOTENT = {"enable.idempotence": "false", "max.in.flight.requests.per.connection": "1"}
+"""An idempotent client that is not connected yet tries again after 500 ms only, at each start. A
+repeated record changes nothing here, and one request at a time keeps the order."""
 
 
 class FlowMode:
@@ -33,16 +34,16 @@ class FlowMode:
             client_config: Connection and security of the target.
         """
         self._flow = flow
-        self._producer_config = {**producer_config, **PLAINLY}
+        self._producer_config = {**producer_config, **NOT_IDEMPOTENT}
         self._client_config = dict(client_config)
 
     def read(self) -> DeliveryMode | None:
         """
-        The mode; None if it was never noted.
+        Read the mode; None if it was never noted.
 
         Raises:
-            ForeignWriter: The record is not ours.
-            TargetUnavailable: No answer.
+            ForeignWriter: The record was not written by us.
+            TargetUnavailable: The target did not answer.
         """
         found: bytes | None = None
         for key, value in read_log(
@@ -65,21 +66,21 @@ class FlowMode:
         Note a mode where none was noted.
 
         Returns:
-            The mode that counts: another one if somebody was faster.
+            The mode that counts: another one if another run was faster.
         """
         if self._write([mode.value]) == 0:
             return mode  # nothing can stand before it
         counts = self.read() or mode
         if counts is not mode:
-            self._write([counts.value])  # compaction would keep the newest, which was ours
+            self._write([counts.value])  # compaction keeps the newest record, which was ours
         return counts
 
     def replace(self, mode: DeliveryMode) -> None:
-        """Note a mode in the stead of whatever was noted. No task of the flow may run."""
+        """Replace what was noted. No task of the flow may run."""
         self._write([None, mode.value])
 
     def _write(self, values: list[str | None]) -> int:
-        """Offset of the last one."""
+        """Append these values; returns the offset of the last one."""
         producer = Producer(self._producer_config)
         records = [(MODE_KEY, value) for value in values]
         return append_records(producer, self._flow.claims_topic, records)[-1]

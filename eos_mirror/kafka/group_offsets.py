@@ -1,8 +1,8 @@
 """
-The groups of a cluster and their offsets, many at once.
+Consumer groups of a cluster and their committed offsets, many groups in parallel.
 
-For a process that may end: an admin client that asks a group's coordinator while that moves can
-take its process along (`groups.CommittedOffsets` is for those that may not).
+Only for a process that may crash: an admin client that asks a group's coordinator while it moves
+can crash its process. A process that must survive uses `groups.CommittedOffsets`.
 """
 
 import math
@@ -22,21 +22,22 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.errors import UNREACHABLE, translated
 from eos_mirror.kafka.groups import NO_SUCH_GROUP, TO_A_COORDINATOR_S, as_group_offset
 from eos_mirror.kafka.reconnecting import ReconnectingClient
 from eos_mirror.ports import GroupOffset
 
 AT_ONCE = 1000
-"""Requests under way. The client cannot ask for the offsets of two groups in one."""
+"""Requests in flight. The client cannot ask for the offsets of two groups in one request."""
 
 WITHIN_S = 5.0
-"""For each wait. All requests under way share it, so one coordinator that is away costs as much as
-a hundred. One broker of the tests answers a thousand of them in 0.3 s, and takes a thousand commits
-in 1.4 s."""
+"""Limit of each wait. All requests in flight share it, so one missing coordinator costs as much as
+a hundred. In the tests, one broker answers a thousand requests in 0.3 s, and a thousand commits in
+1.4 s."""
 
 ALIVE_FOR_S = 30.0
-"""So long an answer shows that the cluster as a whole is there."""
+"""For this long, an answer proves that the cluster as a whole is reachable."""
 
 WITHOUT_MEMBERS = frozenset({ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD})
 MAY_PASS = UNREACHABLE
@@ -44,17 +45,17 @@ MAY_PASS = UNREACHABLE
 
 NAMELESS = (
     "it has no name, and the client library sends no request about it. "
-    "groups = .+ leaves it out without this report"
+    "groups = .+ excludes it without this report"
 )
 
 
 class Refusal(NamedTuple):
     """
-    Why there is no answer about one group.
+    Why a request about one group failed.
 
     Attributes:
-        reason: For people.
-        may_pass: The coordinator is moving or away.
+        reason: Text for people.
+        may_pass: True if the coordinator is moving or away.
     """
 
     reason: str
@@ -66,43 +67,44 @@ NO_ANSWER = Refusal("its coordinator does not answer", may_pass=True)
 
 class GroupOffsets:
     """
-    Of one cluster. One thread uses it.
+    Groups and committed offsets of one cluster. Used by one thread.
 
-    A request about one group that fails concerns this group alone: it is noted in `refused`, and
-    the others are answered. Only a cluster that does not answer at all is raised.
+    A failed request concerns its own group only: `refused` notes it, and the other groups are
+    answered. An error is raised only if the cluster does not answer at all.
 
     Attributes:
-        requests: Sent so far.
-        refused: Why not, by group, where the last request about it failed.
-        unlisted: Why the last listing lacks the groups of some brokers; empty if it lacks none.
+        requests: Number of requests sent so far.
+        refused: Reason by group, where the last request about the group failed.
+        unlisted: Why the last listing lacks the groups of some brokers; empty if it is complete.
     """
 
     def __init__(
         self,
         config: Mapping[str, Any],
         *,
-        source: bool,
+        side: Side,
         before_wait: Callable[[], None] = lambda: None,
     ) -> None:
         """
         Args:
-            config: Connection and security.
-            source: Whose fault it is when the cluster does not answer.
-            before_wait: Called before each wait, of some 5 s: a task shows with it that its loop
-                turns.
+            config: Client settings for connection and security.
+            side: Which cluster it is; selects SourceUnavailable or TargetUnavailable.
+            before_wait: Called before each wait of about 5 s, so that a task can show that its loop
+                is running.
         """
         self._client = ReconnectingClient(AdminClient, config)
         self._before_wait = before_wait
         self._answered_s = -math.inf
-        self._source = source
+        self._side = side
         self.requests = 0
         self.refused: dict[str, Refusal] = {}
         self.unlisted = ""
 
     def names(self) -> set[str]:
         """
-        Every group of consumers, also one that only ever committed; not those of Connect or of
-        share consumers. One may have the empty name.
+        Return every consumer group, including groups that only ever committed offsets.
+
+        Groups of Connect and of share consumers are excluded. One group may have the empty name.
 
         Raises:
             RestartTask: No broker answers.
@@ -111,8 +113,10 @@ class GroupOffsets:
 
     def read(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, GroupOffset]]:
         """
-        What each group has committed. Groups that are gone are left out, and so are those that
-        cannot be asked: for them see `refused`.
+        Return the committed offsets of each group.
+
+        Groups that no longer exist are skipped, and so are groups that cannot be asked: for them
+        see `refused`.
 
         Raises:
             RestartTask: No broker answers.
@@ -137,8 +141,10 @@ class GroupOffsets:
 
     def without_members(self, groups: Collection[str]) -> set[str]:
         """
-        Those of them that nobody is in, also because they do not exist or may not be described.
-        Groups that cannot be asked are not among them; see `refused`.
+        Return the groups without members.
+
+        Groups that do not exist or may not be described are included. Groups that cannot be asked
+        are excluded; see `refused`.
 
         Raises:
             RestartTask: No broker answers.
@@ -152,7 +158,7 @@ class GroupOffsets:
         for group in groups:
             self.refused.pop(group, None)
         listed = {group.group_id: group.state for group in self._list().valid}
-        # old brokers (before 2.6) do not say the state, and some may not have answered
+        # brokers before 2.6 do not report the state, and some brokers may not have answered
         unsaid = [
             group
             for group in groups
@@ -165,10 +171,10 @@ class GroupOffsets:
         return {g for g in groups if listed.get(g, dead) in WITHOUT_MEMBERS} - unknown
 
     def _list(self) -> Any:
-        """With one request to each broker; not all of them may answer."""
+        """List the groups with one request to each broker; some brokers may not answer."""
         self.requests += 1
         self._before_wait()
-        with translated("list groups", source=self._source):
+        with translated("list groups", side=self._side):
             answer = self._client.client.list_consumer_groups(request_timeout=WITHIN_S)
             listed = answer.result(WITHIN_S + 1)
             if listed.errors and not listed.valid:
@@ -176,15 +182,15 @@ class GroupOffsets:
         self._answered_s = time.monotonic()
         self.unlisted = str(listed.errors[0]) if listed.errors else ""
         if self.unlisted:
-            self._client.replace()  # this one would wait for the lost broker each time
+            self._client.replace()  # this client would wait for the lost broker each time
         return listed
 
     def write(self, wanted: Mapping[str, Mapping[TopicPartition, GroupOffset]]) -> set[str]:
         """
-        Commit for groups without members; the cluster refuses it for others.
+        Commit offsets for groups without members; the cluster refuses groups with members.
 
         Returns:
-            The groups that have all of it now; for the others see `refused`.
+            The groups whose offsets were all committed; for the others see `refused`.
 
         Raises:
             RestartTask: No broker answers.
@@ -211,7 +217,7 @@ class GroupOffsets:
     def _all(
         self, groups: Collection[str], ask: Callable[[str], "Future[Any]"], what: str
     ) -> Iterator[tuple[str, Any]]:
-        """Answers by group, without those that are refused or about a group that is not there."""
+        """Yield the answer of each group, except groups that are refused or do not exist."""
         left = iter(sorted(groups))
         are_answered = set()
         while some := list(islice(left, AT_ONCE)):
@@ -220,17 +226,17 @@ class GroupOffsets:
             self._before_wait()
             until_s = time.monotonic() + WITHIN_S
             for group, answer in answers.items():
-                with translated(f"{what} {group}", source=self._source):
+                with translated(f"{what} {group}", side=self._side):
                     found = self._result(group, answer, until_s=until_s)
                 are_answered.add(group not in self.refused or not self.refused[group].may_pass)
                 if found is not None:
                     yield group, found
         if any(self.refused.get(group) == NO_ANSWER for group in groups):
-            self._client.replace()  # the old one would not find the coordinator again
+            self._client.replace()  # the old client would not find the coordinator again
         if True in are_answered:
             self._answered_s = time.monotonic()
         elif are_answered and time.monotonic() - self._answered_s > ALIVE_FOR_S:
-            self._list()  # raises unless the cluster answers; then it is these groups alone
+            self._list()  # raises unless the cluster answers; then only these groups fail
 
     def _asked(self, ask: Callable[[str], "Future[Any]"], group: str) -> "Future[Any] | None":
         self.refused.pop(group, None)
@@ -240,7 +246,7 @@ class GroupOffsets:
         return ask(group)
 
     def _result(self, group: str, answer: "Future[Any]", *, until_s: float) -> Any:
-        """None if there is no such group, or if it cannot be asked."""
+        """Return the answer; None if the group does not exist or cannot be asked."""
         try:
             return answer.result(max(0.0, until_s - time.monotonic()))
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""The idempotent producer of at-least-once mode: no transactions, every failure kept."""
+"""The idempotent producer of at-least-once mode: no transactions, and no failure is lost."""
 
 import time
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from typing import Any
 from confluent_kafka import KafkaError, Message, Producer
 
 from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.core.suspects import Refusal
 from eos_mirror.errors import RefusedByTarget, RestartTask, TargetUnavailable
 from eos_mirror.kafka.batch_queue import Batches
@@ -21,7 +22,7 @@ class KafkaPlainProducer:
     def __init__(self, config: Mapping[str, Any]) -> None:
         """
         Args:
-            config: Complete client configuration, without anything transactional.
+            config: Complete client configuration, without transactional settings.
         """
         self._producer = Producer({**config, "delivery.report.only.error": True})
         self._backlog = Backlog(self._producer, config)
@@ -47,7 +48,7 @@ class KafkaPlainProducer:
             self._backlog.add(run, remote)
 
     def _on_failure(self, error: KafkaError | None, message: Message) -> None:
-        """The first error of each partition counts, but one that is no refusal outweighs those."""
+        """Keep the first error of each partition; any other error replaces a refusal."""
         topic, partition = message.topic(), message.partition()
         if error is None or topic is None or partition is None:
             return
@@ -77,12 +78,12 @@ class KafkaPlainProducer:
             raise RefusedByTarget(text, refused=refused)
 
     def _decide(self, deadline: float, within: timedelta) -> None:
-        """Wait until what was handed over has arrived or was refused."""
+        """Wait until every record that was handed over has arrived or was refused."""
         with translated("flush"):
             left = self._producer.flush(max(0.0, deadline - time.monotonic()))
         for remote, error in self._failed.items():
             if error.code() in DENIED:
-                raise as_mirror_error(error, "produce", source=False)
+                raise as_mirror_error(error, "produce", side=Side.TARGET)
             if error.code() not in REFUSED:
                 raise RestartTask(f"produce to {remote}: {error.name()} ({error.str()})")
         if left:

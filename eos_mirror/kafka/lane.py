@@ -95,7 +95,7 @@ def shadow_group_metadata(flow: Flow, client_config: Mapping[str, Any]) -> objec
     """
     Metadata of the member-less shadow group: generation -1, no member.
 
-    It comes from a consumer that never subscribes and is closed at once; no network is used.
+    It comes from a consumer that never subscribes and is closed immediately; no network is used.
     """
     consumer = Consumer({**client_config, "group.id": flow.shadow_group})
     try:

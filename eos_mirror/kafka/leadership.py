@@ -1,4 +1,4 @@
-"""Which of several processes leads: the one that a consumer group gives its only partition to."""
+"""Elects a leader: the process to which a consumer group assigns its only partition."""
 
 import threading
 import time
@@ -9,16 +9,17 @@ from typing import Any
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ClientPartition
 
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.errors import DENIED, as_mirror_error
 from eos_mirror.kafka.reconnecting import StallDetector
 
 MEMBER = {
-    "partition.assignment.strategy": "cooperative-sticky",  # who comes later takes nothing away
+    "partition.assignment.strategy": "cooperative-sticky",  # a later member takes nothing away
     "group.protocol": "classic",
     "enable.auto.commit": "false",
     "auto.offset.reset": "latest",
     "allow.auto.create.topics": "false",
-    "max.poll.interval.ms": "3600000",  # heartbeats say who is alive
+    "max.poll.interval.ms": "3600000",  # heartbeats show which members are alive
 }
 
 CLOSED_WITHIN_S = 5.0
@@ -26,26 +27,26 @@ CLOSED_WITHIN_S = 5.0
 
 class Leadership:
     """
-    A member of the group. One thread at a time.
+    A member of the leader group. Used by one thread at a time.
 
-    It is for availability only: whoever wrongly believes to lead is fenced like any other writer.
-    So a member that only lost its session, perhaps with the whole cluster, still leads: until the
-    group has given the partition to somebody else.
+    Leadership is for availability only: a process that wrongly believes it leads is fenced like any
+    other writer. So a member that only lost its session, perhaps with the whole cluster, still
+    leads until the group has assigned the partition to another member.
 
     Attributes:
-        leads: As of the last `poll`.
+        leads: True if this process led at the last `poll`.
     """
 
     def __init__(
         self, config: Mapping[str, Any], *, group: str, topic: str, session: timedelta
     ) -> None:
         """
-        Join.
+        Join the group.
 
         Args:
-            config: Connection and security.
+            config: Client settings for connection and security.
             topic: Exists, with one partition; nothing is read from it.
-            session: A leader that is silent for so long leads no more.
+            session: A leader that is silent for this long no longer leads.
         """
         session_ms = str(round(session.total_seconds() * 1e3))
         self._config = {**config, **MEMBER, "group.id": group, "session.timeout.ms": session_ms}
@@ -63,25 +64,25 @@ class Leadership:
 
     def poll(self, wait: timedelta) -> bool:
         """
-        Whether we lead.
+        Poll the group; return True if this process leads.
 
         Raises:
-            NotAuthorized: Read on the group, or on the topic, is missing.
+            NotAuthorized: READ on the group, or on the topic, is missing.
         """
         message = self._consumer.poll(wait.total_seconds())
         error = None if message is None else message.error()
         if error is not None and error.code() in DENIED:
-            raise as_mirror_error(error, "wait for our turn to lead", source=False)
+            raise as_mirror_error(error, "wait for our turn to lead", side=Side.TARGET)
         if self._silence.is_stalled(time.monotonic(), self._topic):
-            self._leave()  # its callbacks say nothing of who leads any more
+            self._leave()  # its callbacks no longer change who leads
             self._join()
         return self.leads
 
     def close(self) -> None:
         """
-        Leave the group: the next one leads at once.
+        Leave the group: the next member leads immediately.
 
-        A client whose broker is gone can take for ever to close, so it is not waited for long.
+        A client whose broker is gone can block indefinitely here, so the wait is short.
         """
         self._leave().join(CLOSED_WITHIN_S)
         self.leads = False
@@ -103,4 +104,4 @@ class Leadership:
     def _lost(self, consumer: Consumer, partitions: Sequence[ClientPartition]) -> None:
         consumer.incremental_unassign(list(partitions))
         if partitions and consumer is self._consumer:
-            self._has_it = False  # who has it now is known with the next assignment
+            self._has_it = False  # the next assignment shows which member owns it now

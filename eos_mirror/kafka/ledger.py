@@ -1,4 +1,4 @@
-"""The ledger topic of a flow, on the target."""
+"""Appends to and reads the ledger topic of a flow, on the target."""
 
 import os
 import socket
@@ -10,30 +10,30 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.core.ledger import Kind, LedgerEntry, decode_entry
 from eos_mirror.errors import ForeignWriter
 from eos_mirror.kafka.topic_reader import read_log
-from eos_mirror.kafka.topic_writer import Appender
+from eos_mirror.kafka.topic_writer import TopicWriter
 
 
 class KafkaLedger:
-    """Connects when there is something to write, which is seldom."""
+    """Writes ledger entries. It connects only when there is an entry, which is rare."""
 
     def __init__(self, producer_config: Mapping[str, Any], topic: str) -> None:
         """
         Args:
             producer_config: Idempotent, acks=all, not transactional.
-            topic: One partition; exists.
+            topic: Exists, with one partition.
         """
-        self._log = Appender(producer_config, topic)
+        self._log = TopicWriter(producer_config, topic)
         self._by = f"{socket.gethostname()}:{os.getpid()}"
 
     def append(self, kind: Kind, details: Mapping[str, Any]) -> None:
         """
-        Note one thing, as of now. Returns when all in-sync replicas have it.
+        Append one entry with the current time. Returns when all in-sync replicas have it.
 
         Args:
-            details: As `core/ledger.py` has them.
+            details: Fields of this kind, as listed in `core/ledger.py`.
 
         Raises:
-            RestartTask: By class.
+            RestartTask: The target did not answer (TargetUnavailable).
         """
         entry = LedgerEntry(kind=kind, at=datetime.now(UTC), by=self._by, details=details)
         self._log.append([(kind.value, entry.encode())])
@@ -41,11 +41,11 @@ class KafkaLedger:
 
 def read_ledger(config: Mapping[str, Any], flow: Flow) -> list[LedgerEntry]:
     """
-    Every entry of a flow that this version knows, oldest first; none if nothing ever happened.
+    Return every entry of a flow that this version knows, oldest first; none if nothing was noted.
 
     Raises:
         ForeignWriter: A record is not ours.
-        TargetUnavailable: Not read in time.
+        TargetUnavailable: The ledger could not be read in time.
     """
     entries = []
     for _, value in read_log(config, flow.ledger_topic, group=flow.shadow_group):

@@ -1,4 +1,4 @@
-"""What topics take, by their configuration: asked by tasks, for the topics they write."""
+"""Limits of the topics that a task writes, from the topic configuration."""
 
 from collections.abc import Collection, Mapping
 from functools import partial
@@ -17,15 +17,15 @@ UNKNOWN: Final = MISSING | {
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
 }
-"""Without an answer nothing is foreseen; the broker still refuses what it does not take."""
+"""Without an answer no limit is known; the broker still refuses what it does not accept."""
 
 
 def read_limits(metadata: ClusterMetadata, topics: Collection[str]) -> Mapping[str, TopicLimits]:
     """
-    Limits by topic; absent is a topic that is missing, or may not be described.
+    Return limits by topic. A topic that is missing, or may not be described, is absent.
 
     Raises:
-        TargetUnavailable: No answer within the patience of the client.
+        TargetUnavailable: The target did not answer within the client's `patience`.
     """
     names = sorted(topics)
     found: dict[str, TopicLimits] = {}

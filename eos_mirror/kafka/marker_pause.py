@@ -14,7 +14,7 @@ class MarkerPause:
 
     After a short transaction the pause adapts: each refusal makes it longer by 0.5 ms, each flush
     without one shorter by 0.005 ms. So about one transaction in a hundred is refused. A refusal
-    cannot be told from a broker that stood still; with steps for one in two hundred, what a
+    looks the same as a broker that stood still; with steps for one in two hundred, what a
     freshly started broker had taught was forgotten only after a minute.
 
     After a long transaction the pause is fixed: the next one lasts so long that a refusal delays

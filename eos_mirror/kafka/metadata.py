@@ -1,4 +1,4 @@
-"""Questions about topics that do not go through a group, asked with one admin client."""
+"""Metadata and offsets of topics, read with one admin client and without a group."""
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
@@ -17,6 +17,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec, TopicMetadata
 
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.errors import (
     FatalError,
     MirrorError,
@@ -32,11 +33,11 @@ from eos_mirror.ports import KnownTopic
 ANSWER = timedelta(seconds=10)
 PATIENCE = timedelta(seconds=30)
 SHORT_PATIENCE = timedelta(seconds=3)
-"""For one partition among many: longer than the election of a leader after a controlled shutdown,
-shorter than the metrics interval (5 s), which must not slip because of a broker that is away."""
+"""For one partition among many. Longer than a leader election after a controlled shutdown, shorter
+than the metrics interval (5 s), which must not slip because one broker is away."""
 
 KAFKA_BASE64 = str.maketrans("+/", "-_")
-"""The client prints ids in plain base64, Kafka in the form for URLs."""
+"""The client prints ids in plain base64, Kafka in URL-safe base64."""
 
 NO_ANSWER = KafkaError(KafkaError._TIMED_OUT, "its leader did not answer")  # noqa: SLF001 (public)
 MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID})
@@ -47,10 +48,10 @@ class Offsets(NamedTuple):
     What the leaders of some partitions answered.
 
     Attributes:
-        found: The offsets, by partition.
-        reasons: For each of the other partitions, why it has none. The class of the error says
-            what can be done: SourceUnavailable and TargetUnavailable (no leader, or a leader that
-            does not answer) may pass, NotAuthorized needs a right. The text names the partition.
+        found: Offset by partition.
+        reasons: Why each of the other partitions has no offset. The class of the error says what
+            to do: SourceUnavailable and TargetUnavailable (no leader, or a leader that does not
+            answer) may pass, NotAuthorized needs a right. The text names the partition.
     """
 
     found: dict[TopicPartition, int]
@@ -58,37 +59,37 @@ class Offsets(NamedTuple):
 
 
 class ClusterMetadata:
-    """Implements `ports.SourceMetadata`; the target uses it for its own topics, too."""
+    """Implements `ports.SourceMetadata`. `KafkaTarget` also uses it, for topics of the target."""
 
     def __init__(
         self,
         config: Mapping[str, Any],
         *,
-        source: bool,
+        side: Side,
         patience: timedelta = PATIENCE,
         needed: Sequence[AclOperation] = (),
     ) -> None:
         """
         Args:
             config: Admin client configuration.
-            source: Whose fault it is when the cluster does not answer.
-            patience: How long to ask again.
-            needed: Rights on topics: `topics` says which of them are missing. Without any it
-                raises where one may not be described.
+            side: Which cluster it is; selects SourceUnavailable or TargetUnavailable.
+            patience: How long to retry.
+            needed: Rights needed on topics; `topics` reports which are missing. If empty, `topics`
+                raises for a topic that may not be described.
         """
         self._needed = needed
         self._client = ReconnectingClient(AdminClient, config)
         self.patience = patience
         self.answer_s = min(ANSWER, patience / 2).total_seconds()
-        self._source = source
+        self._side = side
 
     @property
     def admin(self) -> AdminClient:
-        """For one question: another one may have another client."""
+        """Return the client for one request; the next request may need another client."""
         return self._client.client
 
     def connect(self) -> None:
-        """Begin to connect. Returns at once; a new client's first answer takes 50 ms longer."""
+        """Start to connect and return. The first answer of a new client takes 50 ms longer."""
         self.admin.describe_cluster(request_timeout=self.answer_s)
 
     def topics(self, names: Sequence[str]) -> Mapping[str, KnownTopic]:
@@ -97,7 +98,7 @@ class ClusterMetadata:
 
     def _topics(self, names: Sequence[str]) -> dict[str, KnownTopic]:
         found: dict[str, KnownTopic] = {}
-        with translated("describe topics", source=self._source, of=self._client):
+        with translated("describe topics", side=self._side, of=self._client):
             answers = self.admin.describe_topics(
                 TopicCollection(list(names)),
                 include_authorized_operations=bool(self._needed),
@@ -114,7 +115,7 @@ class ClusterMetadata:
                         raise
                     found[name] = KnownTopic(topic_id="", partitions=0, missing=("DESCRIBE",))
                     continue
-                allowed = topic.authorized_operations or self._needed  # a broker may not say
+                allowed = topic.authorized_operations or self._needed  # a broker may omit them
                 found[name] = KnownTopic(
                     topic_id=str(topic.topic_id).translate(KAFKA_BASE64),
                     partitions=len(topic.partitions),
@@ -138,26 +139,26 @@ class ClusterMetadata:
     def since(
         self, at: datetime, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """First offset with this time or a later one; the end of the log, if there is none."""
+        """Return the first offset with this time or a later one; the end of the log if none has."""
         spec = OffsetSpec.for_timestamp(int(at.timestamp() * 1000))
         found = self.offsets(partitions, spec)
         young = [partition for partition, offset in found.items() if offset < 0]
         return {**found, **(self.ends(young) if young else {})}
 
     def starts(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """First offset of each log: what was before has expired."""
+        """Return the first offset of each log; records before it have expired."""
         return self.offsets(partitions, OffsetSpec.earliest())
 
     def ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Last stable offset of each partition: where a read_committed reader stops."""
+        """Return the last stable offset of each partition, where a read_committed reader stops."""
         return self.offsets(partitions, OffsetSpec.latest())
 
     def ends_or_reasons(self, partitions: Sequence[TopicPartition]) -> Offsets:
-        """`ends`, where they can be had."""
+        """Return `ends` where they are known, and reasons for the other partitions."""
         return self.offsets_or_reasons(partitions, OffsetSpec.latest())
 
     def high_watermarks(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Where a read_uncommitted reader stops."""
+        """Return the high watermarks, where a read_uncommitted reader stops."""
         return self.offsets(
             partitions, OffsetSpec.latest(), isolation=IsolationLevel.READ_UNCOMMITTED
         )
@@ -170,7 +171,7 @@ class ClusterMetadata:
         isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
     ) -> dict[TopicPartition, int]:
         """
-        One kind of offset for every partition.
+        Return one kind of offset for every partition.
 
         Raises:
             RestartTask: A partition has no such offset or does not answer.
@@ -194,9 +195,9 @@ class ClusterMetadata:
         within: timedelta = SHORT_PATIENCE,
     ) -> Offsets:
         """
-        One kind of offset for every partition that has one, and a reason for each of the others.
+        Return one kind of offset for each partition that has one, and reasons for the others.
 
-        A partition without an offset is asked for again while `within` lasts, unless a right is
+        A partition without an offset is requested again while `within` lasts, unless a right is
         missing. No partition waits longer than that for another one.
 
         Raises:
@@ -232,8 +233,8 @@ class ClusterMetadata:
         *,
         answer_s: float,
     ) -> Offsets:
-        """Once."""
-        with translated("list offsets", source=self._source, of=self._client):
+        """Ask once, without retries."""
+        with translated("list offsets", side=self._side, of=self._client):
             answers = self.admin.list_offsets(
                 {ClientPartition(*p): spec for p in partitions},
                 isolation_level=isolation,
@@ -243,7 +244,7 @@ class ClusterMetadata:
             known = self._ask_for_leaders(errors, answer_s, may_fail=bool(found)) if errors else {}
         reasons = {
             partition: as_mirror_error(
-                _cause(error, partition, known), f"list offsets of {partition}", source=self._source
+                _cause(error, partition, known), f"list offsets of {partition}", side=self._side
             )
             for partition, error in errors.items()
         }
@@ -253,14 +254,16 @@ class ClusterMetadata:
         self, partitions: Collection[TopicPartition], answer_s: float, *, may_fail: bool
     ) -> Mapping[str, TopicMetadata]:
         """
-        Have the client read the leaders again; by itself it keeps asking the old ones, even after
-        FENCED_LEADER_EPOCH.
+        Make the client refresh the leaders.
+
+        By itself it keeps asking the old leaders, even after FENCED_LEADER_EPOCH.
 
         Args:
-            may_fail: Some broker has answered, so this one that does not is not the cluster.
+            may_fail: True if some broker has answered, so that a failure here is not an outage of
+                the cluster.
         """
         names = {partition.topic for partition in partitions}
-        # all topics take one request, as the topic refresh does
+        # all topics take one request, like the topic refresh
         name = names.pop() if len(names) == 1 else None
         try:
             return self.admin.list_topics(name, timeout=answer_s).topics
@@ -274,11 +277,12 @@ def _sorted_out(
     answers: "Mapping[ClientPartition, Future[Any]]", *, within_s: float
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, KafkaError]]:
     """
-    Offsets and errors. An answer with neither is what the client makes of a leader that did not
-    answer.
+    Split the answers into offsets and errors.
+
+    If a leader did not answer, the client returns neither.
 
     Raises:
-        KafkaException: No leader could be asked for.
+        KafkaException: The client could not look up the leaders.
     """
     found: dict[TopicPartition, int] = {}
     errors: dict[TopicPartition, KafkaError] = {}
@@ -301,7 +305,7 @@ def _sorted_out(
 def _cause(
     error: KafkaError, partition: TopicPartition, known: Mapping[str, TopicMetadata]
 ) -> KafkaError:
-    """Where none of the partitions has a leader, the client says no more than _NOENT."""
+    """Return the cause of _NOENT, which is all the client reports if no partition has a leader."""
     topic = known.get(partition.topic)
     if error.code() != KafkaError._NOENT:  # noqa: SLF001 (the library's public name)
         return error
@@ -315,6 +319,6 @@ def _cause(
 
 
 def _gravest(reasons: Sequence[MirrorError]) -> MirrorError:
-    """The first one that does not pass by itself, else the first one."""
+    """Return the first error that does not pass by itself, else the first one."""
     passing = (SourceUnavailable, TargetUnavailable)
     return next((one for one in reasons if not isinstance(one, passing)), reasons[0])

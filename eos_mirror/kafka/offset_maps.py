@@ -1,8 +1,9 @@
 """
-The offset maps of a flow: whole, or again and again, each time only what is new.
+Reads the offset maps of a flow: whole, or repeatedly, each time only new records.
 
-A read_committed reader is held up by the first transaction that is open on the topic: what other
-tasks committed behind it is missing, as if it had never been written. Who needs a whole map waits.
+A read_committed reader stops at the first transaction that is open on the topic. Records that other
+tasks committed after it are missing, as if they had never been written. A caller that needs a whole
+map waits.
 """
 
 from collections.abc import Mapping
@@ -16,32 +17,32 @@ from eos_mirror.core.map_window import MapWindow
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.errors import TargetUnavailable
-from eos_mirror.kafka.following import FollowedTopic
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.retry import retrying
-from eos_mirror.kafka.topic_reader import read_compacted
+from eos_mirror.kafka.topic_reader import TopicReader, read_compacted
 from eos_mirror.ports import UNSTABLE, GroupOffset, Unstable
 
 DECIDED_WITHIN = timedelta(seconds=60)
-"""A transaction of ours that is open for longer is nobody's: it hangs."""
+"""A transaction of ours that is open for longer has no producer any more: it hangs."""
 
 
 NOT_WHOLE = "its offset map is not whole; `eos-mirror translate` says what is missing"
-"""Without numbers, which are others each time: a reason is reported when it changes."""
+"""It contains no numbers, which differ each time: a reason is reported when it changes."""
 
 
 def whole_map(metadata: ClusterMetadata, flow: Flow, config: Mapping[str, Any]) -> dict[str, bytes]:
     """
-    Every record of the offset map topic that was committed before the call, newest value by key.
+    Return the offset map topic as committed before the call: newest value by key.
 
     Args:
-        metadata: Of the target.
-        config: Connection to the target and security.
+        metadata: Metadata client of the target.
+        config: Client settings for connection to the target and security.
 
     Raises:
-        TargetUnavailable: A transaction that was open on it stays open, or by class.
+        TargetUnavailable: A transaction on the topic stays open, or the target did not answer.
     """
     log = TopicPartition(flow.offset_map_topic, 0)
     if log.topic not in metadata.topics([log.topic]):
@@ -65,10 +66,10 @@ def map_unless_open(
     metadata: ClusterMetadata, flow: Flow, config: Mapping[str, Any]
 ) -> dict[str, bytes] | Unstable:
     """
-    The same for those who cannot wait: `Unstable` while a transaction is open.
+    Return the same as `whole_map`, but do not wait; `Unstable` while a transaction is open.
 
     Raises:
-        RestartTask: By class.
+        RestartTask: The target did not answer (TargetUnavailable).
     """
     log = TopicPartition(flow.offset_map_topic, 0)
     if log.topic not in metadata.topics([log.topic]):
@@ -76,41 +77,42 @@ def map_unless_open(
     stable, written = metadata.ends([log])[log], metadata.high_watermarks([log])[log]
     if stable < written:
         return UNSTABLE
-    # at a first start nothing was written, and no reader is needed to know that
+    # at a first start nothing was written, so no reader is needed
     return read_compacted(config, log.topic, group=flow.shadow_group) if written else {}
 
 
 class FollowedMaps:
     """
-    Holds of each map what is asked for. One thread uses it.
+    Holds the needed part of each offset map. Used by one thread.
 
     Attributes:
-        reasons: By remote partition, why the last `read` found no whole map.
+        reasons: Why the last `read` found no whole map, by remote partition.
     """
 
     def __init__(self, flow: Flow, config: Mapping[str, Any]) -> None:
         """
         Args:
-            config: Connection to the target and security.
+            config: Client settings for connection to the target and security.
         """
-        self._log = FollowedTopic(config, flow.offset_map_topic, group=flow.shadow_group)
-        self._tails = CommittedOffsets(config, flow.shadow_group, source=False)
+        self._log = TopicReader(config, flow.offset_map_topic, group=flow.shadow_group)
+        self._tails = CommittedOffsets(config, flow.shadow_group, side=Side.TARGET)
         self._windows: dict[TopicPartition, MapWindow] = {}
         self.reasons: dict[TopicPartition, str] = {}
 
     def read(self, lowest: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetMap]:
         """
-        Maps as of their last commits, of the partitions that were ever mirrored. One that cannot
-        be read is left out: see `reasons`.
+        Return maps as of their last commits, for partitions that were ever mirrored.
+
+        A map that cannot be read is skipped: see `reasons`.
 
         Args:
-            lowest: Smallest upstream offset that is to be translated, by remote partition. What
-                lies before it may be missing in the map.
+            lowest: Smallest upstream offset to translate, by remote partition. The map may lack
+                what lies before it.
 
         Raises:
-            RestartTask: By class.
+            RestartTask: The target did not answer (TargetUnavailable).
         """
-        # the tails first: what is spilled in between is then known to be newer
+        # the tails first: a segment that is spilled in between is then known to be newer
         shadows, denied = self._tails.read_or_reasons(list(lowest))
         self.reasons = {remote: str(reason) for remote, reason in denied.items()}
         tails = self._decoded(shadows)
@@ -133,7 +135,7 @@ class FollowedMaps:
         return tails
 
     def _reaches(self, remote: TopicPartition, lowest: int, tail: MapTail) -> bool:
-        """Reading again does not help a map that is damaged."""
+        """Return False if reading again may help; it does not help a damaged map."""
         try:
             return self._windows[remote].reaches(lowest, tail.upstream_start)
         except ValueError:
@@ -152,11 +154,11 @@ class FollowedMaps:
         for remote in lowest.keys() | self._windows.keys():
             window = self._windows.setdefault(remote, MapWindow())
             window.lowest = lowest.get(remote)
-        for key, value in self._log.news():
+        for key, value in self._log.updates():
             place = place_of(key)
             if place is not None and isinstance(place[1], int):
                 remote, number = place[0], place[1]
-                with suppress(ValueError):  # said where the map is read
+                with suppress(ValueError):  # reported where the map is read
                     self._windows.setdefault(remote, MapWindow()).put(number, value)
         for window in self._windows.values():
             with suppress(ValueError):

@@ -1,5 +1,7 @@
 """
-Offset syncs of the at-least-once mode, on the target: written by tasks, read by the group task.
+Offset syncs of at-least-once mode, on the target.
+
+Mirror tasks write them, the checkpoint task reads them.
 
 Source: KIP-382; Kafka's OffsetSyncWriter and OffsetSyncStore.
 """
@@ -12,18 +14,19 @@ from eos_mirror.core.internal_records import OffsetSync
 from eos_mirror.core.offset_syncs import Sync, SyncStore
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.retries import Retries
-from eos_mirror.kafka.best_effort import BestEffortTopic
-from eos_mirror.kafka.following import FollowedTopic
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.topic_reader import TopicReader
+from eos_mirror.kafka.topic_writer import BestEffortWriter
 
 
 class KafkaOffsetSyncs:
-    """What `replication/adapters.py` calls `OffsetSyncs`."""
+    """Implements `OffsetSyncs` of `replication/adapters.py`."""
 
-    def __init__(self, metadata: ClusterMetadata, topic: BestEffortTopic) -> None:
+    def __init__(self, metadata: ClusterMetadata, topic: BestEffortWriter) -> None:
         """
         Args:
-            metadata: Of the target.
+            metadata: Metadata client of the target.
         """
         self._metadata = metadata
         self._topic = topic
@@ -31,7 +34,7 @@ class KafkaOffsetSyncs:
     def pairs(
         self, positions: Mapping[TopicPartition, tuple[TopicPartition, int]]
     ) -> list[OffsetSync]:
-        """See there."""
+        """See `OffsetSyncs.pairs`."""
         ends = self._metadata.ends(list(positions))
         return [
             OffsetSync(partition=source, upstream=position, downstream=ends[remote])
@@ -39,28 +42,28 @@ class KafkaOffsetSyncs:
         ]
 
     def write(self, pairs: Sequence[OffsetSync]) -> bool:
-        """See there."""
+        """See `OffsetSyncs.write`."""
         have_arrived = [self._topic.write(pair.key, pair.value) for pair in pairs]
         return any(have_arrived)
 
 
 class FollowedSyncs:
     """
-    Reads them again and again: each time only what is new.
+    Reads offset syncs repeatedly, each time only new records.
 
     Attributes:
-        unreadable: Records of others in the topic.
-        reasons: By remote partition, why nobody knew at the last `read` where the copy ends.
+        unreadable: Number of records in the topic that are no offset syncs.
+        reasons: Why the end of the copy was unknown at the last `read`, by remote partition.
     """
 
     def __init__(self, config: Mapping[str, Any], topic: str, *, group: str) -> None:
         """
         Args:
-            config: Connection to the target and security.
-            group: One that this principal may describe. It is never joined.
+            config: Client settings for connection to the target and security.
+            group: A group that this principal may describe. It is never joined.
         """
-        self._topic = FollowedTopic(config, topic, group=group)
-        self._metadata = ClusterMetadata(config, source=False)
+        self._topic = TopicReader(config, topic, group=group)
+        self._metadata = ClusterMetadata(config, side=Side.TARGET)
         self._stores: dict[TopicPartition, SyncStore] = {}
         self._is_loaded = False
         self.unreadable = 0
@@ -71,16 +74,17 @@ class FollowedSyncs:
         self, partitions: Mapping[TopicPartition, TopicPartition]
     ) -> dict[TopicPartition, tuple[SyncStore, int]]:
         """
-        What is known of these partitions, and where their copies end. A partition without an end
-        is left out: see `reasons`.
+        Return, by remote partition, the known syncs and the end of the copy.
+
+        A partition without a known end is skipped: see `reasons`.
 
         Args:
             partitions: Remote partition by source partition.
 
         Raises:
-            RestartTask: By class.
+            RestartTask: The target did not answer (TargetUnavailable).
         """
-        for key, value in self._topic.news():
+        for key, value in self._topic.updates():
             try:
                 one = OffsetSync.decode(key, value)
             except ValueError:
@@ -93,7 +97,8 @@ class FollowedSyncs:
             elif self._is_loaded:
                 store.add(sync)
             else:
-                store.clear(sync)  # nothing older: who was told of it could be sent back
+                # keep nothing older: a group that already has a checkpoint could be sent back
+                store.clear(sync)
         self._is_loaded = True
         known = [source for source in partitions if source in self._stores]
         ends = self._ends([partitions[source] for source in known])
@@ -104,7 +109,7 @@ class FollowedSyncs:
         }
 
     def _ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """A copy without a leader is not asked each time: the question takes some seconds."""
+        """Return the ends. A copy without a leader is asked less often: that takes some seconds."""
         now_s = time.monotonic()
         waiting = self._retries.waiting(map(str, remotes), now_s=now_s)
         self.reasons = {one: waiting[str(one)] for one in remotes if str(one) in waiting}

@@ -1,4 +1,4 @@
-"""Reading a range of one partition from its first to its last visible record: what audits do."""
+"""Reads a range of one partition from its first to its last visible record, for audits."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,19 +9,20 @@ from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.records import Headers, TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.errors import RangeUnreadable
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.source import TRANSIENT
 
 CHUNK_RECORDS = 500
 WAIT_S = 0.03
-"""An event does not end a wait for more records, so that waits are short."""
+"""Waits are short, because an event, such as the end of a log, does not end them."""
 
 SILENT_S = 30.0
-"""Without a record or the end of the log."""
+"""After this long without a record and without the end of the log, reading fails."""
 
 READER = {
-    "group.id": "eos-mirror.reader",  # the client wants one; nothing is ever committed or joined
+    "group.id": "eos-mirror.reader",  # a consumer must have one; nothing joins it or commits
     "enable.auto.commit": "false",
     "enable.auto.offset.store": "false",
     "isolation.level": "read_committed",
@@ -30,7 +31,7 @@ READER = {
     "check.crcs": "true",
     "allow.auto.create.topics": "false",
     "fetch.queue.backoff.ms": "5",
-    "fetch.wait.max.ms": "10",  # behind the last record of a log: the end is told that late
+    "fetch.wait.max.ms": "10",  # the broker reports the end of a log after this
     "queued.min.messages": "20000",
     "queued.max.messages.kbytes": "16384",  # what is fetched beyond a range is wasted
 }
@@ -44,11 +45,11 @@ _timestamp_of = cast("Callable[[Message], tuple[int, int]]", Message.timestamp)
 @dataclass(slots=True, kw_only=True)
 class Columns:
     """
-    Neighbouring records of one partition, in offset order, as parallel columns.
+    Adjacent records of one partition, in offset order, as parallel columns.
 
     Attributes:
-        timestamps: Type (Kafka's number) and milliseconds.
-        headers: None where a record has none.
+        timestamps: Timestamp type (Kafka's number) and milliseconds since the epoch.
+        headers: None for a record without headers.
     """
 
     offsets: Sequence[int]
@@ -59,42 +60,43 @@ class Columns:
 
 
 class RangeReader:
-    """One consumer, for one range after the other."""
+    """Reads one range after the other with one consumer."""
 
-    def __init__(self, config: Mapping[str, Any], *, source: bool) -> None:
+    def __init__(self, config: Mapping[str, Any], *, side: Side) -> None:
         """
         Args:
             config: Connection and security.
-            source: Whose fault it is when the cluster does not answer.
+            side: Which cluster it is; selects SourceUnavailable or TargetUnavailable.
         """
         self._consumer = Consumer({**config, **READER})
-        self._source = source
+        self._side = side
 
     def read(self, partition: TopicPartition, start: int, end: int) -> Iterator[Columns]:
         """
-        Every visible record with start <= offset < end.
+        Read every visible record with start <= offset < end.
 
         Args:
-            end: Not behind the last stable offset.
+            end: Not after the last stable offset.
 
         Raises:
-            RangeUnreadable: A part of it is gone, corrupt, or not for this client.
-            RestartTask: The cluster does not answer.
+            RangeUnreadable: A part of the range was deleted, is corrupt, or cannot be read by this
+                client.
+            RestartTask: The cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
         if start >= end:
             return
-        with translated(f"read {partition}", source=self._source):
+        with translated(f"read {partition}", side=self._side):
             self._consumer.assign([ClientPartition(*partition, start)])
-        heard_at = time.monotonic()
+        read_at = time.monotonic()
         last, is_read = start - 1, False
         while not is_read:
             most = min(CHUNK_RECORDS, end - last)
-            with translated(f"read {partition}", source=self._source):
+            with translated(f"read {partition}", side=self._side):
                 messages = self._consumer.consume(most, WAIT_S)
             if messages:
-                heard_at = time.monotonic()
-            elif time.monotonic() - heard_at > SILENT_S:
-                raise RangeUnreadable(f"{partition}: nothing behind {last} for {SILENT_S:.0f} s")
+                read_at = time.monotonic()
+            elif time.monotonic() - read_at > SILENT_S:
+                raise RangeUnreadable(f"{partition}: no record after {last} for {SILENT_S:.0f} s")
             messages, is_read = self._without_events(partition, messages, end)
             if not messages:
                 continue
@@ -104,12 +106,12 @@ class RangeReader:
                 messages = [one for one in messages if _offset_of(one) < end]
             if messages:
                 yield _columns(partition, messages)
-                heard_at = time.monotonic()  # whoever reads two logs may have waited for the other
+                read_at = time.monotonic()  # the caller may have waited for the other log
 
     def _without_events(
         self, partition: TopicPartition, messages: list[Message], end: int
     ) -> tuple[list[Message], bool]:
-        """The records, and whether the log ends behind the range."""
+        """Return the records, and whether the log has ended after the range."""
         if not any(map(Message.error, messages)):
             return messages, False
         records, is_read = [], False
@@ -128,10 +130,10 @@ class RangeReader:
             return RangeUnreadable(f"{partition}: no longer in the log ({error.str()})")
         if error.code() == KafkaError._BAD_MSG:  # noqa: SLF001
             return RangeUnreadable(f"{partition}: a corrupt batch ({error.str()})")
-        return as_mirror_error(error, f"read {partition}", source=self._source)
+        return as_mirror_error(error, f"read {partition}", side=self._side)
 
     def close(self) -> None:
-        """Leaves nothing behind."""
+        """Close the consumer."""
         self._consumer.close()
 
 

@@ -1,10 +1,11 @@
 """
-Clients for as long as their process lives.
+Clients that are replaced when librdkafka has lost all brokers, for as long as the process lives.
 
-librdkafka forgets the brokers that an answer to Metadata does not name. After an answer that names
-none it may look for none again (its issue 5301; seen with 2.16.0): whoever asks hears _TRANSPORT,
-and whoever reads waits in silence, for ever. Such an answer comes while all brokers are fenced: of
-a cluster that starts, or whose only broker stood still. A new client finds what this one cannot.
+librdkafka forgets the brokers that a Metadata answer does not name. After an answer without any
+broker it may never search for one again (its issue 5301; seen with 2.16.0): requests then fail with
+_TRANSPORT, and a consumer waits indefinitely, without an error. Such an answer comes while all
+brokers are fenced: the cluster is starting, or its only broker was frozen. A new client finds the
+brokers that this one cannot.
 """
 
 import threading
@@ -24,7 +25,7 @@ class ReconnectingClient(Generic[C]):
     """
     A client that is replaced when no broker answered it.
 
-    Also in an outage that it would have got over: a new one costs a connection.
+    It is replaced even in an outage that it would have survived: a new one costs a connection.
     """
 
     def __init__(self, kind: Callable[[dict[str, Any]], C], config: Mapping[str, Any]) -> None:
@@ -37,17 +38,17 @@ class ReconnectingClient(Generic[C]):
         self._lock = threading.Lock()
         self._before: C | None = None  # other threads may wait for its answers
         self.client = kind(self._config)
-        """For one question; the next one asks here again."""
+        """Use it for one request, and read this attribute again for the next."""
 
     def replace(self) -> None:
-        """Have the next question asked by a new client."""
+        """Use a new client for the next request."""
         with self._lock:
             old, self._before, self.client = [self._before], self.client, self._kind(self._config)
         let_go(old)
 
 
 class ReconnectingProducer(ReconnectingClient[Producer]):
-    """The same for a producer without transactions. What it had not sent by then never is."""
+    """The same for a producer without transactions. Records that it has not sent are dropped."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         """
@@ -57,37 +58,38 @@ class ReconnectingProducer(ReconnectingClient[Producer]):
         super().__init__(Producer, config)
 
     def replace(self) -> None:
-        """Have the next record written by a new producer; none of this one comes behind it."""
+        """Use a new producer for the next record; the old one writes nothing after it."""
         self.client.purge(blocking=False)
         super().replace()
 
 
 class StallDetector:
-    """Tells a consumer that has nothing to read from one that finds no broker any more."""
+    """Distinguishes a consumer with nothing to read from one that finds no broker any more."""
 
     def __init__(self, consumer: Consumer, config: Mapping[str, Any]) -> None:
         """
         Args:
-            consumer: Used on the thread that asks here.
-            config: Of the consumer, for another one that asks whether anybody answers.
+            consumer: Used on the thread that calls these methods.
+            config: Configuration of the consumer, also for a second one that checks whether the
+                cluster answers.
         """
         self._consumer, self._config = consumer, dict(config)
         self._since = time.monotonic()
         self._was_lost = False
 
     def broken(self, now: float) -> None:
-        """Something was read."""
+        """Note that something was read."""
         self._since, self._was_lost = now, False
 
     def is_stalled(self, now: float, topic: str) -> bool:
         """
-        Whether, twice in a row, another client was answered and this one was not.
+        Return True if, twice in a row, another client was answered and this one was not.
 
-        Asks after every 10 s without anything, and waits for two at most.
+        The check runs after each 10 s in which nothing was read, and waits for 2 s at most.
 
         Args:
             now: Monotonic seconds.
-            topic: One that is subscribed, so that the answer is short.
+            topic: A subscribed topic, so that the answer is short.
         """
         if now - self._since < SILENT_S:
             return False
@@ -99,7 +101,7 @@ class StallDetector:
         return was_lost and self._was_lost
 
     def _another_is_answered(self, topic: str) -> bool:
-        other = Consumer(self._config)  # it joins nothing
+        other = Consumer(self._config)  # it joins no group
         try:
             return _is_answered(other, topic)
         finally:
@@ -107,7 +109,7 @@ class StallDetector:
 
 
 def let_go(clients: list[Any]) -> None:
-    """Drop clients that nobody else refers to on a thread: their destructors can block."""
+    """Drop the last references to clients on a thread: their destructors can block."""
     threading.Thread(target=clients.clear, daemon=True).start()
 
 

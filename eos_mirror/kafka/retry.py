@@ -1,4 +1,4 @@
-"""Repeating questions to a cluster. Never wraps a transactional call: those end the process."""
+"""Retries requests to a cluster, but no transactional call: if one fails, the process exits."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 def retrying(call: Callable[[], T], *, within: timedelta) -> T:
     """
-    Call until it answers, with growing pauses of 0.02 to 2 s.
+    Repeat the call until it succeeds, with growing pauses of 0.02 to 2 s.
 
     Raises:
-        SourceUnavailable, TargetUnavailable, RetriableError: The last one, when time is up.
+        SourceUnavailable, TargetUnavailable, RetriableError: The last error, when time is up.
     """
     return Retrying(
         retry=retry_if_exception_type((SourceUnavailable, TargetUnavailable, RetriableError)),

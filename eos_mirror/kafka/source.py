@@ -1,7 +1,7 @@
 """
 The source side of a task: a static member of the source group.
 
-Everything the client cannot carry unchanged is found here, before it can reach the producer.
+Every record that the client cannot carry unchanged is found here, before it can reach the producer.
 """
 
 import time
@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.records import Headers, Position, RecordRun, TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.errors import (
     RecordRefused,
     RestartTask,
@@ -33,10 +34,10 @@ CHUNK_RECORDS = 500
 """Small chunks stay in the processor's cache: 500 costs 8-28 % less CPU than 5,000."""
 
 MUCH_RECORDS = 500
-"""Whoever is so far from the end of a log is behind. Less may be markers and aborted records."""
+"""A reader this far from the end of a log is lagging. Less may be markers and aborted records."""
 
 ON_ITS_WAY_S = 0.1
-"""What is being fetched of a partition comes within this, or there is another reason."""
+"""A fetch in flight returns records within this time; after that, the gap has another reason."""
 
 SEEK_WITHIN_S = 5.0
 
@@ -51,11 +52,11 @@ TRANSIENT = frozenset(
         KafkaError.NOT_LEADER_FOR_PARTITION,
     }
 )
-"""The client goes on by itself; a deleted topic is found by its id, not by this."""
+"""The client recovers by itself. A deleted topic is detected by its id, not by these codes."""
 
 REBALANCING = frozenset({KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION})
-"""What a commit meets in a rebalance: a commit that is sent behind a JoinGroup still has the
-generation from before. Whoever is no longer a member gets another answer."""
+"""Answers to a commit during a rebalance: a commit that is sent after a JoinGroup still has the
+old generation. A client that is no longer a member gets another answer."""
 
 # every record that consume returns has these; the stubs allow None for messages in general
 _topic_of = cast("Callable[[Message], str]", Message.topic)
@@ -72,7 +73,7 @@ class KafkaSource:
         """
         Args:
             config: Complete client configuration, forced settings included.
-            listener: Told about rebalances, from inside `poll` and `close`.
+            listener: Called on each rebalance, from inside `poll` and `close`.
         """
         self._consumer = Consumer(dict(config))
         self._silence = StallDetector(self._consumer, config)
@@ -86,7 +87,7 @@ class KafkaSource:
         """See `ports.Source`."""
         again = list(topics) == self._topics
         self._topics = list(topics)
-        with translated(f"subscribe to {len(topics)} topics", source=True):
+        with translated(f"subscribe to {len(topics)} topics", side=Side.SOURCE):
             if again:
                 self._consumer.unsubscribe()
             self._consumer.subscribe(
@@ -97,7 +98,7 @@ class KafkaSource:
             )
 
     def _on_assign(self, consumer: Consumer, partitions: list[ClientPartition]) -> None:
-        # An empty answer: otherwise the client starts reading at its own idea of a position.
+        # Assign nothing: otherwise the client starts reading at a position of its own choice.
         consumer.incremental_assign([])
         self._listener.on_granted(_ours(partitions))
 
@@ -110,7 +111,7 @@ class KafkaSource:
         self._drop(consumer, partitions)
 
     def _drop(self, consumer: Consumer, partitions: list[ClientPartition]) -> None:
-        """Answer the rebalance once, with what is being read: the client refuses the rest."""
+        """Answer the rebalance once, with the partitions being read: the client refuses others."""
         reading = [p for p in _ours(partitions) if p in self._reading]
         self._forget(reading)
         consumer.incremental_unassign([ClientPartition(*p) for p in reading])
@@ -122,7 +123,7 @@ class KafkaSource:
 
     def poll(self, *, wait: timedelta) -> Polled:
         """See `ports.Source`."""
-        with translated("poll the source", source=True):
+        with translated("poll the source", side=Side.SOURCE):
             messages = self._consumer.consume(CHUNK_RECORDS, 0)
             if not messages and wait:
                 messages = self._consumer.consume(1, wait.total_seconds())
@@ -142,7 +143,7 @@ class KafkaSource:
         return polled
 
     def _more_pending(self, now: float) -> bool:
-        """Whether a partition that was just read has more, by what its last fetch told."""
+        """Return True if a partition that was just read has more, as its last fetch reported."""
         while self._read_to:
             partition, (next_offset, read_at) = next(iter(self._read_to.items()))
             if now - read_at < ON_ITS_WAY_S:
@@ -153,7 +154,7 @@ class KafkaSource:
         return False
 
     def _known_end(self, partition: TopicPartition) -> int | None:
-        """From memory: nobody is asked."""
+        """Return the end that the client has cached; no broker is asked."""
         try:
             _, end = self._consumer.get_watermark_offsets(ClientPartition(*partition), cached=True)
         except KafkaException:
@@ -162,7 +163,7 @@ class KafkaSource:
 
     def assign(self, positions: Mapping[TopicPartition, Position]) -> None:
         """See `ports.Source`."""
-        with translated("assign", source=True):
+        with translated("assign", side=Side.SOURCE):
             self._consumer.incremental_assign([_theirs(p, at) for p, at in positions.items()])
             for p, at in positions.items():
                 if at.leader_epoch is not None:
@@ -171,9 +172,9 @@ class KafkaSource:
 
     def _seek(self, at: ClientPartition) -> None:
         """
-        Have the client compare leader epochs: it does so for a seek, but not for an assignment.
+        Make the client compare leader epochs: it does so for a seek, but not for an assignment.
 
-        Without, a log that lost its end and grew again would be read on in silence.
+        Otherwise reading would continue silently in a log that lost its end and grew again.
         """
         deadline = time.monotonic() + SEEK_WITHIN_S
         while True:
@@ -191,11 +192,11 @@ class KafkaSource:
         """See `ports.Source`."""
         reading = [p for p in partitions if p in self._reading]
         self._forget(reading)
-        with translated("unassign", source=True):
+        with translated("unassign", side=Side.SOURCE):
             self._consumer.incremental_unassign([ClientPartition(*p) for p in reading])
 
     def commit(self, positions: Mapping[TopicPartition, Position]) -> None:
-        """See `ports.Source`. A failure is of no consequence: these offsets are for people."""
+        """See `ports.Source`. A non-fatal failure is ignored: these offsets are for people."""
         try:
             self._consumer.commit(
                 offsets=[_theirs(p, at) for p, at in positions.items()], asynchronous=True
@@ -206,7 +207,7 @@ class KafkaSource:
 
     def close(self) -> None:
         """See `ports.Source`."""
-        with translated("close the source consumer", source=True):
+        with translated("close the source consumer", side=Side.SOURCE):
             self._consumer.close()
 
 
@@ -225,22 +226,22 @@ class KafkaSourceGroup:
     def _committed(
         self, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, GroupOffset | None]:
-        with translated("read the source group's offsets", source=True):
+        with translated("read the source group's offsets", side=Side.SOURCE):
             found = self._consumer.committed(
                 [ClientPartition(*p) for p in partitions], ANSWER.total_seconds()
             )
         offsets: dict[TopicPartition, GroupOffset | None] = {}
         for one in found:
             if one.error is not None:
-                raise as_mirror_error(one.error, "read a source offset", source=True)
+                raise as_mirror_error(one.error, "read a source offset", side=Side.SOURCE)
             offsets[TopicPartition(one.topic, one.partition)] = as_group_offset(one)
         return offsets
 
     def commit(self, offsets: Mapping[TopicPartition, GroupOffset], *, within: timedelta) -> None:
         """
-        See `ports.SourceGroup`. A rebalance that is under way is waited for.
+        See `ports.SourceGroup`. Waits for a rebalance in progress.
 
-        Whoever is still a member of the group still owns what it was not asked to give up.
+        A client that is still a member of the group still owns what it was not asked to give up.
         """
         theirs = [_theirs(p, one.position, metadata=one.metadata) for p, one in offsets.items()]
         if not theirs:
@@ -248,7 +249,7 @@ class KafkaSourceGroup:
         try:
             retrying(lambda: self._commit(theirs), within=within)
         except RetriableError as exc:
-            raise SourceUnavailable(f"{exc}, since {within}") from exc
+            raise SourceUnavailable(f"{exc} for {within}") from exc
 
     def _commit(self, offsets: list[ClientPartition]) -> None:
         what = "commit the source group's offsets"
@@ -257,11 +258,11 @@ class KafkaSourceGroup:
         except KafkaException as exc:
             error = exc.args[0]
             if error.code() in REBALANCING:
-                raise RetriableError(f"{what}: a rebalance is under way") from exc
-            raise as_mirror_error(error, what, source=True) from exc
+                raise RetriableError(f"{what}: a rebalance has been in progress") from exc
+            raise as_mirror_error(error, what, side=Side.SOURCE) from exc
         for one in done or []:
             if one.error is not None:
-                raise as_mirror_error(one.error, what, source=True)
+                raise as_mirror_error(one.error, what, side=Side.SOURCE)
 
 
 def _ours(partitions: Iterable[ClientPartition]) -> list[TopicPartition]:
@@ -277,9 +278,9 @@ def _theirs(partition: TopicPartition, at: Position, *, metadata: str = "") -> C
 
 def _polled(messages: list[Message]) -> Polled:
     """
-    Sort a chunk into runs, ends and faults, a run for each partition.
+    Sort a chunk into runs, ends and faults, with one run for each partition.
 
-    Records that come in one by one alternate between partitions, and a run costs as much as many
+    Records that arrive one by one alternate between partitions, and a run costs as much as many
     records.
 
     Raises:
@@ -303,9 +304,9 @@ def _polled(messages: list[Message]) -> Polled:
 
 def _without_events(messages: list[Message], polled: Polled) -> list[Message]:
     """
-    The records; the events go into `polled`.
+    Return the records; put the events into `polled`.
 
-    What follows a fault in its partition is dropped: after a corrupt batch the client goes on
+    Records after a fault in their partition are dropped: after a corrupt batch the client continues
     with the next one.
     """
     records: list[Message] = []
@@ -330,7 +331,7 @@ def _add_run(partition: TopicPartition, messages: list[Message], polled: Polled)
             partition, offsets[good], "timestamp 0 cannot be produced by this client"
         )
     try:
-        # extend keeps what it has when an element fails, so its length is the place of the fault
+        # when an element fails, extend keeps the ones before it: its length locates the fault
         headers.extend(map(_headers_of, messages[:good]))
     except (SystemError, UnicodeDecodeError):
         good = len(headers)
@@ -369,7 +370,7 @@ def _note_event(event: Message, error: KafkaError, polled: Polled) -> None:
     if code in TRANSIENT:
         return
     if topic is None or number is None or number < 0:
-        raise as_mirror_error(error, "read the source", source=True)
+        raise as_mirror_error(error, "read the source", side=Side.SOURCE)
     partition = TopicPartition(topic, number)
     if code == KafkaError._PARTITION_EOF:  # noqa: SLF001
         polled.ends[partition] = _offset_of(event)
@@ -382,4 +383,4 @@ def _note_event(event: Message, error: KafkaError, polled: Polled) -> None:
     elif code == KafkaError._BAD_MSG:  # noqa: SLF001
         polled.faults[partition] = SourceDataLost(f"{partition}: corrupt batch: {error.str()}")
     else:
-        raise as_mirror_error(error, f"read {partition}", source=True)
+        raise as_mirror_error(error, f"read {partition}", side=Side.SOURCE)

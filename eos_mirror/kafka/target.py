@@ -11,6 +11,7 @@ from confluent_kafka.admin import AclOperation
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.map_records import StartRecord, starts_in
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.errors import TargetUnavailable
 from eos_mirror.kafka.errors import as_mirror_error, translated
@@ -37,16 +38,16 @@ class KafkaTarget:
     ) -> None:
         """
         Args:
-            client_config: Connection and security, for admin clients and readers.
-            require_stable: False breaks exactly once; only tests of the checker do that.
-            patience: How long to ask again.
-            needed: Rights on remote topics, see `ClusterMetadata`.
+            client_config: Connection and security, for admin clients and consumers.
+            require_stable: False breaks exactly once; only tests of the checker set it.
+            patience: How long to retry.
+            needed: Rights needed on remote topics; see `ClusterMetadata`.
         """
         self._flow = flow
         self._client_config = dict(client_config)
         self._require_stable = require_stable
         self._metadata = ClusterMetadata(
-            client_config, source=False, patience=patience, needed=needed
+            client_config, side=Side.TARGET, patience=patience, needed=needed
         )
         self._metadata.connect()
 
@@ -70,7 +71,7 @@ class KafkaTarget:
         return read_limits(self._metadata, topics)
 
     def topic_ids(self, topics: Sequence[str]) -> Mapping[str, str]:
-        """Identity of each topic that exists."""
+        """Return the topic id of each topic that exists."""
         return {name: topic.topic_id for name, topic in self._metadata.topics(topics).items()}
 
     def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, PartitionEnd]:
@@ -82,7 +83,7 @@ class KafkaTarget:
         self, remotes: Sequence[TopicPartition]
     ) -> tuple[Mapping[TopicPartition, int], Collection[TopicPartition]]:
         """
-        Last stable offset of each partition, and those that cannot say now.
+        Return the last stable offset of each partition, and the partitions that do not answer now.
 
         Raises:
             NotAuthorized: A right is missing.
@@ -107,7 +108,7 @@ class KafkaTarget:
         )
 
     def starts(self) -> Mapping[TopicPartition, StartRecord] | Unstable:
-        """Start records of the offset map, by remote partition; `Unstable` as `map_entries`."""
+        """Return start records by remote partition; `Unstable` as in `map_entries`."""
         records = map_unless_open(self._metadata, self._flow, self._client_config)
         return records if isinstance(records, Unstable) else starts_in(records)
 
@@ -128,13 +129,13 @@ def read_shadow_offsets(
     require_stable: bool,
 ) -> dict[TopicPartition, ShadowOffset | Unstable | None]:
     """
-    One OffsetFetch. "No offset" and "unstable" look alike but for the partition's error.
+    Read the shadow offsets with one OffsetFetch.
 
-    For tasks, which are started again: see `groups.CommittedOffsets` for what may happen to the
-    process of an admin client.
+    "No offset" and "unstable" differ only in the partition's error. Only for tasks, which are
+    restarted: `groups.CommittedOffsets` says what may happen to the process of an admin client.
 
     Raises:
-        RestartTask: By class; the whole call or one partition failed.
+        RestartTask: The whole call or one partition failed (TargetUnavailable: no answer).
     """
     wanted = ConsumerGroupTopicPartitions(
         flow.shadow_group, [ClientPartition(*remote) for remote in remotes]
@@ -159,7 +160,7 @@ def _shadow_offset(found: ClientPartition) -> ShadowOffset | Unstable | None:
     if found.error is not None:
         if found.error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT:
             return UNSTABLE
-        raise as_mirror_error(found.error, "read a shadow offset", source=False)
+        raise as_mirror_error(found.error, "read a shadow offset", side=Side.TARGET)
     if found.offset < 0:
         return None
     epoch = cast("int | None", found.leader_epoch)

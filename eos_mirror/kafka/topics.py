@@ -1,4 +1,4 @@
-"""Listing, creating and growing topics; reading their configuration."""
+"""Lists, creates and grows topics; reads and alters their configuration."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from eos_mirror.core.side import Side
 from eos_mirror.core.topic_configs import Changes, Entry, Origin
 from eos_mirror.errors import (
     MirrorError,
@@ -36,7 +37,7 @@ KNOWN_EVERYWHERE = timedelta(seconds=30)
 NOT_THERE_FOR_US = MISSING | {KafkaError.TOPIC_AUTHORIZATION_FAILED}
 DESCRIBE_AT_ONCE = 500
 RECORDS_AT_ONCE = 5_000
-"""A controller refuses a request that makes more than 10,000 records of metadata: one for each
+"""A controller refuses a request that creates more than 10,000 metadata records: one for each
 topic, partition and configured entry."""
 
 DESCRIBE = Request(
@@ -79,11 +80,11 @@ class TopicSpec:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
     """
-    Configurations by topic. A topic that does not exist is nowhere in it.
+    Configurations by topic. A topic that does not exist is in neither attribute.
 
     Attributes:
-        entries: Sensitive values are left out by the broker.
-        refused: Why not, of the topics that the cluster does not describe to us.
+        entries: Config entries by topic. The broker omits sensitive values.
+        refused: Error by topic, where the cluster does not describe it to us.
     """
 
     entries: Mapping[str, Mapping[str, Entry]]
@@ -91,7 +92,7 @@ class Described:
 
     @property
     def values(self) -> dict[str, dict[str, str]]:
-        """The values in effect."""
+        """Return the values in effect."""
         return {
             topic: {name: entry.value for name, entry in entries.items()}
             for topic, entries in self.entries.items()
@@ -101,26 +102,26 @@ class Described:
 class Topics:
     """The topics of one cluster."""
 
-    def __init__(self, config: Mapping[str, Any], *, source: bool) -> None:
+    def __init__(self, config: Mapping[str, Any], *, side: Side) -> None:
         """
         Args:
-            config: Connection and security.
-            source: Whose fault it is when the cluster does not answer.
+            config: Client settings for connection and security.
+            side: Which cluster it is; selects SourceUnavailable or TargetUnavailable.
         """
         self._config = dict(config)
-        self._source = source
+        self._side = side
         self._client = ReconnectingClient(AdminClient, self._config)
 
     @property
     def admin(self) -> AdminClient:
-        """For one question: another one may have another client."""
+        """Return the client for one request; the next request may need another client."""
         return self._client.client
 
     def list(self, *, within: timedelta = PATIENCE) -> dict[str, int]:
-        """Partition count of every topic that this principal may describe."""
+        """Return the partition count of every topic that this principal may describe."""
 
         def ask() -> dict[str, int]:
-            with translated("list topics", source=self._source, of=self._client):
+            with translated("list topics", side=self._side, of=self._client):
                 found = self.admin.list_topics(timeout=min(ANSWER, within).total_seconds()).topics
             return {name: len(t.partitions) for name, t in found.items() if t.error is None}
 
@@ -128,14 +129,14 @@ class Topics:
 
     def existing(self, names: Sequence[str]) -> dict[str, int | None]:
         """
-        Partition counts of those of these topics that exist; None if one may not be described.
+        Return the partition count of each topic that exists; None if it may not be described.
 
-        `list` does not name topics whose description is denied.
+        `list` omits topics that may not be described.
         """
         return retrying(partial(self._existing, names), within=PATIENCE) if names else {}
 
     def _existing(self, names: Sequence[str]) -> dict[str, int | None]:
-        with translated("describe topics", source=self._source, of=self._client):
+        with translated("describe topics", side=self._side, of=self._client):
             answers = self.admin.describe_topics(
                 TopicCollection(list(names)), request_timeout=ANSWER.total_seconds()
             )
@@ -152,11 +153,11 @@ class Topics:
 
     def configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         """
-        Effective configuration by topic; topics that do not exist are left out.
+        Return the effective configuration by topic; topics that do not exist are skipped.
 
         Raises:
             NotAuthorized: One of them may not be described.
-            RestartTask: By class.
+            RestartTask: The cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
         described = self.describe(names)
         for refusal in described.refused.values():
@@ -164,7 +165,7 @@ class Topics:
         return described.values
 
     def describe(self, names: Sequence[str]) -> Described:
-        """The same for each topic by itself, with where each entry comes from."""
+        """Return entries with their origin, or a refusal, for each topic on its own."""
         entries: dict[str, dict[str, Entry]] = {}
         refused: dict[str, MirrorError] = {}
         for start in range(0, len(names), DESCRIBE_AT_ONCE):
@@ -175,7 +176,7 @@ class Topics:
         return Described(entries=entries, refused=refused)
 
     def _describe(self, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, MirrorError]]:
-        with translated("describe topic configurations", source=self._source, of=self._client):
+        with translated("describe topic configurations", side=self._side, of=self._client):
             answers = self.admin.describe_configs(
                 [ConfigResource(ResourceType.TOPIC, name) for name in names],
                 request_timeout=ANSWER.total_seconds(),
@@ -183,11 +184,11 @@ class Topics:
         return self._by_topic(DESCRIBE, {one.name: answer for one, answer in answers.items()})
 
     def allowed(self, names: Sequence[str]) -> dict[str, set[AclOperation]]:
-        """What this principal may do, by topic: nothing with one that it may not even describe."""
+        """Return the operations this principal may use, by topic; none if DESCRIBE is denied."""
         return retrying(partial(self._allowed, names), within=PATIENCE)
 
     def _allowed(self, names: Sequence[str]) -> dict[str, set[AclOperation]]:
-        with translated("ask for rights on topics", source=self._source, of=self._client):
+        with translated("ask for rights on topics", side=self._side, of=self._client):
             answers = self.admin.describe_topics(
                 TopicCollection(list(names)),
                 include_authorized_operations=True,
@@ -206,13 +207,13 @@ class Topics:
 
     def alter(self, wanted: Mapping[str, Changes]) -> dict[str, str]:
         """
-        Change entries; of each topic all or none.
+        Change config entries; for each topic all of them or none.
 
         Returns:
-            Why not, by topic, where the cluster refused it.
+            The reason by topic, where the cluster refused the change.
 
         Raises:
-            RestartTask: By class; the cluster does not answer.
+            RestartTask: The cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
         names = list(wanted)
         refused: dict[str, MirrorError] = {}
@@ -230,13 +231,13 @@ class Topics:
         self, specs: Sequence[TopicSpec], *, validate_only: bool = False
     ) -> dict[str, MirrorError]:
         """
-        Create topics; one that exists already is left as it is.
+        Create topics; a topic that already exists is not changed.
 
         Args:
-            validate_only: Ask the cluster whether it would, and write nothing.
+            validate_only: Only ask the cluster whether it would create them; write nothing.
 
         Returns:
-            Why not, by topic, where the cluster refused it: `ConfigError` if it does not know an
+            The error by topic, where the cluster refused it: `ConfigError` if it does not know an
             entry of the configuration, `NotAuthorized` if CREATE is denied, or `RestartTask`.
 
         Raises:
@@ -262,11 +263,11 @@ class Topics:
 
     def ensure(self, spec: TopicSpec) -> None:
         """
-        Create a topic if there is none, and wait until every broker knows it.
+        Create a topic if it does not exist, and wait until every broker knows it.
 
         Raises:
             ConfigError, NotAuthorized, RestartTask: See `create`.
-            RetriableError: A broker does not know it in time.
+            RetriableError: A broker does not know the topic in time.
         """
         if spec.name not in self.list():
             for refusal in self.create([spec]).values():
@@ -277,7 +278,7 @@ class Topics:
     def grow(
         self, wanted: Mapping[str, int], *, validate_only: bool = False
     ) -> dict[str, MirrorError]:
-        """Raise partition counts; else as `create`, a topic that has as many already included."""
+        """Raise partition counts, as `create`; a topic that already has as many is not changed."""
         refused: dict[str, MirrorError] = {}
         for some in _digestible(list(wanted.items()), lambda item: item[1]):
             answers = self.admin.create_partitions(
@@ -291,7 +292,7 @@ class Topics:
     def _by_topic(
         self, request: Request, answers: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, MirrorError]]:
-        return by_topic(request, answers, source=self._source, of=self._client)
+        return by_topic(request, answers, side=self._side, of=self._client)
 
     def wait_until_known(
         self, wanted: Mapping[str, int], *, within: timedelta = KNOWN_EVERYWHERE
@@ -299,11 +300,11 @@ class Topics:
         """
         Wait until every broker knows these topics with at least these partition counts.
 
-        A broker answers an offset commit for a partition that it does not know with an error
-        that ends the transaction, so one broker's word is not enough.
+        If a broker does not know a partition, it answers an offset commit for it with an error
+        that fails the transaction. So it is not enough that one broker knows the topic.
 
         Returns:
-            Topics that a broker does not know in time.
+            Topics that some broker does not know in time.
 
         Raises:
             SourceUnavailable, TargetUnavailable: A broker does not answer.
@@ -315,17 +316,17 @@ class Topics:
         return unknown
 
     def _brokers(self) -> Sequence[str]:
-        with translated("list brokers", source=self._source, of=self._client):
+        with translated("list brokers", side=self._side, of=self._client):
             brokers = self.admin.list_topics(timeout=ANSWER.total_seconds()).brokers
         return [f"{broker.host}:{broker.port}" for broker in brokers.values()]
 
     def _unknown_to(self, address: str, wanted: Mapping[str, int], within: timedelta) -> set[str]:
-        """Ask one broker, by a fresh client that is connected to it, until it knows them all."""
+        """Ask one broker, with a new client, until it knows all topics; return the unknown ones."""
         admin = AdminClient({**self._config, "bootstrap.servers": address})
         unknown: set[str] = set()
 
         def ask() -> None:
-            with translated("list topics", source=self._source):
+            with translated("list topics", side=self._side):
                 known = admin.list_topics(timeout=ANSWER.total_seconds()).topics
             unknown.clear()
             unknown.update(
@@ -342,7 +343,7 @@ class Topics:
 
 
 def _digestible(items: Sequence[T], records: Callable[[T], int]) -> Iterator[list[T]]:
-    """Portions that a controller takes in one request; what is too large by itself is alone."""
+    """Yield portions that a controller accepts in one request; an oversized item is alone."""
     some: list[T] = []
     held = 0
     for item in items:
@@ -374,7 +375,7 @@ def _altered(name: str, changes: Changes) -> ConfigResource:
 
 
 def _entries_of(described: Mapping[str, ConfigEntry]) -> dict[str, Entry]:
-    """What is read-only or secret is no entry."""
+    """Return the entries of a topic, except read-only and secret ones."""
     return {
         name: Entry(value=entry.value, origin=_origin(entry))
         for name, entry in described.items()

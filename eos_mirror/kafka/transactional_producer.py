@@ -1,7 +1,7 @@
 """
 One incarnation: a transactional producer that begins and commits, and never aborts.
 
-A transaction that failed ends with its process; the coordinator or the next claimer aborts it.
+A failed transaction ends with its incarnation; the coordinator or the next claimer aborts it.
 """
 
 import threading
@@ -15,6 +15,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.core.suspects import Refusal
 from eos_mirror.errors import (
     CommitOutcomeUnknown,
@@ -49,14 +50,14 @@ class KafkaProducer:
         Initialise an incarnation.
 
         Args:
-            config: Complete client configuration but for the transactional id.
+            config: Complete client configuration, except the transactional id.
             transactional_id: Never used before.
-            group: Metadata of the member-less shadow group.
-            map_topic: Where `send_map` writes.
+            group: Group metadata of the shadow group, which has no members.
+            map_topic: Topic that `send_map` writes.
 
         Raises:
-            RestartTask: The target did not let us in, by class.
-            NotAuthorized: Write on the transactional id is missing.
+            RestartTask: The target did not answer (TargetUnavailable) or did not initialise the id.
+            NotAuthorized: WRITE on the transactional id is missing.
         """
         self._connection = ConnectionWatch()
         self._producer = Producer(
@@ -76,7 +77,7 @@ class KafkaProducer:
         self._pause = MarkerPause()
         self._held: list[tuple[RecordRun, TopicPartition, int | None]] | None = []
         with translated(f"initialise {transactional_id}"):
-            # metadata first: init is 2 ms after it and 50-500 ms without
+            # metadata first: init takes 2 ms after it, 50-500 ms without it
             self._producer.list_topics(timeout=INIT_TIMEOUT_S)
             self._producer.init_transactions(INIT_TIMEOUT_S)
 
@@ -88,7 +89,7 @@ class KafkaProducer:
         with translated("begin"):
             self._producer.begin_transaction()
         if self._pause.was_short:
-            self._end_pause()  # what arrives meanwhile still goes into this transaction
+            self._end_pause()  # records that arrive meanwhile still join this transaction
 
     def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
         """See `ports.TransactionalProducer`. Runs are held back during the pause after a commit."""
@@ -101,7 +102,7 @@ class KafkaProducer:
             self._hand_over(run, remote, batch)
 
     def _end_pause(self) -> None:
-        """Once in a transaction: wait for the end of the pause, then produce what was held back."""
+        """Wait for the end of the pause, then produce held-back runs. Once in a transaction."""
         if self._held is None:
             return
         held, self._held = self._held, None
@@ -113,7 +114,7 @@ class KafkaProducer:
             self._hand_over(run, remote, batch)
 
     def _hand_over(self, run: RecordRun, remote: TopicPartition, batch: int | None) -> None:
-        """Only the ends of a run get a delivery callback, unless it has a batch of its own."""
+        """Produce a run. Only its ends get a delivery callback, unless it has its own batch."""
         book = self._books.get(remote)
         if book is None:
             book = self._books[remote] = DeliveryBook(remote)
@@ -161,7 +162,7 @@ class KafkaProducer:
         }
 
     def _acknowledge(self, deadline: float, within: timedelta) -> None:
-        """Wait until what was handed over is acknowledged, or raise what was refused of it."""
+        """Wait until every record is acknowledged; raise if any was refused."""
         left = 1
         while left and time.monotonic() < deadline:
             with self._blaming("flush"):
@@ -173,7 +174,7 @@ class KafkaProducer:
             raise TargetUnavailable(f"flush: {left} records not acknowledged in {within}")
 
     def _raise_refused(self) -> None:
-        """What was not acknowledged spoils the transaction: say what it was, refusals first."""
+        """Raise the error of a failed record, refusals first: it spoils the transaction."""
         failed = {r: book.error for r, book in self._books.items() if book.error is not None}
         refused = {
             remote: Refusal(code=error.name(), reason=error.str())
@@ -188,7 +189,7 @@ class KafkaProducer:
         for remote, error in failed.items():
             if error.code() == KafkaError._PURGE_QUEUE:  # noqa: SLF001 (public name)
                 self._raise_cause(f"produce to {remote}")
-            raise as_mirror_error(error, f"produce to {remote}", source=False)
+            raise as_mirror_error(error, f"produce to {remote}", side=Side.TARGET)
 
     def commit(
         self, offsets: Mapping[TopicPartition, ShadowCommit], *, within: timedelta
@@ -205,7 +206,7 @@ class KafkaProducer:
             raise CommitOutcomeUnknown(str(exc)) from exc
         took_s = time.monotonic() - started
         self._pause.begin(took_s=took_s)
-        self._producer.poll(0)  # brings the log lines of the commit
+        self._producer.poll(0)  # delivers the log lines of the commit
         return Committed(doubt=self._doubt(took_s))
 
     def _doubt(self, took_s: float) -> str | None:
@@ -217,7 +218,7 @@ class KafkaProducer:
 
     @contextmanager
     def _blaming(self, what: object) -> Iterator[None]:
-        """Like `translated`; of a spoilt transaction the cause counts, not its echo."""
+        """Act like `translated`, but raise what spoilt the transaction, not a follow-up error."""
         try:
             with translated(what):
                 yield
@@ -229,20 +230,20 @@ class KafkaProducer:
         """
         Raise what spoilt the transaction, if anything did.
 
-        The client fails a request of its own in the background, and then neither sends the
-        records nor says so; only a call that the state of the transaction forbids tells why.
+        When a background request of the client fails, it neither sends the records nor reports
+        the failure. Only a call that the transaction's state forbids returns the cause.
         """
         try:
             self._producer.begin_transaction()
         except KafkaException as exc:
             if exc.args[0].code() != KafkaError._STATE:  # noqa: SLF001 (public name)
-                raise as_mirror_error(exc.args[0], what, source=False) from exc
+                raise as_mirror_error(exc.args[0], what, side=Side.TARGET) from exc
 
     def close(self) -> None:
         """
-        See `ports.TransactionalProducer`. What a spoilt transaction still holds is dropped.
+        See `ports.TransactionalProducer`. Drops the records that a spoilt transaction still holds.
 
-        The client's destructor can wait for brokers, for seconds: another thread runs it.
+        The client's destructor can wait several seconds for brokers, so another thread runs it.
         """
         self._producer.purge(blocking=False)
         threading.Thread(target=_let_go, args=(self._producer,), daemon=True).start()
@@ -250,7 +251,7 @@ class KafkaProducer:
 
 
 def _let_go(_producer: Producer) -> None:
-    """The thread that runs this has the last reference."""
+    """Drop the last reference on the thread that runs this."""
 
 
 def _commit_of(remote: TopicPartition, commit: ShadowCommit) -> ClientPartition:

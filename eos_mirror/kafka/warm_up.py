@@ -1,4 +1,4 @@
-"""Having a cluster get ready for what it will be asked, without waiting for it."""
+"""Triggers coordinator lookup, and so creation of internal topics, without waiting for it."""
 
 import threading
 import time
@@ -14,28 +14,30 @@ from eos_mirror.kafka.authorization import refused_producer
 HELD_S = 60.0
 
 _kept: list[object] = []
-"""Clients and answers that nobody waits for: a client that is dropped ends with its request."""
+"""Clients whose answers are not awaited: they are kept, because dropping one ends its request."""
 
 
 def find_coordinator(config: Mapping[str, Any], group: str) -> None:
     """
-    Ask for a group, and do not wait: a new cluster makes `__consumer_offsets` meanwhile, which
-    takes as long as half a start. Reads only; what is wrong is said to who asks next.
+    Look up the coordinator of a group without waiting for the answer.
+
+    A new cluster creates `__consumer_offsets` meanwhile, which takes as long as half a start. This
+    only reads; an error is left for the next request to report.
 
     Args:
-        config: Connection and security.
+        config: Client settings for connection and security.
     """
     admin = AdminClient(dict(config))
-    # the longest time: a coordinator that is found later frees the request twice (groups.py)
+    # longest timeout: a coordinator found after it frees the request twice (groups.py)
     _kept.append((admin, admin.describe_consumer_groups([group], request_timeout=3600.0)))
 
 
 def find_transaction_coordinator(producer_config: Mapping[str, Any], transactional_id: str) -> None:
     """
-    The same for `__transaction_state`. Reads only: what it asks for is refused.
+    Do the same for `__transaction_state`. This only reads: the target refuses the request.
 
     Args:
-        producer_config: Of a transactional producer, without the id.
+        producer_config: Configuration of a transactional producer, without the id.
     """
     producer = refused_producer(producer_config, transactional_id)
     with suppress(KafkaException):  # there is no answer yet
@@ -44,5 +46,5 @@ def find_transaction_coordinator(producer_config: Mapping[str, Any], transaction
 
 
 def _hold(_producer: Producer) -> None:
-    """For the start only: nobody reads its log. The destructor may wait, and does so here."""
+    """Keep the producer during the start. Its log is not read, and its destructor may wait here."""
     time.sleep(HELD_S)

@@ -1,1 +1,1 @@
-"""One file for each verb of people: status, verify, translate, adopt, bench."""
+"""The operator's verbs, one file each: status, verify, translate, adopt, bench."""

@@ -1,4 +1,4 @@
-"""Switching the mode of a flow: check that nothing runs, carry the positions over, note it."""
+"""Switches a flow's delivery mode: checks that nothing runs, carries positions over, records it."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.driver.check import SESSION_MARGIN
 from eos_mirror.driver.cluster_facts import FlowClusters, FlowFacts, gather
 from eos_mirror.driver.flow import open_clusters
@@ -26,11 +27,11 @@ from eos_mirror.settings.model import FlowSettings
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adopted:
     """
-    What was done.
+    The result of a switch.
 
     Attributes:
         mode: The flow's mode now.
-        partitions: Whose positions were carried over; None if it had that mode already.
+        partitions: Number of carried positions; None if the flow had that mode already.
     """
 
     mode: DeliveryMode
@@ -39,13 +40,13 @@ class Adopted:
 
 def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
     """
-    Bring a flow into the mode that its file says.
+    Switch a flow to the mode that is configured.
 
-    May be interrupted and started again: the mode is noted last.
+    It may be interrupted and started again: the mode is recorded last.
 
     Raises:
         ConfigError: There is nothing to adopt.
-        UnsafeError: Its tasks run.
+        UnsafeError: The flow's tasks are running.
     """
     flow, wanted = settings.flow, mode_of(settings)
     clusters = open_clusters(settings)
@@ -106,11 +107,11 @@ def _pairs(facts: FlowFacts) -> dict[TopicPartition, TopicPartition]:
 
 
 def _wait_until_nobody_runs(settings: FlowSettings, clusters: FlowClusters) -> None:
-    """Static members of a run that has ended stay in the group for one session."""
+    """Wait until the group is empty: static members stay for one session after their exit."""
     flow = settings.flow
 
     def look() -> None:
-        if group_members(clusters.source_topics.admin, flow.source_group, source=True):
+        if group_members(clusters.source_topics.admin, flow.source_group, side=Side.SOURCE):
             raise RetriableError("members are left")
 
     with suppress(RetriableError):

@@ -1,8 +1,8 @@
 """
-How fast a flow would be on the user's clusters: a scratch topic, mirrored as the file says.
+Measures a flow on the user's clusters, with a scratch topic and the flow's configuration.
 
-Every trial is a flow of its own, with positions and internal topics of its own, so a mirror that
-runs meanwhile is not touched; its tasks compete for the machine, though.
+Every trial is a separate flow with its own positions and internal topics, so a running mirror is
+not affected. Only its tasks compete for the machine.
 """
 
 import math
@@ -26,7 +26,7 @@ from eos_mirror.settings.model import FlowSettings, Settings
 from eos_mirror.settings.plugins import policy_of
 
 WARM_UP = 0.2
-"""Part of the records that is left out: processes start, caches and compilers warm up."""
+"""Share of the records that is not measured: processes start, caches and compilers warm up."""
 
 LEAST_WINDOW_S = 1.0
 LOOK_EVERY_S = 0.1
@@ -34,7 +34,7 @@ RATE_LOOK_S = 10.0
 SETTLE_S, LAG_S = 5.0, 15.0
 MARGIN_S = 5.0
 HEADROOM = 1.5
-"""What a task should be able to do of what it has to: it has to catch up after a stop."""
+"""Required throughput relative to the rate: a task must be able to catch up after an outage."""
 
 Tell = Callable[[str], None]
 
@@ -42,10 +42,12 @@ Tell = Callable[[str], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
     """
+    The load of a bench.
+
     Attributes:
-        records: In the scratch topic.
-        value_bytes: Of each.
-        rate: Records a second to size for.
+        records: Number of records in the scratch topic.
+        value_bytes: Size of each record's value.
+        rate: Records per second to size for.
     """
 
     records: int
@@ -56,7 +58,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """Records a second of so many tasks together, in the steady state."""
+    """Records per second that `tasks` tasks copy together, in the steady state."""
 
     tasks: int
     rate: float
@@ -65,13 +67,15 @@ class Trial:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
     """
+    The result of a bench.
+
     Attributes:
-        trials: In the order of their numbers of tasks.
-        wanted_tasks: For the rate to size for, with headroom; None if none of the trials was
-            fast enough and more tasks did not help.
-        lag_ms: Median and 99th percentile of the age of records that a reader of the copy gets,
-            under that rate.
-        left: Names on the clusters that could not be removed.
+        trials: By number of tasks, ascending.
+        wanted_tasks: Tasks that the rate needs, with headroom; None if no trial was fast enough
+            and more tasks did not help.
+        lag_ms: Median and 99th percentile of the age of records when a reader of the copy gets
+            them, at that rate.
+        left: Topics and groups that could not be removed from the clusters.
     """
 
     trials: Sequence[Trial]
@@ -81,27 +85,27 @@ class Findings:
 
 
 class Bench:
-    """Of one flow of a file."""
+    """Measures one flow of a configuration."""
 
     def __init__(self, settings: Settings, flow: FlowSettings, load: Load, *, tell: Tell) -> None:
         """
         Args:
-            tell: Takes lines about what goes on.
+            tell: Takes progress messages, one line each.
         """
         self._settings = settings
         self._flow = flow
         self._load = load
         self._tell = tell
         self._name = uuid.uuid4().hex[:8]
-        self.topic = f"eos-mirror-bench-{self._name}.replica"  # no mirror lets it through by itself
+        self.topic = f"eos-mirror-bench-{self._name}.replica"  # the default topics.exclude has it
         self._trials: list[FlowSettings] = []
 
     def run(self, tasks: Sequence[int]) -> Findings:
         """
-        Make the topic, mirror it with each number of tasks, put it under load, and clean up.
+        Create the topic, mirror it with each number of tasks, put it under load, and clean up.
 
         Raises:
-            MirrorError: By class; what was made is removed.
+            MirrorError: A step failed; what was created is removed.
         """
         load, source = self._load, clients.source_admin(self._flow)
         scratch = ScratchTopic(
@@ -140,7 +144,7 @@ class Bench:
         rate = steady_rate(looks, self._load.records)
         if rate is None:
             raise ConfigError(
-                f"{self._load.records} records are copied too soon to tell a rate: raise --records"
+                f"{self._load.records} records are too few to measure a rate: raise --records"
             )
         self._tell(f"tasks: {tasks}: {rate:,.0f} records/s")
         return Trial(tasks=tasks, rate=rate)
@@ -148,7 +152,7 @@ class Bench:
     def _watch(
         self, flow: FlowSettings, ended: threading.Event, looks: list[tuple[float, int]]
     ) -> None:
-        """Note how much is committed."""
+        """Record how much is committed, again and again, until the run has ended."""
         clusters, remote = open_clusters(flow), _remote_of(flow, self.topic)
         offsets, topic = (
             (clusters.shadow_offsets, remote)
@@ -165,7 +169,7 @@ class Bench:
             looks.append((time.monotonic(), done))
 
     def _lag(self, scratch: ScratchTopic, tasks: int) -> tuple[float, float] | None:
-        """Median and 99th percentile; None if nothing came."""
+        """Return median and 99th percentile of the lag; None if no record arrived."""
         self._tell(f"tasks: {tasks}: {self._load.rate:,} records/s for {LAG_S:.0f} s")
         flow, stop = self._new_flow(tasks, start="latest"), threading.Event()
         found: list[float] = []
@@ -214,7 +218,7 @@ class Bench:
             raise MirrorError("\n".join(reasons))
 
     def _new_flow(self, tasks: int, *, start: str = "earliest") -> FlowSettings:
-        """The flow as the file has it, under an alias of its own, for the scratch topic alone."""
+        """Return the configured flow under its own alias, for the scratch topic only."""
         flow = self._flow
         alias = f"bench-{self._name}-{len(self._trials)}"
         trial = replace(
@@ -234,7 +238,7 @@ class Bench:
         return trial
 
     def _clean_up(self) -> list[str]:
-        self._tell("removing what was made")
+        self._tell("removing what was created")
         left = []
         for trial in self._trials:
             flow = trial.flow
@@ -255,10 +259,10 @@ class Bench:
 
 def incoming_rate(flow: FlowSettings) -> int:
     """
-    Records a second that the flow's topics get on the source, as of the next few seconds.
+    Measure the records per second that the flow's source topics get, for a few seconds.
 
     Raises:
-        RestartTask: By class.
+        RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
     """
     clusters = open_clusters(flow)
     plan = TopicSync(flow, clusters, on_event=lambda _name, _fields: None).plan(
@@ -276,7 +280,7 @@ def incoming_rate(flow: FlowSettings) -> int:
 
 
 def steady_rate(looks: Sequence[tuple[float, int]], total: int) -> float | None:
-    """Records a second between the warm-up and the end; None if that is too short to tell."""
+    """Return records per second between warm-up and end; None if that is too short to measure."""
     window = [look for look in looks if WARM_UP * total <= look[1] < total]
     if not window or window[-1][0] - window[0][0] < LEAST_WINDOW_S:
         return None
@@ -286,10 +290,12 @@ def steady_rate(looks: Sequence[tuple[float, int]], total: int) -> float | None:
 
 def tasks_for(rate: int, trials: Sequence[Trial]) -> int | None:
     """
-    Tasks for a rate with headroom: what was measured, or else one task's share counted up.
+    Return how many tasks a rate needs, with headroom.
+
+    This is the smallest trial that is fast enough, or else extrapolated from the last trial.
 
     Returns:
-        None if the trials say that more tasks do not help.
+        None if the trials show that more tasks do not help.
     """
     wanted = rate * HEADROOM
     for trial in trials:

@@ -1,8 +1,8 @@
 """
-Switching a flow between exactly once and at least once, while none of its tasks runs.
+Carries positions over between exactly once and at least once, while none of the tasks runs.
 
-The one who switches claims every partition like a task, so that no older writer can commit behind
-its back. What cannot be fenced is a paused process of at-least-once mode: see docs/operations.md.
+The switch claims every partition, like a task, so that no older writer can commit afterwards.
+It cannot fence a paused process of at-least-once mode: see docs/operations.md.
 """
 
 import threading
@@ -17,6 +17,7 @@ from eos_mirror.core.messages import MirrorConfig, Orders, TaskReport
 from eos_mirror.core.metadata import GroupMetadata, decode, decode_group, encode_group
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.driver.cluster_facts import FlowClusters
 from eos_mirror.errors import RetriableError, UnsafeError
 from eos_mirror.kafka.groups import set_group_offsets
@@ -38,11 +39,11 @@ Pairs = Mapping[TopicPartition, TopicPartition]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
     """
-    One flow about to be switched.
+    Switches the mode of one flow.
 
     Attributes:
-        pairs: What the flow mirrors and the target has.
-        config: As its tasks get it.
+        pairs: Partitions that the flow mirrors and that exist on the target.
+        config: The configuration of the flow's tasks.
     """
 
     clusters: FlowClusters
@@ -53,15 +54,15 @@ class Switch:
 
     def to_exactly_once(self) -> int:
         """
-        Carry the positions of the source group to the shadow group, in one transaction.
+        Copy the positions of the source group to the shadow group, in one transaction.
 
-        What the offset map knew of an earlier time is dropped: it has a gap now.
+        Earlier entries of the offset map are deleted, because the map now has a gap.
 
         Returns:
-            Partitions carried over.
+            The number of positions.
 
         Raises:
-            UnsafeError: A position is of another source topic with the same name.
+            UnsafeError: A position belongs to another source topic with the same name.
         """
         clusters = self.clusters
         offsets = retrying(lambda: clusters.source_offsets.read(list(self.pairs)), within=PATIENCE)
@@ -92,7 +93,7 @@ class Switch:
     def _owned(
         self, offsets: Mapping[TopicPartition, GroupOffset], topics: Mapping[str, KnownTopic]
     ) -> list[OwnedPartition]:
-        """Under our claims: where each partition goes on, on both sides."""
+        """Return where each partition resumes on both sides. Our claims must be in place."""
         ends = self.clusters.target.ends([self.pairs[source] for source in offsets])
         return [
             OwnedPartition(
@@ -130,13 +131,13 @@ class Switch:
 
     def to_at_least_once(self) -> int:
         """
-        Carry the shadow offsets to the source group.
+        Copy the shadow offsets to the source group.
 
         Returns:
-            Partitions carried over.
+            The number of positions.
 
         Raises:
-            RetriableError: A shadow offset stays unstable: markers are lost.
+            RetriableError: A shadow offset stays unstable: transaction markers are lost.
         """
         clusters, flow = self.clusters, self.clusters.flow
         sources = {remote: source for source, remote in self.pairs.items()}
@@ -149,7 +150,9 @@ class Switch:
             )
             for remote, shadow in self._stable(list(sources)).items()
         }
-        set_group_offsets(clusters.source_topics.admin, flow.source_group, offsets, source=True)
+        set_group_offsets(
+            clusters.source_topics.admin, flow.source_group, offsets, side=Side.SOURCE
+        )
         ownership.release(list(sources))
         return len(offsets)
 
@@ -178,9 +181,9 @@ def _same_topic(source: TopicPartition, offset: GroupOffset, topic: KnownTopic) 
     known = decode_group(offset.metadata)
     if known is not None and known.topic_id != topic.topic_id:
         raise UnsafeError(
-            f"{source}: the committed offset {offset.position.next_offset} is of another topic "
-            f"with this name ({known.topic_id}, now {topic.topic_id}): it was deleted and created "
-            f"again. Delete the offset and the remote topic, or exclude it."
+            f"{source}: the committed offset {offset.position.next_offset} belongs to an earlier "
+            f"topic with this name ({known.topic_id}, now {topic.topic_id}): it was deleted and "
+            f"created again. Delete the offset and the remote topic, or exclude it."
         )
 
 
@@ -194,23 +197,23 @@ def _start(owned: OwnedPartition, topics: Mapping[str, KnownTopic]) -> StartReco
 
 
 class _Operator:
-    """A `ports.TaskContext` without a runtime: a person waits at the terminal."""
+    """A `ports.TaskContext` without a runtime: an operator waits at the terminal."""
 
     def __init__(self) -> None:
         self.stop = threading.Event()
         self.slot = -1
 
     def orders(self) -> Orders:
-        """None."""
+        """Return no orders."""
         return Orders()
 
     def report(self, report: TaskReport) -> None:
-        """Nobody listens."""
+        """Ignore the report; no driver receives it."""
 
     def event(self, name: str, fields: Mapping[str, Any]) -> None:
-        """Nobody listens."""
+        """Ignore the event; no driver receives it."""
 
     @contextmanager
     def watch(self, what: str, budget: timedelta) -> Iterator[None]:  # noqa: ARG002 (of the protocol)
-        """The person has Ctrl-C."""
+        """Run the block without a watchdog: the operator has Ctrl-C."""
         yield

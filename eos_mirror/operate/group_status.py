@@ -1,4 +1,4 @@
-"""Where the groups of a flow stand, asked of its clusters; whether it runs does not matter."""
+"""Reads the state of a flow's groups from its clusters, whether or not the flow runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from eos_mirror.core.flow import INTERNAL_PREFIX
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.driver.flow import open_clusters
 from eos_mirror.kafka.group_offsets import GroupOffsets
 from eos_mirror.operate.status import routes_of
@@ -22,13 +23,13 @@ SYNC_IS_OFF = "sync.group.offsets.enabled is false"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPartition:
     """
-    One partition on which a group has an offset.
+    One partition for which a group has committed an offset.
 
     Attributes:
-        committed: The offset on the source.
-        upstream: Up to where it can be translated, at most `committed`; None if it cannot.
-        downstream: The offset of the copy that belongs to `upstream`.
-        there: The group's offset on the target; None without one.
+        committed: The committed offset on the source.
+        upstream: The highest offset up to `committed` that can be translated; None if none can.
+        downstream: `upstream` translated to the target.
+        there: The group's committed offset on the target; None without one.
     """
 
     source: TopicPartition
@@ -40,24 +41,24 @@ class GroupPartition:
 
     @property
     def is_ahead(self) -> bool:
-        """The group has read what is not mirrored yet."""
+        """Return whether the group has read records that are not mirrored yet."""
         return self.upstream is not None and self.upstream < self.committed
 
     @property
     def is_behind(self) -> bool:
-        """On the target it would read again what it has read on the source."""
+        """Return whether on the target it would read again what it has read on the source."""
         return self.downstream is not None and (self.there is None or self.there < self.downstream)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupStatus:
     """
-    One group.
+    The state of one group.
 
     Attributes:
-        partitions: By topic and number; none if it cannot be read on the source.
-        reason: What keeps it from being read on the source, or moved on the target; empty if
-            nothing does.
+        partitions: By topic and number; none if the group cannot be read on the source.
+        reason: Why it cannot be read on the source, or its offsets not be synced on the target;
+            empty if there is no obstacle.
     """
 
     group: str
@@ -66,25 +67,25 @@ class GroupStatus:
 
     @property
     def is_skipped(self) -> bool:
-        """It cannot be read on the source."""
+        """Return whether the group cannot be read on the source."""
         return not self.partitions
 
 
 def group_statuses(settings: FlowSettings) -> list[GroupStatus]:
     """
-    Every group that the file lets through and that has offsets on mirrored topics, by name, and
-    those whose offsets cannot be read.
+    Return the configured groups that have offsets on mirrored topics, by name.
 
-    Reads only. For a process that may end: see `GroupOffsets`.
+    Groups whose offsets cannot be read are included. Reads only. Call it in a process that may
+    exit on an error: see `GroupOffsets`.
 
     Raises:
-        SourceUnavailable, TargetUnavailable: No answer in time.
-        NotAuthorized: Not even describing is allowed.
+        SourceUnavailable, TargetUnavailable: A cluster did not answer in time.
+        NotAuthorized: Not even Describe is allowed.
     """
     routes = routes_of(settings, open_clusters(settings))
     found, skipped = _committed(settings, routes)
     checkpoints = _checkpoints(settings, found, routes)
-    target = GroupOffsets(clients.target_admin(settings), source=False)
+    target = GroupOffsets(clients.target_admin(settings), side=Side.TARGET)
     there = target.read(found)
     refused = dict(target.refused)
     free = target.without_members(found)
@@ -133,8 +134,8 @@ def _partition(
 
 
 def _committed(settings: FlowSettings, routes: Mapping[str, str]) -> tuple[Offsets, dict[str, str]]:
-    """Without the groups that have nothing on mirrored topics; and why others cannot be read."""
-    offsets = GroupOffsets(clients.source_admin(settings), source=True)
+    """Return the offsets of groups on mirrored topics, and why other groups cannot be read."""
+    offsets = GroupOffsets(clients.source_admin(settings), side=Side.SOURCE)
     is_wanted = group_filter_of(settings).matches
     wanted = {g for g in offsets.names() if is_wanted(g) and not g.startswith(INTERNAL_PREFIX)}
     found = {
@@ -148,7 +149,7 @@ def _committed(settings: FlowSettings, routes: Mapping[str, str]) -> tuple[Offse
 def _checkpoints(
     settings: FlowSettings, found: Offsets, routes: Mapping[str, str]
 ) -> dict[str, dict[TopicPartition, Checkpoint]]:
-    """By group and remote partition."""
+    """Return the checkpoints by group and remote partition."""
     translation = OffsetTranslation(
         settings.flow,
         clients.target_admin(settings),

@@ -1,4 +1,4 @@
-"""The file of `verify --resume`: what is proven already, of each flow."""
+"""The file of `verify --resume`: the ranges of each flow that are already proven."""
 
 import json
 import time
@@ -15,15 +15,15 @@ SAVED_EVERY_S = 5.0
 
 
 class ProvenFile:
-    """Written as a whole, and at once: whoever reads it finds this state or the one before."""
+    """Replaced atomically as a whole: a reader finds the current state or the previous one."""
 
     def __init__(self, path: Path | None) -> None:
         """
         Args:
-            path: Nothing is kept without.
+            path: The file; None keeps nothing.
 
         Raises:
-            ConfigError: It is something else, or cannot be read or written.
+            ConfigError: The file has other contents, or cannot be read or written.
         """
         self._path = path
         self._flows: defaultdict[str, Proven] = defaultdict(Proven)
@@ -40,16 +40,16 @@ class ProvenFile:
             ) from exc
 
     def of(self, flow: str) -> Proven:
-        """Grows with what is proven."""
+        """Return the proven ranges of a flow; the proof adds to them."""
         return self._flows[flow]
 
     def save_now_and_then(self) -> None:
-        """Not more often than every few seconds."""
+        """Save if the last time is more than `SAVED_EVERY_S` ago."""
         if time.monotonic() - self._saved_at > SAVED_EVERY_S:
             self.save()
 
     def save(self) -> None:
-        """Write all of it."""
+        """Write the whole file."""
         if self._path is None:
             return
         flows = {

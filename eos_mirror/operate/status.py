@@ -1,4 +1,4 @@
-"""Where a flow stands, asked of its clusters; whether it runs does not matter."""
+"""Reads the state of a flow from its clusters, whether or not the flow runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ from eos_mirror.settings.model import FlowSettings
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStatus:
     """
-    One partition that the flow mirrors, or will.
+    One partition that the flow mirrors, or will mirror.
 
     Attributes:
-        position: Upstream offset to go on from; None if nothing was committed yet, or if that is
-            undecided now.
-        end: Last stable offset of the source; None if it has no leader that answers.
-        reason: Why there is no end.
+        position: Upstream offset to resume from; None if nothing was committed yet, or if a
+            commit is undecided now.
+        end: Last stable offset of the source; None if no leader answers.
+        reason: Why `end` is None.
     """
 
     source: TopicPartition
@@ -37,7 +37,7 @@ class PartitionStatus:
 
     @property
     def lag(self) -> int | None:
-        """Offsets behind the end; None without a position, or without an end."""
+        """Return the offsets from the position to the end; None if either is unknown."""
         if self.position is None or self.end is None:
             return None
         return max(0, self.end - self.position)
@@ -46,15 +46,15 @@ class PartitionStatus:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowStatus:
     """
-    One flow.
+    The state of one flow.
 
     Attributes:
-        mode: As it runs; None if it never did.
+        mode: The mode that it runs in; None if it never ran.
         partitions: By topic and number.
-        drift: What has to change on remote topics until they are as their source topics, whether
-            or not the file wants them to follow; None if a right to look is missing.
-        refused: Why a source topic is not mirrored, by topic, as far as can be told without asking
-            the target to create anything.
+        drift: Config changes that remote topics need to equal their source topics, even if
+            config sync is disabled; None if a right to describe configs is missing.
+        refused: Why a source topic is not mirrored, by topic, as far as this is known without
+            asking the target to create anything.
     """
 
     flow: str
@@ -65,20 +65,20 @@ class FlowStatus:
 
     @property
     def lag(self) -> int:
-        """Of all partitions with a position."""
+        """Return the lag of all partitions with a position together."""
         return sum(one.lag or 0 for one in self.partitions)
 
 
 def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) -> FlowStatus:
     """
-    Look at both clusters. Reads only.
+    Read the state of a flow from both clusters. Writes nothing.
 
     Args:
-        beside: The other flows of the file: a topic must not come round to itself by them.
+        beside: The other configured flows: they must not mirror a topic back to itself.
 
     Raises:
-        SourceUnavailable, TargetUnavailable: No answer in time.
-        NotAuthorized: Not even describing is allowed.
+        SourceUnavailable, TargetUnavailable: A cluster did not answer in time.
+        NotAuthorized: Not even Describe is allowed.
     """
     clusters = open_clusters(settings)
     flow = settings.flow
@@ -116,7 +116,7 @@ def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) 
 
 def routes_of(settings: FlowSettings, clusters: FlowClusters) -> dict[str, str]:
     """
-    Remote topic by source topic, of those whose copy is there.
+    Return remote topic by source topic, if the remote topic exists.
 
     Raises:
         SourceUnavailable, TargetUnavailable, NotAuthorized: As `flow_status`.
@@ -129,7 +129,7 @@ def routes_of(settings: FlowSettings, clusters: FlowClusters) -> dict[str, str]:
 def _plan(
     settings: FlowSettings, clusters: FlowClusters, sync: TopicSync
 ) -> tuple[FlowPlan, Mapping[str, int]]:
-    """And the partition counts of the target's topics."""
+    """Return the flow's plan, and the partition counts of the target's topics."""
     on_source = clusters.source_topics.list(within=settings.admin_timeout)
     on_target = clusters.target_topics.list(within=settings.admin_timeout)
     return sync.plan(on_source, on_target), on_target
@@ -165,15 +165,15 @@ def _positions(
 
 
 def _nobody(name: str, fields: Mapping[str, Any]) -> None:
-    """Nothing happens here."""
+    """Ignore the event."""
 
 
 def ledger_entries(settings: FlowSettings) -> Sequence[LedgerEntry]:
     """
-    The ledger of a flow, oldest entry first.
+    Return the ledger of a flow, oldest entry first.
 
     Raises:
-        TargetUnavailable: No answer in time.
+        TargetUnavailable: The target did not answer in time.
         ForeignWriter: A record of the ledger topic was not written by us.
     """
     return read_ledger(target_admin(settings), settings.flow)

@@ -1,4 +1,4 @@
-"""The offset map of one partition, read from the target."""
+"""Reads the offset map of one partition from the target."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from eos_mirror.core.map_records import segments_of
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.errors import MirrorError
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
@@ -18,21 +19,21 @@ from eos_mirror.kafka.retry import retrying
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapReader:
-    """Reads maps of one flow. `client_config` connects to the target."""
+    """Reads offset maps of one flow. `client_config` connects to the target."""
 
     flow: Flow
     client_config: Mapping[str, Any]
 
     def load(self, remote: TopicPartition) -> OffsetMap:
         """
-        The whole map of a partition, as of its last commit.
+        Return the whole map of a partition, as of its last commit.
 
         Raises:
-            MirrorError: Never mirrored, or the map is damaged.
+            MirrorError: The partition was never mirrored, or its map is damaged.
         """
-        # the tail first: a segment that is spilled in between is then known to be newer
+        # the tail first: a segment that is spilled meanwhile is then known to be newer
         tail = self._tail(remote)
-        metadata = ClusterMetadata(self.client_config, source=False)
+        metadata = ClusterMetadata(self.client_config, side=Side.TARGET)
         entries = whole_map(metadata, self.flow, self.client_config)
         try:
             return OffsetMap(segments_of(entries, remote), tail)
@@ -41,7 +42,7 @@ class MapReader:
 
     def _tail(self, remote: TopicPartition) -> MapTail:
         offsets = CommittedOffsets(
-            self.client_config, self.flow.shadow_group, source=False, stable=True
+            self.client_config, self.flow.shadow_group, side=Side.TARGET, stable=True
         )
         shadow = retrying(lambda: offsets.read([remote]), within=PATIENCE).get(remote)
         if shadow is None:

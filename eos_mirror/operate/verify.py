@@ -1,4 +1,4 @@
-"""From the settings of a flow to the proof of it."""
+"""Runs the proof of a flow, from its settings."""
 
 import os
 from collections import defaultdict
@@ -22,6 +22,7 @@ from eos_mirror.audit.report import Report, TopicReport
 from eos_mirror.audit.spark import SparkPool
 from eos_mirror.audit.worker import Work
 from eos_mirror.core.ledger import LedgerEntry
+from eos_mirror.core.side import Side
 from eos_mirror.errors import ConfigError, RangeUnreadable
 from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.kafka.ranges import Columns, RangeReader
@@ -33,7 +34,7 @@ from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
 
 CLOSE_UPS = 10
-"""Of each partition."""
+"""Differences of each partition whose records are shown."""
 
 UNKNOWN_RECORD_BYTES = 1_000.0
 
@@ -41,12 +42,12 @@ UNKNOWN_RECORD_BYTES = 1_000.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
     """
-    How much there is to compare, of all topics of a flow.
+    How much there is to compare in all topics of a flow.
 
     Attributes:
-        offsets_count: Of the source, records or not.
-        size_bytes: Of both sides together, uncompressed; an estimate.
-        minutes: An estimate, too.
+        offsets_count: Offsets of the source, whether or not they hold a record.
+        size_bytes: Both sides together, uncompressed; an estimate.
+        minutes: Also an estimate.
     """
 
     topics_count: int
@@ -61,26 +62,26 @@ class Watcher(Protocol):
     """Follows a proof while it runs."""
 
     def planned(self, planned: Planned) -> None:
-        """Called before anything is compared."""
+        """Take the plan; called before anything is compared."""
 
     def done(self) -> None:
-        """One task of the plan is."""
+        """Count a task of the plan that is done."""
 
     def look(self) -> None:
-        """While none is, again and again; what it raises ends the proof."""
+        """Run repeatedly while no task is done. An exception stops the proof."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """
-    What to verify, and what to say of it.
+    What to verify, and what to report.
 
     Attributes:
-        is_topic: By the name of a source topic.
-        period: Of the records.
-        sample: Part of the ranges of each partition, above 0 and at most 1.
-        explain: Show what is in the records of the first differences.
-        folds: Fold what is read, for others to check.
+        is_topic: Decides by the name of a source topic.
+        period: Period of the records.
+        sample: Share of the ranges of each partition, above 0 and at most 1.
+        explain: Show the contents of the records of the first differences.
+        folds: Compute folds of everything that is read, so that others can check them.
     """
 
     is_topic: Callable[[str], bool]
@@ -99,16 +100,18 @@ def auditing(
     proven: Proven,
 ) -> Iterator[Callable[[], Report]]:
     """
-    Processes that compare, for as long as the block lasts. Each call compares everything that the
-    flow has mirrored until then with its source.
+    Run processes that compare, for as long as the block lasts.
+
+    Each call of the yielded function compares everything that the flow has mirrored until then
+    with its source.
 
     Args:
-        spark: `spark.*` as written; None is for child processes.
-        proven: Is not compared again; grows.
+        spark: `spark.*` as written; None uses child processes.
+        proven: Ranges that are not compared again; the proof adds to them.
 
     Raises:
-        ConfigError: Nothing to compare, or no Java.
-        MirrorError: Spark did not start, or a cluster does not answer; calls raise it, too.
+        ConfigError: There is nothing to compare, or no Java.
+        MirrorError: Spark did not start, or a cluster did not answer; calls raise it too.
     """
     _require_map(settings)
     surveyor = Surveyor(settings)
@@ -120,8 +123,8 @@ def auditing(
     )
     with (
         _pool(spark, app=f"eos-mirror verify {settings.flow}", look=watcher.look) as pool,
-        closing(RangeReader(work.source, source=True)) as source,
-        closing(RangeReader(work.target, source=False)) as target,
+        closing(RangeReader(work.source, side=Side.SOURCE)) as source,
+        closing(RangeReader(work.target, side=Side.TARGET)) as target,
     ):
         common = pool, work, surveyor.look_again, watcher.done
         folder = Folder(work.base) if wanted.folds else None
@@ -147,11 +150,11 @@ def auditing(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
     """
-    What a proof of several topics needs.
+    Proves several topics of a flow.
 
     Attributes:
-        ledger: Read when something is missing.
-        source: For records that are shown; `target` likewise.
+        ledger: Reads the ledger; called when records are missing.
+        source: Reads records to show from the source; `target` does so from the target.
     """
 
     plain: Prover
@@ -161,7 +164,7 @@ class Verification:
     target: RangeReader
 
     def of(self, survey: Survey, plans: Mapping[str, TopicPlan]) -> Iterator[TopicReport]:
-        """Topic by topic."""
+        """Prove all topics, and yield a report for each."""
         broken: defaultdict[str, list[Incomparable]] = defaultdict(list)
         for one in survey.incomparable:
             broken[one.source.topic].append(one)
@@ -194,7 +197,7 @@ class Verification:
         ]
 
     def _close_ups(self, partitions: Sequence[PartitionProof]) -> dict[Difference, CloseUp]:
-        """Of the first differences of each partition."""
+        """Read the records of the first differences of each partition."""
         return {
             one: look_at(one, self.source, self.target)
             for partition in partitions
@@ -240,7 +243,7 @@ def _require_map(settings: FlowSettings) -> None:
 def _plans(
     survey: Survey, source: RangeReader, sample: float, proven: Proven
 ) -> dict[str, TopicPlan]:
-    """By source topic."""
+    """Return a plan for each source topic."""
     return {
         topic: plan_topic(
             standings,
@@ -253,7 +256,7 @@ def _plans(
 
 
 def _record_bytes(standings: Sequence[Standing], reader: RangeReader) -> float:
-    """On the average, of some records in the middle of the longest partition."""
+    """Return the average size of some records in the middle of the longest partition."""
     longest = max(
         (plan_extent(one).whole for one in standings), key=lambda whole: whole.end - whole.start
     )
@@ -262,7 +265,7 @@ def _record_bytes(standings: Sequence[Standing], reader: RangeReader) -> float:
         for chunk in reader.read(longest.source, middle, longest.end):
             return _size_bytes(chunk) / len(chunk.offsets)
     except RangeUnreadable:
-        pass  # expired just now; it is said when it is compared
+        pass  # expired just now; the comparison reports it
     return UNKNOWN_RECORD_BYTES
 
 
@@ -273,7 +276,7 @@ def _size_bytes(chunk: Columns) -> int:
 
 
 def spark_for_audits(user: Mapping[str, str]) -> dict[str, str]:
-    """The `spark.*` of a file, completed: unlike the mirror's tasks, an audit's end."""
+    """Complete the configured `spark.*` for tasks that end, unlike the mirror's tasks."""
     return {
         **spark_settings(user, tasks_count=1),
         "spark.python.worker.reuse": "true",

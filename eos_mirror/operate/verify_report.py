@@ -1,4 +1,4 @@
-"""Reports of proofs, as the files that `verify` writes."""
+"""Writes the reports of proofs as files."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ __all__ = ["Report", "write_reports"]
 def write_reports(
     reports: Sequence[Report], *, json_file: Path | None, html_file: Path | None
 ) -> None:
-    """Write the whole reports as JSON, and as a page for people; None: not wanted."""
+    """Write the full reports as JSON and as an HTML page; None skips a file."""
     documents = [report.document() for report in reports]
     if json_file is not None:
         json_file.write_text(json.dumps(documents, indent=1) + "\n")

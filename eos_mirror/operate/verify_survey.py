@@ -1,4 +1,4 @@
-"""What an audit of a flow has to compare: everything that was ever mirrored, as it stands now."""
+"""Determines what an audit has to compare: everything that was ever mirrored, as it is now."""
 
 import time
 from collections import defaultdict
@@ -13,6 +13,7 @@ from eos_mirror.core.map_segment import decode_segment
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.driver.cluster_facts import TIMESTAMP_TYPE
 from eos_mirror.errors import ConfigError, MirrorError
 from eos_mirror.kafka.authorization import MIRROR_FROM, missing_topic_rights
@@ -33,7 +34,7 @@ CLEANUP_POLICY, COMPACT = "cleanup.policy", "compact"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incomparable:
-    """A partition that was mirrored and of which nothing can be compared, and why."""
+    """A partition that was mirrored but cannot be compared at all, and why."""
 
     source: TopicPartition
     target: TopicPartition
@@ -43,9 +44,11 @@ class Incomparable:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
     """
+    The partitions of a flow that were ever mirrored.
+
     Attributes:
-        topics: By source topic, what can be compared, in the order of the partitions.
-        incomparable: The rest.
+        topics: Partitions that can be compared, in order, by source topic.
+        incomparable: The other partitions.
     """
 
     topics: Mapping[str, Sequence[Standing]]
@@ -55,8 +58,10 @@ class Survey:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
     """
-    By the times of the records: from the first one at `start` or later to the first one at `end`
-    or later, in each partition. None is no limit.
+    A period by record timestamps.
+
+    In each partition it begins at the first record at `start` or later, and ends before the first
+    record at `end` or later. None means no limit.
     """
 
     start: datetime | None = None
@@ -64,31 +69,31 @@ class Period:
 
 
 class Surveyor:
-    """Asks both clusters. Reads only."""
+    """Queries both clusters. Writes nothing."""
 
     def __init__(self, settings: FlowSettings) -> None:
         self._flow = settings.flow
         self._target_config = clients.target_admin(settings)
-        self._source = ClusterMetadata(clients.source_admin(settings), source=True)
-        self._target = ClusterMetadata(self._target_config, source=False)
+        self._source = ClusterMetadata(clients.source_admin(settings), side=Side.SOURCE)
+        self._target = ClusterMetadata(self._target_config, side=Side.TARGET)
         self._shadows = CommittedOffsets(
-            self._target_config, self._flow.shadow_group, source=False, stable=True
+            self._target_config, self._flow.shadow_group, side=Side.TARGET, stable=True
         )
-        self._source_topics = Topics(clients.source_admin(settings), source=True)
-        self._target_topics = Topics(self._target_config, source=False)
+        self._source_topics = Topics(clients.source_admin(settings), side=Side.SOURCE)
+        self._target_topics = Topics(self._target_config, side=Side.TARGET)
         self._policy = policy_of(settings)
 
     def survey(self, is_wanted: Callable[[str], bool], period: Period | None = None) -> Survey:
         """
-        Freeze the flow.
+        Take a snapshot of the flow.
 
         Args:
-            is_wanted: By the name of a source topic.
-            period: Of the records; all of them, if there is none.
+            is_wanted: Decides by the name of a source topic.
+            period: Period of the records; None means all records.
 
         Raises:
-            ConfigError: It never ran, none of its topics is wanted, or one may not be read.
-            RestartTask: A cluster does not answer.
+            ConfigError: The flow never ran, none of its topics is wanted, or one may not be read.
+            RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
         starts = {
             remote: start
@@ -111,7 +116,7 @@ class Surveyor:
         return Survey(topics=topics, incomparable=incomparable)
 
     def _in_period(self, standings: list[Standing], period: Period) -> list[Standing]:
-        """Kafka knows for each partition where the first record of a time or later is."""
+        """Limit each partition to the period: Kafka knows the first offset at a time or later."""
         starts = self._first_since(period.start, standings)
         ends = self._first_since(period.end, standings)
         return [
@@ -127,7 +132,7 @@ class Surveyor:
         return self._source.since(at, [one.source for one in standings])
 
     def look_again(self, one: Standing) -> Standing:
-        """The same partition with the log starts and ends of now. The frozen end stays."""
+        """Return the partition with its current log starts and ends. The frozen end stays."""
         return replace(
             one,
             source_start=self._source.starts([one.source])[one.source],
@@ -145,7 +150,7 @@ class Surveyor:
         return whole_map(self._target, self._flow, self._target_config)
 
     def _faults(self, starts: Mapping[TopicPartition, StartRecord]) -> dict[TopicPartition, str]:
-        """Topics that are gone, or are not what they were, and partitions without a leader."""
+        """Find topics that were deleted or created again, and partitions without a leader."""
         sources = self._source.topics(sorted({self._source_of(remote).topic for remote in starts}))
         targets = self._target.topics(sorted({remote.topic for remote in starts}))
         faults = {}
@@ -165,18 +170,18 @@ class Surveyor:
 
     def _check_rights(self, remotes: Sequence[TopicPartition]) -> None:
         """
-        Before Spark starts, and all at once.
+        Check all rights before Spark starts, and report the missing ones together.
 
         Raises:
-            ConfigError: A line for each right that is missing.
+            ConfigError: Rights are missing; the message has a line for each.
         """
         sides = (
             (self._source_topics, self._flow.source, map(self._source_of, remotes)),
             (self._target_topics, self._flow.target, remotes),
         )
         missing = [
-            f"{self._flow}: {right} ({alias}) is missing: grant it, or leave the topic out "
-            f"with --topics"
+            f"{self._flow}: {right} ({alias}) is missing: grant it, or exclude the topic with "
+            f"--topics"
             for topics, alias, partitions in sides
             for right in missing_topic_rights(
                 topics, {one.topic: MIRROR_FROM for one in partitions}
@@ -188,7 +193,7 @@ class Surveyor:
     def _frozen(
         self, remotes: Sequence[TopicPartition], faults: dict[TopicPartition, str]
     ) -> dict[TopicPartition, tuple[int, OffsetMap]]:
-        """Ends first, then the maps, so that these know all that was committed below the ends."""
+        """Read the ends first, then the maps, so that these cover all commits below the ends."""
         if not remotes:
             return {}
         ends = self._target.ends(remotes)
@@ -211,7 +216,7 @@ class Surveyor:
     def _settled_ends(
         self, maps: Mapping[TopicPartition, tuple[int, OffsetMap]]
     ) -> Mapping[TopicPartition, int]:
-        """Ends behind all that was committed: its markers may take a moment, but no more."""
+        """Wait briefly until the ends are after all committed data: its markers may be late."""
         deadline = time.monotonic() + SETTLED_WITHIN_S
         while True:
             ends = self._target.ends(list(maps))
@@ -255,29 +260,29 @@ class Surveyor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Configs:
-    """By topic, of both sides."""
+    """The topic configs of both sides, by topic."""
 
     source: Mapping[str, Mapping[str, str]]
     target: Mapping[str, Mapping[str, str]]
 
     def has_own_times(self, remote: str) -> bool:
-        """Whether records keep the time that their writer gave them."""
+        """Return whether records keep the timestamps of their writer."""
         return self.target[remote].get(TIMESTAMP_TYPE, CREATE_TIME) == CREATE_TIME
 
     def compaction(self, source: str, remote: str) -> Compaction | None:
-        """None if neither is compacted."""
+        """Return which side is compacted; None if neither is."""
         on_source = COMPACT in self.source[source].get(CLEANUP_POLICY, "")
         on_target = COMPACT in self.target[remote].get(CLEANUP_POLICY, "")
         return Compaction(source=on_source, target=on_target) if on_source or on_target else None
 
 
 def _id(topic: KnownTopic | None) -> str:
-    """Nothing, and so nothing that was proven before, of a topic that is gone by now."""
+    """Return the topic id; empty for a deleted topic, so that no earlier proof counts for it."""
     return topic.topic_id if topic else ""
 
 
 def _read(topics: Topics, names: Collection[str]) -> dict[str, dict[str, str]]:
     configs = topics.configs(sorted(names))
     if len(configs) < len(names):
-        raise MirrorError("a topic vanished while it was looked at; ask again")
+        raise MirrorError("a topic was deleted during the check; run verify again")
     return configs

@@ -1,8 +1,8 @@
 """
-From granted to owned: partitions on their way into the loop.
+Acquires partitions: from granted by the group to owned by the loop.
 
-granted (the group says so) -> claimed (the log says so) -> resolved (the shadow offset is stable).
-Nothing here blocks for long, so that the partitions a task owns already go on.
+granted (by the group) -> claimed (in the claims log) -> resolved (the shadow offset is stable).
+Nothing here blocks for long, so the partitions that a task already owns continue.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,31 +25,32 @@ from eos_mirror.replication.partition import Claimed, Resolved
 
 ASK_AGAIN_S = 0.02
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 30.0
-"""For a partition that does not exist on the target yet, or has no leader; the pause doubles."""
+"""A partition that does not exist on the target yet, or has no leader, is checked again after this
+pause. Without a leader, the pause doubles each time."""
 
 
 class Claims(Protocol):
     """The right to write remote partitions."""
 
     def claim(self, remotes: Sequence[TopicPartition]) -> None:
-        """Make these ours alone."""
+        """Make this task the only writer of these partitions."""
 
     def release(self, remotes: Iterable[TopicPartition]) -> None:
-        """Give them back."""
+        """Give up the right to write these partitions."""
 
 
 class PositionReader(Protocol):
-    """Where claimed partitions go on."""
+    """Finds where claimed partitions resume."""
 
     def resolve(
         self, claimed: Sequence[Claimed]
     ) -> Mapping[TopicPartition, Resolved | Unstable | PartitionStopped]:
-        """By source partition: where to go on; `Unstable`, ask again; or why it stops."""
+        """Return by source partition where it resumes, `Unstable` to ask again, or why it stops."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """What one step brought."""
+    """Result of one step."""
 
     resolved: list[Resolved] = field(default_factory=list)
     stopped: dict[TopicPartition, PartitionStopped] = field(default_factory=dict)
@@ -58,7 +59,7 @@ class Progress:
 @dataclass(slots=True)
 class _Wait:
     """
-    Of a granted partition that cannot be mirrored now.
+    A granted partition that cannot be mirrored now: why, and until when it waits.
 
     Attributes:
         until: Monotonic seconds.
@@ -71,6 +72,8 @@ class _Wait:
 
 class Acquisition:
     """
+    The partitions of a task between grant and ownership.
+
     Invariants:
         A: A partition is granted, or claimed, or not here at all.
         B: Only granted partitions wait: nothing is claimed that cannot be read and written.
@@ -100,37 +103,39 @@ class Acquisition:
 
     @property
     def pending(self) -> int:
-        """Partitions on their way."""
+        """Number of partitions that are granted or claimed."""
         return len(self._granted) + len(self._claimed)
 
     def pending_of(self, routes: Collection[str]) -> int:
         """
-        Those of these source topics. A static member that starts again is granted what it had,
-        also of topics that are gone, and those it will never own.
+        Count pending partitions, without granted ones of other source topics than these.
+
+        A static member that starts again is granted what it had, including partitions of topics
+        that are gone. It will never own those.
         """
         return sum(one.topic in routes for one in self._granted) + len(self._claimed)
 
     @property
     def is_busy(self) -> bool:
-        """Partitions are on their way and do not wait for anything that takes long."""
+        """True if a pending partition does not wait for anything slow."""
         return bool(self._claimed) or len(self._waits) < len(self._granted)
 
     @property
     def is_due(self) -> bool:
-        """A step may bring something."""
+        """True if a step may make progress now."""
         return bool(self.pending) and self._now() >= self._next_step
 
     @property
     def waiting(self) -> Mapping[TopicPartition, str]:
-        """Why partitions cannot be mirrored now."""
+        """Why partitions cannot be mirrored now, by source partition."""
         return {p: wait.reason for p, wait in self._waits.items() if wait.reason}
 
     def grant(self, partitions: Iterable[TopicPartition], *, again: bool = False) -> None:
         """
-        The group gave us these.
+        Begin to acquire partitions that the group gave us.
 
         Args:
-            again: They stopped, and are tried again: whatever the orders say.
+            again: They stopped, and are tried again even if the orders list them as stopped.
         """
         given = set(partitions)
         self._granted |= given
@@ -145,7 +150,7 @@ class Acquisition:
         self._next_step = 0.0
 
     def withdraw(self, partitions: Iterable[TopicPartition]) -> None:
-        """The group takes these back. Claims on them are released."""
+        """Forget partitions that the group takes back, and release the claims on them."""
         gone = set(partitions)
         self._granted -= gone
         for partition in gone:
@@ -155,13 +160,13 @@ class Acquisition:
 
     def step(self, routes: Mapping[str, str]) -> Progress:
         """
-        Claim what is granted, ask for what is claimed.
+        Claim granted partitions, and ask for the positions of claimed ones.
 
         Args:
             routes: Remote topic by source topic.
 
         Raises:
-            RestartTask, FatalError: End the process.
+            RestartTask, FatalError: Exit the process.
         """
         progress = Progress()
         if self._granted:
@@ -172,7 +177,7 @@ class Acquisition:
         return progress
 
     def _next_end(self) -> float:
-        """When the first wait is over; what is not routed yet has none."""
+        """Return when the first wait is over. A partition without a route yet has none."""
         soon = self._now() + FIRST_WAIT_S
         ends = [self._waits[p].until if p in self._waits else soon for p in self._granted]
         return min(ends, default=soon)
@@ -194,10 +199,10 @@ class Acquisition:
 
     def _ready(self, routes: Mapping[str, str], progress: Progress) -> list[Claimed]:
         """
-        Granted partitions that exist on both sides; new ones wait for the topic sync.
+        Return granted partitions that exist on both clusters; new ones wait for the topic sync.
 
-        The driver names a route only when its remote topic is known everywhere, so one that does
-        not exist now was deleted.
+        The driver sends a route only after its remote topic is known everywhere. So a remote topic
+        that does not exist now was deleted.
         """
         now = self._now()
         wanted = sorted(p for p in self._granted if p.topic in routes and self._is_over(p))
@@ -216,7 +221,7 @@ class Acquisition:
                 self._granted.discard(p)
                 progress.stopped[p] = denied
             elif source is None or p.partition >= remote.partitions:
-                self._wait(p, "")  # the topic sync creates it, or takes the route away
+                self._wait(p, "")  # the topic sync creates it, or removes the route
             elif p.partition in source.leaderless:
                 self._wait(p, f"{p} has no leader on {self._config.flow.source}")
             elif p.partition in remote.leaderless:
@@ -237,7 +242,7 @@ class Acquisition:
     def _denied(
         self, p: TopicPartition, source: KnownTopic | None, remote: KnownTopic, copy: str
     ) -> RightMissing | None:
-        """Of its topic, or of the copy of that."""
+        """Return the fault if a right on the source topic, or on its copy, is missing."""
         flow = self._config.flow
         for topic, name, alias in ((source, p.topic, flow.source), (remote, copy, flow.target)):
             if topic is not None and topic.missing:
@@ -253,7 +258,7 @@ class Acquisition:
         return wait is None or self._now() >= wait.until
 
     def _wait(self, partition: TopicPartition, reason: str) -> None:
-        """Ask again after a pause; only a pause with a reason is reported, and grows."""
+        """Check it again after a pause. A pause is reported, and grows, only if it has a reason."""
         before = self._waits.get(partition)
         is_same = before is not None and before.reason == reason
         pause_s = FIRST_WAIT_S

@@ -1,4 +1,4 @@
-"""Everything outside a mirror task."""
+"""Everything that a mirror task uses from outside."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from eos_mirror.ports import Lane, SourceMetadata, Target
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapters:
     """
-    The clusters, as a task of either mode reaches them, and the clocks.
+    Clusters and clocks, the same for a task of either mode.
 
     Attributes:
         now: Monotonic seconds.
@@ -28,32 +28,32 @@ class Adapters:
 
 
 class OffsetSyncs(Protocol):
-    """Where groups of the source resume on the target. At least once only."""
+    """Writes where groups of the source resume on the target. At least once only."""
 
     def pairs(
         self, positions: Mapping[TopicPartition, tuple[TopicPartition, int]]
     ) -> Sequence[OffsetSync]:
         """
-        Pairs of these positions with the current ends of the copies.
+        Pair these positions with the current ends of their remote partitions.
 
         Args:
             positions: Source partition and position by remote partition.
         """
 
     def write(self, pairs: Sequence[OffsetSync]) -> bool:
-        """Send them without waiting; whether any has arrived since the last call."""
+        """Send pairs without waiting; return True if any has arrived since the last call."""
 
 
 class Ledger(Protocol):
-    """Where a task notes what it dropped. At least once only."""
+    """Log of what a task dropped. At least once only."""
 
     def append(self, kind: Kind, details: Mapping[str, Any]) -> None:
         """
-        Write an entry with the current time; returns when all in-sync replicas have it.
+        Write an entry with the current time, and wait until all in-sync replicas have it.
 
         Args:
-            details: As `core/ledger.py` has them for this kind.
+            details: Fields of this kind; see `core/ledger.py`.
 
         Raises:
-            TargetUnavailable: Not acknowledged in time; it may be there or not.
+            TargetUnavailable: The entry was not acknowledged in time; it may exist or not.
         """

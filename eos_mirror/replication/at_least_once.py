@@ -2,7 +2,7 @@
 At least once: an idempotent producer, and positions in the source group.
 
 send -> flush, every record acknowledged -> commit the source group's offsets, and wait.
-A crash between the last two repeats what was not committed; nothing is ever skipped.
+A crash between the last two steps repeats what was not committed. Nothing is ever skipped.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,11 +29,11 @@ from eos_mirror.replication.provenance import Provenance
 T = TypeVar("T")
 
 PAIRS_AGAIN_S = 30.0
-"""After offset syncs could not be written."""
+"""Pause in offset syncs after they could not be written."""
 
 
 class AtLeastOnce:
-    """Implements `Mode`. There is nobody to fence: a late writer repeats its last batch."""
+    """Implements `Mode`. Nothing is fenced: a late writer only repeats its last batch."""
 
     advises = False
     reopens = False
@@ -51,7 +51,7 @@ class AtLeastOnce:
     ) -> None:
         """
         Args:
-            offset_syncs: None: none are written.
+            offset_syncs: None: no offset syncs are written.
             reached: Called at named points of a batch; tests stop tasks there.
         """
         self._lane = adapters.lane
@@ -86,11 +86,11 @@ class AtLeastOnce:
         return self._batch
 
     def drop(self, owned: OwnedPartition, run: RecordRun, refused: RefusedRecords) -> None:
-        """See `Mode`; the ledger has it before the position is committed."""
+        """See `Mode`; the ledger entry is written before the position is committed."""
         self._batch.drop(owned, Dropped.of(run, refused))
 
     def _note(self, owned: OwnedPartition, dropped: "Dropped") -> None:
-        """Before the offsets are committed: nothing is left out without a record of it."""
+        """Write a drop to the ledger before the offsets are committed, so that none is missing."""
         with self._context.watch("ledger", FLUSH_BUDGET + WATCH_MARGIN):
             self._ledger.append(
                 Kind.DROP,
@@ -118,10 +118,10 @@ class AtLeastOnce:
 
     def _pairs(self, touched: Iterable[OwnedPartition]) -> Sequence[OffsetSync]:
         """
-        Positions, and where the copies end, when all before them has arrived.
+        Pair positions with the ends of their copies, after all earlier records arrived.
 
-        They count once the offsets are committed: until then another task may have gone on in
-        our place, and what is at a position and behind it may lie before these ends.
+        Publish the pairs only after the source offsets are committed. Before that, a successor
+        may already have appended records, so a target end may be too high for its position.
         """
         if self._offset_syncs is None or self._now() < self._pairs_from:
             return []
@@ -135,7 +135,12 @@ class AtLeastOnce:
             self._is_told = False
 
     def _trying(self, step: Callable[[], T]) -> T | None:
-        """Best effort: groups wait for the next one, and no batch waits for a second failure."""
+        """
+        Run a step of the offset syncs, best effort.
+
+        After a failure, groups wait for the next sync. No batch waits for a second failure:
+        nothing is tried for `PAIRS_AGAIN_S`.
+        """
         try:
             with self._context.watch("offset syncs", FLUSH_BUDGET + WATCH_MARGIN):
                 return step()
@@ -148,11 +153,11 @@ class AtLeastOnce:
             return None
 
     def reopen(self) -> "Batch":
-        """See `Mode`; a batch is never suspicious, and what was refused spoils no other."""
+        """See `Mode`; a batch is never suspicious, and a refused one does not spoil others."""
         return self.open()
 
     def release(self, remotes: Iterable[TopicPartition]) -> None:
-        """See `Mode`: positions are committed, that is all."""
+        """See `Mode`; nothing to do, as positions are committed."""
 
 
 def _whole(run: RecordRun) -> RecordRun:
@@ -161,15 +166,15 @@ def _whole(run: RecordRun) -> RecordRun:
 
 class _NoClaims:
     def claim(self, remotes: Sequence[TopicPartition]) -> None:
-        """Nothing: several may write."""
+        """Do nothing: several tasks may write."""
 
     def release(self, remotes: Iterable[TopicPartition]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class Dropped(NamedTuple):
     """
-    Neighbouring records that are left out.
+    Adjacent records that are dropped.
 
     Attributes:
         first, end: Their upstream offsets, `end` not included.
@@ -182,7 +187,7 @@ class Dropped(NamedTuple):
 
     @classmethod
     def of(cls, run: RecordRun, refused: RefusedRecords) -> "Dropped":
-        """The refused records of a run."""
+        """Return the refused records of a run."""
         return cls(
             first=run.offsets[refused.start],
             end=run.offsets[refused.stop - 1] + 1,
@@ -193,12 +198,14 @@ class Dropped(NamedTuple):
 
 class _Hooks(NamedTuple):
     """
+    Callbacks of a batch.
+
     Attributes:
-        onward: What of a run is copied.
-        dropped: Notes that these records are left out.
-        acknowledged: Takes the partitions of a batch when all of it has arrived and nothing else
-            was sent; what it returns counts if the offsets are committed then.
-        committed: Takes that.
+        onward: Returns the part of a run that is copied.
+        dropped: Writes to the ledger that these records are dropped.
+        acknowledged: Called with the partitions of a batch after all of it has arrived and before
+            anything else is sent. Its result counts only if the offsets are committed then.
+        committed: Called with that result after the commit.
     """
 
     onward: Callable[[RecordRun], RecordRun | None]
@@ -272,7 +279,7 @@ class Batch:
         return sent
 
     def drop(self, owned: OwnedPartition, dropped: Dropped) -> None:
-        """Leave records out that are at the position, or after it with nothing between."""
+        """Drop records; no other record lies between the position and the first of them."""
         self._open()
         self._touched[owned.remote] = owned
         self._dropped.append((owned, dropped))
@@ -280,12 +287,12 @@ class Batch:
         self.records += dropped.records
 
     def start(self, starts: Mapping[TopicPartition, StartRecord]) -> None:
-        """See `Writer`: the commit that follows says it."""
+        """See `Writer`; nothing to do, as the next commit stores it."""
 
-    def commit(self, also: Iterable[OwnedPartition] = (), *, spill: bool = False) -> int:  # noqa: ARG002 (of the protocol; nothing is in memory only)
+    def commit(self, also: Iterable[OwnedPartition] = (), *, spill: bool = False) -> int:  # noqa: ARG002 (part of the protocol; nothing is in memory only)
         """See `Writer`."""
         self._touched.update({owned.remote: owned for owned in also})
-        self._is_over = True  # until it is known to be good
+        self._is_over = True  # until the commit has succeeded
         refused: RefusedByTarget | None = None
         try:
             with self._context.watch("flush", FLUSH_BUDGET + WATCH_MARGIN):
@@ -320,10 +327,10 @@ class Batch:
 
     def _take_back(self, exc: RefusedByTarget) -> None:
         """
-        Move positions back to before what was refused.
+        Move positions back to before the refused records.
 
-        Of numbered batches the first of a refused one is known, and nothing after it was sent.
-        Otherwise anything since the last commit may be in the refused batch.
+        With numbered batches, the first offset of the refused one is known, and nothing after it
+        was sent. Otherwise the refused batch may hold any record since the last commit.
         """
         for remote, refusal in exc.refused.items():
             owned = self._touched.get(remote)

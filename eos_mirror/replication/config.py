@@ -6,7 +6,7 @@ from enum import Enum
 
 class Fencing(Enum):
     """How ownership is made exclusive. Only `CLAIMS` is exactly once; the others exist so that
-    tests can show the checker catching them."""
+    tests can show that the checker catches them."""
 
     CLAIMS = "claims"
     STABLE_ONLY = "stable-only"
@@ -14,18 +14,18 @@ class Fencing(Enum):
 
 
 FLUSH_BUDGET = timedelta(seconds=20)
-"""Acknowledgement of one transaction's records. With the commit that follows it is shorter than the
-lease of a loop that stands still: the task ends by itself, and says why."""
+"""Time for the acknowledgement of one transaction's records. Together with the commit it is shorter
+than the lease of a stalled loop, so the task exits by itself and reports why."""
 
 COMMIT_BUDGET = timedelta(seconds=6)
-"""Shadow offsets and commit together. Short, because the client may block for ever; ending the
-process costs a second, and its successor waits for the coordinator instead."""
+"""Time for shadow offsets and commit together. It is short: the client may block indefinitely.
+Exiting the process costs a second, and its successor waits for the coordinator instead."""
 
 ACQUIRE_BUDGET = timedelta(seconds=60)
-"""Claim, read, fence: bounded by the deadlines of its parts."""
+"""Time for claiming, reading and fencing; bounded by the deadlines of its parts."""
 
 WATCH_MARGIN = timedelta(seconds=1)
-"""A watched call gets its own time and this before the process is ended."""
+"""A watched call may exceed its own budget by this much before the process exits."""
 
 MARKERS_LOST_AFTER = timedelta(seconds=30)
-"""Still unstable this long after every earlier writer was fenced: the markers are lost."""
+"""If offsets are unstable this long after every earlier writer was fenced, markers are lost."""

@@ -35,7 +35,7 @@ class ExactlyOnce:
     ) -> None:
         """
         Args:
-            fencing: Anything but `CLAIMS` doubles records; tests show that the checker sees it.
+            fencing: Anything but `CLAIMS` doubles records; tests show that the checker finds it.
             reached: Called at named points of a transaction; tests stop tasks there.
         """
         self._config = config
@@ -58,11 +58,11 @@ class ExactlyOnce:
         return self._ownership.fences
 
     def open(self) -> Transaction:
-        """See `Mode`: the first incarnation."""
+        """See `Mode`: return the first incarnation."""
         return self._transaction(self._ownership.new_incarnation())
 
     def reopen(self) -> Transaction:
-        """See `Mode`: a new incarnation that claims again what we hold."""
+        """See `Mode`: return a new incarnation that claims again what we hold."""
         old = self._producer
         transaction = self._transaction(self._ownership.renew())
         if old is not None:
@@ -70,8 +70,8 @@ class ExactlyOnce:
         return transaction
 
     def drop(self, owned: OwnedPartition, run: RecordRun, refused: RefusedRecords) -> None:
-        """See `Mode`: never."""
-        raise RuntimeError(f"exactly once leaves nothing out: {owned.source} {run} {refused}")
+        """See `Mode`: never called, as this mode drops nothing."""
+        raise RuntimeError(f"exactly once drops nothing: {owned.source} {run} {refused}")
 
     def release(self, remotes: Iterable[TopicPartition]) -> None:
         """See `Mode`: write tombstones for the claims."""

@@ -1,4 +1,4 @@
-"""Where a granted partition goes on, at least once: at the source group's offset."""
+"""At least once: a granted partition resumes at the source group's offset."""
 
 from collections.abc import Mapping, Sequence
 
@@ -43,7 +43,7 @@ class GroupPositions:
         return answers
 
     def _resume(self, one: Claimed, offset: GroupOffset) -> OwnedPartition:
-        """An offset that an operator's tool committed is taken as it is."""
+        """Resume at the committed offset; one committed by an operator's tool is used as it is."""
         metadata = decode_group(offset.metadata)
         if metadata is not None and metadata.topic_id != one.topic_id:
             raise SourceDataLost(
@@ -56,10 +56,11 @@ class GroupPositions:
 
     def _begin(self, one: Claimed, first: GroupOffset | None, end: PartitionEnd) -> Resolved:
         """
-        The first time, or the source forgot the offset: the remote partition tells.
+        Begin a partition without an offset: it is new, or the source lost its offset.
 
         Raises:
-            PositionLost: It holds records, so beginning anew would repeat or skip some.
+            PositionLost: The remote partition holds records, so the partition is not new.
+                Beginning again would repeat or skip some.
         """
         if end.written > 0 and not self._config.provenance:
             raise PositionLost(

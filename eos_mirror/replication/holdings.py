@@ -1,4 +1,4 @@
-"""The partitions in a task's hands, and what is to be done with each before the next poll."""
+"""The partitions that a task holds, and what has to be done before the next poll."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,13 +11,13 @@ from eos_mirror.replication.partition import Claimed, OwnedPartition
 @dataclass(slots=True)
 class Holdings:
     """
-    By source partition; everything in the other two is owned.
+    A task's partitions, by source partition. Those in `at_end` and `held_back` are owned, too.
 
     Attributes:
-        owned: Read and written.
-        at_end: Stand at an end that is not committed, past control records.
-        held_back: Nothing more is taken of them before the next commit; then they are read again
-            from their positions.
+        owned: Partitions that are read and written.
+        at_end: Partitions at an end that is not committed yet, past control records.
+        held_back: Partitions from which nothing more is accepted before the next commit. Then they
+            are read again from their positions.
     """
 
     owned: dict[TopicPartition, OwnedPartition] = field(default_factory=dict)
@@ -27,23 +27,23 @@ class Holdings:
     def readable(
         self, partition: TopicPartition, faults: Mapping[TopicPartition, PartitionStopped]
     ) -> OwnedPartition | None:
-        """The partition, unless something that was polled before this must be read again."""
+        """Return the partition; None if something polled earlier must be read again first."""
         if partition in faults or partition in self.held_back:
             return None
         return self.owned.get(partition)
 
     def hold_back(self, partitions: Iterable[OwnedPartition]) -> None:
-        """Take nothing more of these before the next commit."""
+        """Accept nothing more from these before the next commit."""
         self.held_back.update({owned.source: owned for owned in partitions})
 
     def taken_back(self) -> list[OwnedPartition]:
-        """Those that were held back and are still owned; they no longer are held back."""
+        """Stop holding partitions back; return those that are still owned."""
         held = [owned for source, owned in self.held_back.items() if source in self.owned]
         self.held_back.clear()
         return held
 
     def give_up(self, *, now: float) -> list[Claimed]:
-        """Everything, with the positions of an incarnation that ends; to be claimed again."""
+        """Give up all partitions and their positions; return them, to be claimed again."""
         claimed = [
             Claimed(
                 source=owned.source,

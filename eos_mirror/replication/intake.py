@@ -1,4 +1,4 @@
-"""From what a poll brought to the open transaction: what is ours, new, and taken by the target."""
+"""Passes polled records that are ours, new and accepted by the target to the open transaction."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +20,8 @@ Took = Callable[[TopicPartition, RecordRun], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intake:
     """
+    Passes polled records to the writer.
+
     Attributes:
         took: Called with each run that was handed to the writer, and its remote partition.
     """
@@ -33,13 +35,14 @@ class Intake:
 
     def take(self, polled: Polled, writer: Writer) -> Faults:
         """
-        Hand over what can be mirrored.
+        Pass the records that can be mirrored to the writer.
 
         Returns:
-            Partitions that cannot be mirrored on from their positions, with the cause.
+            Partitions that cannot be mirrored any further from their positions, with the cause.
 
         Raises:
-            RefusedByTarget: By the client, in the middle: what was polled must be read again.
+            RefusedByTarget: The client refused a record midway. What was polled must be read
+                again.
         """
         faults: Faults = {}
         for run in polled.runs:
@@ -52,11 +55,11 @@ class Intake:
                 faults[partition] = explain(self.config.flow, owned, fault, metadata=self.metadata)
         for partition, end in polled.ends.items():
             owned = self.holdings.readable(partition, faults)
-            # an end that was polled after a record that was not taken lies after it
+            # None: a record polled before this end was not accepted, so the end lies after it
             if owned is not None and end > owned.position.next_offset:
-                # between lie control records, aborted or compacted ones: nothing to mirror, and
-                # a later leader may have written them: with the epoch of our last record, this
-                # would look like an end that the log has lost
+                # between are control, aborted or compacted records: nothing to mirror. A later
+                # leader may have written them, so this position has no epoch: with the epoch of
+                # our last record, it would appear as an end that the log has lost
                 owned.position = Position(end)
                 self.holdings.at_end[partition] = owned
         return faults
@@ -84,7 +87,7 @@ class Intake:
             faults[owned.source] = fault
 
     def _send(self, owned: OwnedPartition, run: RecordRun, writer: Writer) -> bool:
-        """Whether all of the run is in the open transaction; otherwise it is held back."""
+        """Send the run; return True if all of it had room, otherwise hold the partition back."""
         sent = writer.add(owned, run)
         if sent is not None:
             self.took(owned.remote, sent)

@@ -1,9 +1,9 @@
 """
-Whether readers of the target see what a shadow offset says: all of it, and nothing behind it.
+Checks that target readers see the records that a shadow offset counts, and none after them.
 
-A transaction is one only as long as each of its markers is written. A target that loses some of
-them (docs/guarantees.md, "Lost markers") leaves records without their offsets, or offsets without
-their records, and the next abort of the same producer makes that final: nothing is undecided then.
+A transaction is atomic only if each of its markers is written. A target that loses some of them
+(docs/guarantees.md, "Lost markers") leaves records without their offsets, or offsets without their
+records. The next abort of the same producer makes that final: nothing is undecided any more.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,11 @@ def split_partitions(
     flow: Flow, resumed: Sequence[OwnedPartition], reader: TargetReader
 ) -> dict[TopicPartition, MarkersLost]:
     """
-    Those whose records and shadow offset do not belong together, by source partition.
+    Return partitions whose records and shadow offset do not match, by source partition.
 
     Args:
-        resumed: Read from their shadow offsets. Nobody writes them, and all in them is decided.
+        resumed: Partitions read from their shadow offsets. Nothing writes to them, and every
+            transaction in them is decided.
 
     Raises:
         RestartTask: The target did not answer.
@@ -35,7 +36,7 @@ def split_partitions(
         for one in resumed
         if _has_records(one) and _last(one) not in seen[one.remote]
     }
-    # retention or compaction may have taken the last record: then nobody sees it
+    # retention or compaction may have deleted the last record: then no reader sees it
     aborted = reader.first_offsets(unseen, committed=False) if unseen else {}
     faults: dict[TopicPartition, MarkersLost] = {}
     for one in resumed:
@@ -64,5 +65,5 @@ def _last(owned: OwnedPartition) -> int:
 
 
 def _has_records(owned: OwnedPartition) -> bool:
-    """An adopted partition ends with records of others, until ours come."""
+    """Return True if we wrote here. Until then, an adopted partition ends with others' records."""
     return bool(owned.tail.runs) or owned.tail.segment > 0

@@ -12,12 +12,12 @@ from eos_mirror.replication.partition import OwnedPartition
 
 class Writer(Protocol):
     """
-    What is written until the next commit, begun with its first record.
+    What is written until the next commit. The first record opens it.
 
     Attributes:
         opened_at: Monotonic seconds of the first record.
         size_bytes: Bytes of values so far.
-        records: Records so far, also those that are left out: their positions are committed.
+        records: Records so far, including dropped ones: their positions are committed, too.
     """
 
     opened_at: float
@@ -26,53 +26,53 @@ class Writer(Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Records or offsets wait for a commit."""
+        """True if records or offsets wait for a commit."""
 
     def add(self, owned: OwnedPartition, run: RecordRun) -> RecordRun | None:
         """
         Send a run of an owned partition, and move its position after it.
 
-        A topic with a small limit takes a part of it: the position says how far. The others
-        follow in the next transaction.
+        A topic with a small limit may accept only a part of it: the position shows how far. The
+        other records are sent in the next transaction.
 
         Returns:
-            What of it was sent; None: nothing.
+            The part that was sent; None if nothing was.
 
         Raises:
             RefusedByTarget: The client itself refuses a record.
         """
 
     def start(self, starts: Mapping[TopicPartition, StartRecord]) -> None:
-        """Note how remote partitions begin, before their first record."""
+        """Store how remote partitions begin, before their first record is sent."""
 
     def commit(self, also: Iterable[OwnedPartition], *, spill: bool) -> int:
         """
         Commit what was sent, and the positions of `also`.
 
         Args:
-            spill: These partitions are let go: leave nothing in memory that others need.
+            spill: These partitions are released: leave nothing in memory that others need.
 
         Returns:
             Records sent and committed.
 
         Raises:
             NewIncarnation: Committed; continue with `Mode.reopen`.
-            RefusedByTarget: Exactly once, nothing is committed; continue with `Mode.reopen`. At
-                least once, everything is committed but the refused partitions, whose positions
+            RefusedByTarget: Exactly once: nothing is committed; continue with `Mode.reopen`. At
+                least once: everything is committed except the refused partitions. Their positions
                 are back where they were, or before the refused batch.
-            RestartTask, FatalError: End the process.
+            RestartTask, FatalError: Exit the process.
         """
 
 
 class Mode(Protocol):
     """
-    One of the two, for the life of a task.
+    One of the two delivery modes, for the life of a task.
 
     Attributes:
-        acquisition: From granted to owned.
-        advises: Positions are kept elsewhere; those of the source group are for people.
+        acquisition: Brings partitions from granted to owned.
+        advises: Positions are kept elsewhere; the source group's are informational only.
         reopens: A refused batch spoils everything that is not committed.
-        drops: A record that the target refuses is left out, and its partition continues.
+        drops: A record that the target refuses is dropped, and its partition continues.
     """
 
     acquisition: Acquisition
@@ -86,16 +86,16 @@ class Mode(Protocol):
 
     @property
     def dropped(self) -> int:
-        """Records that the target refused, and that were left out as the file asks."""
+        """Records that the target refused, and that were dropped as configured."""
 
     def open(self) -> Writer:
-        """The first writer of the task."""
+        """Return the first writer of the task."""
 
     def reopen(self) -> Writer:
-        """A new writer with the partitions that the task holds."""
+        """Return a new writer with the partitions that the task holds."""
 
     def drop(self, owned: OwnedPartition, run: RecordRun, refused: RefusedRecords) -> None:
-        """Leave these records of the run out, and move the position after them."""
+        """Drop these records of the run, and move the position after them."""
 
     def release(self, remotes: Iterable[TopicPartition]) -> None:
-        """Others may write these now; what we wrote there is decided."""
+        """Let others write these; every transaction of ours on them is decided."""

@@ -9,7 +9,7 @@ Invariants (docs/guarantees.md has the argument, tests/model the exhaustive chec
     I2: It puts a partition into a transaction only under its own claim.
     I3: It tombstones its claim only after its last transaction on the partition was decided.
     I4: A foreign claim is tombstoned only after it was read and its incarnation fenced.
-    I5: Reading through the own claim shows every earlier one.
+    I5: Reading through its own claim shows every earlier one.
     I6: Fence before read, and read stable offsets only.
     I7: A new incarnation makes all claims again.
 """
@@ -55,7 +55,7 @@ class Ownership:
 
     @property
     def transactional_id(self) -> str:
-        """Of the incarnation that is alive."""
+        """Transactional id of the current incarnation."""
         return self._flow.transactional_id(self.incarnation)
 
     def new_incarnation(self) -> TransactionalProducer:
@@ -70,7 +70,7 @@ class Ownership:
         Make these partitions ours: A1 to A5.
 
         Raises:
-            RestartTask: Somebody claimed after us, or the log cannot be read.
+            RestartTask: Another task claimed after us, or the log cannot be read.
         """
         if self._fencing is not Fencing.CLAIMS:
             return
@@ -104,7 +104,7 @@ class Ownership:
             if not alive:
                 break
             if attempt:
-                # a claim that was tombstoned meanwhile needs no fence, a later one wins
+                # a claim that was tombstoned meanwhile needs no fence; a claim after ours wins
                 live = self._log.read_through(None)
                 self._stand_down_if_superseded(live, own)
                 alive &= {record.claim.transactional_id for record in live.values()}
@@ -126,10 +126,10 @@ class Ownership:
 
     def renew(self) -> TransactionalProducer:
         """
-        A new incarnation with the same partitions, without leaving the group.
+        Return a new incarnation with the same partitions, without leaving the group.
 
         Raises:
-            RestartTask: Somebody claimed after us: nothing may be taken back from here.
+            RestartTask: Another task claimed after us: nothing may be claimed back.
         """
         if self._fencing is Fencing.CLAIMS and self._claims:
             with self._context.watch("read the claims", ACQUIRE_BUDGET):
@@ -139,12 +139,12 @@ class Ownership:
         remotes = list(self._claims)
         producer = self.new_incarnation()
         if remotes:
-            # our previous incarnation stands in the log like anybody else's, and is fenced
+            # the claims of our previous incarnation are in the log, so it is fenced like any other
             self.claim(remotes)
         return producer
 
     def release(self, remotes: Iterable[TopicPartition]) -> None:
-        """Tombstone our claims; the last transaction on these partitions is decided."""
+        """Tombstone our claims. The last transaction on these partitions is already decided."""
         keys = [self._claims.pop(remote)[0] for remote in remotes if remote in self._claims]
         if keys:
             with self._context.watch("release", ACQUIRE_BUDGET):

@@ -1,4 +1,4 @@
-"""One partition in a task's hands, from claim to release."""
+"""One partition that a task holds, from claim to release."""
 
 from dataclasses import dataclass
 
@@ -24,9 +24,11 @@ class Claimed:
 @dataclass(slots=True, kw_only=True)
 class OwnedPartition:
     """
+    A partition that this task reads and writes.
+
     Invariants:
-        A: `position` is the end of what was handed to the producer; `committed` of what is
-           decided. They differ only while a transaction is open or at a partition's idle end.
+        A: `position` is the end of what was handed to the producer; `committed` is the end of what
+           is decided. They differ only while a transaction is open or at a partition's idle end.
         B: `tail` covers exactly what was committed since the last spilled segment.
 
     Attributes:
@@ -35,9 +37,9 @@ class OwnedPartition:
         committed_at: Monotonic seconds of the last commit, for the keep-alive.
         expected_downstream: Where this incarnation's next record lands if nothing but one commit
             marker lies between; None before its first transaction.
-        partitions: Of the source topic when it was first mirrored.
-        batch_limit: None if the remote topic takes whatever the producer puts into a batch.
-            Changes between two transactions only.
+        partitions: Partition count of the source topic when it was first mirrored.
+        batch_limit: None if the remote topic accepts any batch that the producer makes. Changes
+            only between two transactions.
         sent_to: End of what was handed to the producer since the last commit.
     """
 
@@ -56,11 +58,11 @@ class OwnedPartition:
 
     @property
     def needs_commit(self) -> bool:
-        """The committed position is not the position reached."""
+        """True if the committed position is not the position reached."""
         return self.committed != self.position.next_offset
 
     def commit_of(self, *, incarnation: str, claims_topic_id: str) -> ShadowCommit:
-        """The shadow offset to commit now."""
+        """Return the shadow offset to commit now."""
         metadata = ShadowMetadata(
             topic_id=self.topic_id,
             claims_topic_id=claims_topic_id,
@@ -74,10 +76,10 @@ class OwnedPartition:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
     """
-    Where to go on.
+    Where a partition resumes.
 
     Attributes:
-        start: Present the first time only: to be committed before the first record.
+        start: Only for a new partition: its start record, to be committed before its first record.
     """
 
     owned: OwnedPartition

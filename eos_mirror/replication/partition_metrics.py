@@ -1,8 +1,8 @@
 """
-What a task measures of each partition: records, bytes, how old they are, how long they took.
+What a task measures of each partition: records, bytes, age and latency.
 
-A run of records at a time, with built-in functions over its timestamps: a record costs some tens
-of nanoseconds.
+It measures a run of records at a time, with built-in functions over its timestamps. A record costs
+some tens of nanoseconds.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from eos_mirror.core.spread import Spread
 
 REPORT_EVERY_S = 5.0
 PARTITIONS_PER_REPORT = 500
-"""More of them go into several reports: one is a line of the control channel."""
+"""More partitions need several reports: one report is one line of the control channel."""
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class _Measured:
     What was measured of one remote partition since it was last reported.
 
     Attributes:
-        sent, made: Of records that are not yet committed: how many, and when they were made.
+        sent, made: Count and timestamps of records that are not committed yet.
     """
 
     records: int = 0
@@ -65,7 +65,7 @@ class PartitionMeter:
         self._open: dict[TopicPartition, _Measured] = {}
 
     def took(self, remote: TopicPartition, run: RecordRun) -> None:
-        """These were read, and sent on."""
+        """Count records that were read and handed to the producer."""
         if not self._is_wanted:
             return
         one = self._open.get(remote)
@@ -79,7 +79,7 @@ class PartitionMeter:
             one.age = _after(one.age, made.before(self._wall_ms()))
 
     def committed(self) -> None:
-        """So was everything that was taken."""
+        """Count everything that was sent as committed."""
         if not self._open:
             return
         now_ms = self._wall_ms()
@@ -91,7 +91,7 @@ class PartitionMeter:
         self._open.clear()
 
     def due(self) -> list[tuple[PartitionMetrics, ...]]:
-        """What was measured since the last time, in parts for one report each, every 5 s."""
+        """Return what was measured since the last time, every 5 s, in parts for one report each."""
         now = self._now()
         if now < self._due_at:
             return []
@@ -105,7 +105,7 @@ class PartitionMeter:
 
 
 def _known(timestamps: Sequence[int]) -> Spread | None:
-    """Without the records that have no timestamp."""
+    """Return the spread without records that have no timestamp; None if none has one."""
     spread = Spread.of(timestamps)
     if spread.low >= 0:
         return spread

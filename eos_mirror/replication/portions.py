@@ -1,4 +1,4 @@
-"""Handing runs to a producer: whole, or in batches that a topic with a small limit takes."""
+"""Hands runs to a producer: whole, or in batches that a topic with a small limit accepts."""
 
 from typing import Protocol
 
@@ -15,20 +15,22 @@ class Sender(Protocol):
 
 
 class Portions:
-    """What was handed over since the last commit, by partition."""
+    """Batches that were sent since the last commit, by partition."""
 
     def __init__(self, producer: Sender) -> None:
         self._producer = producer
         self._cutters: dict[TopicPartition, BatchCutter] = {}
 
     def clear(self) -> None:
-        """A new transaction begins."""
+        """Reset the batches, as a new transaction begins."""
         self._cutters.clear()
 
     def send(self, owned: OwnedPartition, run: RecordRun) -> RecordRun | None:
         """
+        Hand a run to the producer, as far as this transaction has room for it.
+
         Returns:
-            The part of the run for which this transaction had room; None: none of it.
+            The part of the run that was sent; None if none of it was.
 
         Raises:
             RefusedByTarget: The client itself refuses a record.

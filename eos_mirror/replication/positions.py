@@ -1,4 +1,4 @@
-"""Where a claimed partition goes on: from its shadow offset, from the start, or not at all."""
+"""Where a claimed partition resumes: at its shadow offset, at the start, or not at all."""
 
 from collections.abc import Mapping, Sequence
 
@@ -47,10 +47,10 @@ class Positions:
         self, claimed: Sequence[Claimed]
     ) -> Mapping[TopicPartition, Resolved | Unstable | PartitionStopped]:
         """
-        One stable read for all.
+        Find where claimed partitions resume, with one stable read for all.
 
         Returns:
-            By source partition: where to go on; `Unstable`, ask again; or why it stops.
+            By source partition: where it resumes; `Unstable`: ask again; or why it stops.
 
         Raises:
             RestartTask: A cluster did not answer.
@@ -86,10 +86,10 @@ class Positions:
 
     def _is_settled(self, end: PartitionEnd) -> bool:
         """
-        False while data markers of the partition's last writer are on the way.
+        Return False while data markers of the partition's last writer are still in flight.
 
-        Its offsets may be stable already. The markers would land between our records, and the
-        map counts on these lying dense.
+        Its offsets may be stable already. The markers would land between our records, but the map
+        relies on our records being dense.
         """
         return end.is_decided or self._fencing is not Fencing.CLAIMS
 
@@ -163,7 +163,7 @@ class Positions:
         return Resolved(owned=owned, start=record)
 
     def _rebuild(self, one: Claimed, entries: Mapping[str, bytes], end: int) -> OwnedPartition:
-        """From the spilled map, if nothing was committed to the target after the last spill."""
+        """Rebuild it from the spilled map, if nothing was committed after the last spill."""
         segments = segments_of(entries, one.remote)
         last = segments[-1] if segments else None
         if last is None or last.downstream_end is None or last.downstream_end + 1 != end:

@@ -1,9 +1,9 @@
 """
-Where a record has been: the clusters that its copies passed, in a header.
+Provenance: a header of each copy lists the clusters that the record has passed.
 
-With it, flows may go round although names do not tell where a topic comes from: what would come
-back to a cluster that it passed is left out. At least once only: the copies lie among records of
-others, of which the exact map of a remote partition cannot know.
+It allows flows in a circle when names do not show where a topic comes from: a record that would
+return to a cluster that it passed is skipped. At least once only: the copies lie among records of
+other writers, and the exact map of a remote partition cannot include those.
 """
 
 from dataclasses import replace
@@ -12,18 +12,19 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import Headers, RecordRun
 
 HEADER = "eos-mirror.passed"
-"""Aliases in the order in which they were passed, with commas; every mirror has to use the same."""
+"""Aliases in the order in which they were passed, separated by commas. Every mirror must use the
+same aliases."""
 
 
 class Provenance:
-    """Of one flow. It has no state."""
+    """Provenance of one flow. It has no state."""
 
     def __init__(self, flow: Flow) -> None:
         self._source = flow.source.encode()
         self._target = flow.target.encode()
 
     def onward(self, run: RecordRun) -> RecordRun | None:
-        """What of a run is copied, with the source noted; None if nothing is."""
+        """Return the part of a run that is copied, with the source added; None if nothing is."""
         kept: list[int] = []
         headers: list[Headers | None] = []
         for i, carried in enumerate(run.headers):
@@ -50,6 +51,6 @@ class Provenance:
 
 
 def _passed(headers: Headers | None) -> list[bytes]:
-    """Of the last header of ours, if there are several."""
+    """Return the aliases in our header; if there are several, in the last one."""
     found = [value for name, value in headers or () if name == HEADER and value]
     return found[-1].split(b",") if found else []

@@ -1,8 +1,8 @@
 """
-What the target refuses of a task's partitions: foreseen, met, and searched for.
+Records of a task's partitions that the target refuses: foreseen, met, and searched for.
 
-foreseen: the limits of the remote topic say that it will refuse a record. met: it refused a batch.
-searched for: what was in that batch is sent again in smaller ones (core/suspects.py).
+foreseen: by the limits of the remote topic, it will refuse a record. met: it refused a batch.
+searched for: the records of that batch are sent again in smaller ones (core/suspects.py).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,15 +22,17 @@ from eos_mirror.ports import Target, TaskContext
 from eos_mirror.replication.partition import OwnedPartition
 
 FRESH_S = 5.0
-"""Nothing is refused by limits that are older than this: they may have been raised."""
+"""Limits older than this are read again before they refuse a record: they may have been raised."""
 
 
 class Refusals:
     """
+    What is known about refused records of one task's partitions.
+
     Invariants:
-        A: A record is refused by itself: because of limits that hold now, or because the target
+        A: A record is refused on its own account: limits in effect now exclude it, or the target
            named it, or refused it alone. Never because of its neighbours.
-        B: What is searched for survives the process: it is in the orders of every task.
+        B: A search survives the process: it is in the orders of every task.
     """
 
     def __init__(
@@ -58,7 +60,7 @@ class Refusals:
         self._found: dict[TopicPartition, Suspect] = {}
 
     def taken_found(self) -> Mapping[TopicPartition, Suspect]:
-        """What `met` noted since the last call, for the task's successors."""
+        """Return what `met` noted since the last call, for the task's successors."""
         found, self._found = self._found, {}
         return found
 
@@ -82,7 +84,7 @@ class Refusals:
                 self._limits[topic] = found[topic]
 
     def passed(self, owned: Mapping[TopicPartition, OwnedPartition]) -> None:
-        """After a commit: what lies before a committed position is no longer suspected."""
+        """After a commit, clear suspects that lie before the committed positions."""
         if not self._suspects:
             return
         for source, suspect in list(self._suspects.items()):
@@ -99,7 +101,7 @@ class Refusals:
             one.batch_limit = batch_limit(limits, suspect, self._sender)
 
     def refresh(self, owned: Iterable[OwnedPartition]) -> None:
-        """Between two transactions: ask again for topics that need small batches."""
+        """Between two transactions, read the limits of topics that need small batches again."""
         limited = [one for one in owned if one.batch_limit is not None]
         if limited:
             self._ask({one.remote.topic for one in limited})
@@ -108,7 +110,7 @@ class Refusals:
     def split(
         self, owned: OwnedPartition, run: RecordRun
     ) -> tuple[RecordRun | None, RefusedRecords | None]:
-        """The records before the first refused one, and the refused ones."""
+        """Return the records before the first refused one, and the refused ones."""
         refused = self._known(owned, run) or self._foreseen(owned, run)
         if refused is None:
             return run, None
@@ -148,7 +150,7 @@ class Refusals:
         Note what the target refused, for this task and its successors.
 
         Returns:
-            The partitions that are concerned.
+            The affected partitions.
         """
         met = []
         for one in owned:
@@ -162,7 +164,7 @@ class Refusals:
         return met
 
     def try_again(self, partition: TopicPartition) -> None:
-        """The cause of a refusal may be gone."""
+        """Allow refused records to be sent again: the cause of the refusal may be gone."""
         suspect = self._suspects.get(partition)
         if suspect is not None:
             self._suspects[partition] = tried_again(suspect)

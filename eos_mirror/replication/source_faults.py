@@ -1,4 +1,4 @@
-"""How a source partition shows that it is not what it was."""
+"""Detects source partitions that were replaced, lost records, or are no longer authorized."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ from eos_mirror.replication.partition import OwnedPartition
 
 
 def went_back(flow: Flow, owned: OwnedPartition, run: RecordRun) -> SourceDataLost | None:
-    """A leader epoch below one that was read: another log goes by the same name."""
+    """Return a fault if the leader epoch went back: another log has the same name."""
     before, after = owned.position.leader_epoch, run.leader_epoch
     if before is None or after is None or after >= before:
         return None
@@ -24,7 +24,7 @@ def went_back(flow: Flow, owned: OwnedPartition, run: RecordRun) -> SourceDataLo
 def explain(
     flow: Flow, owned: OwnedPartition, fault: PartitionStopped, *, metadata: SourceMetadata
 ) -> PartitionStopped:
-    """The fault of a partition that cannot be read on, with where its log starts now."""
+    """Add to the fault of an unreadable partition where its log starts now."""
     if not isinstance(fault, SourceDataLost):
         return fault
     return SourceDataLost(
@@ -37,13 +37,13 @@ def recreated(
     flow: Flow, read: Sequence[OwnedPartition], *, metadata: SourceMetadata
 ) -> RestartTask | None:
     """
-    Whether records that were read may belong to a topic that was created again.
+    Return an error if records that were read may belong to a topic that was created again.
 
-    The client reads on in it without a sign. Ids never come back: a topic that has the old one
-    now had it when its records were read. A successor stops the partitions.
+    The client continues in the new topic without an error. Topic ids are never reused: a topic
+    that has the old id now had it when its records were read. A successor stops the partitions.
 
     Args:
-        read: Partitions that were read further than is committed.
+        read: Partitions that were read past their committed position.
     """
     topics = metadata.topics(sorted({one.source.topic for one in read}))
     for one in read:
@@ -65,9 +65,9 @@ def replaced_topics(
     flow: Flow, owned: Iterable[OwnedPartition], *, metadata: SourceMetadata
 ) -> dict[TopicPartition, PartitionStopped]:
     """
-    Partitions of topics that were deleted, created again, or may not be described any more.
+    Return partitions of topics that were deleted, created again, or may not be described any more.
 
-    A re-created topic shows in its id only: its offsets may look as if nothing happened.
+    Only its id shows that a topic was re-created: its offsets may seem unchanged.
     """
     held = list(owned)
     topics = metadata.topics(sorted({one.source.topic for one in held}))

@@ -16,6 +16,8 @@ LONGEST_PAUSE_S: Final = 300.0
 @dataclass(slots=True)
 class _Stop:
     """
+    One stopped partition.
+
     Attributes:
         next_offset: Where reading stopped; None if it never began.
         again_at: Monotonic seconds; None while it is being tried.
@@ -29,10 +31,10 @@ class _Stop:
 
 class Stopped:
     """
-    Every stop is tried again, with growing pauses: its cause may be gone.
+    Stopped partitions. Each is tried again with growing pauses, as its cause may be gone.
 
-    To try is to claim, fence and read the position again, so it resets nothing. What is lost
-    stays lost until an operator says how to continue.
+    A try claims, fences and reads the position again, so it resets nothing. What is lost stays
+    lost until an operator decides how to continue.
     """
 
     def __init__(self, context: TaskContext, *, now: Callable[[], float]) -> None:
@@ -51,14 +53,14 @@ class Stopped:
         return {p: stop.reason for p, stop in self._stops.items() if stop.again_at is not None}
 
     def taken_resumed(self) -> tuple[TopicPartition, ...]:
-        """Partitions that resumed since the last call."""
+        """Return partitions that resumed since the last call."""
         resumed, self._resumed = tuple(self._resumed), []
         return resumed
 
     def note(
         self, partition: TopicPartition, fault: PartitionStopped, *, next_offset: int | None
     ) -> None:
-        """A partition stopped; the same reason is reported once."""
+        """Note that a partition stopped; the same reason is reported once."""
         before = self._stops.get(partition)
         pause_s = FIRST_PAUSE_S if before is None else min(2 * before.pause_s, LONGEST_PAUSE_S)
         again_at = self._now() + pause_s
@@ -71,7 +73,7 @@ class Stopped:
             )
 
     def due(self) -> list[TopicPartition]:
-        """Partitions to try now."""
+        """Return partitions to try now."""
         now = self._now()
         found = []
         for partition, stop in self._stops.items():
@@ -81,13 +83,13 @@ class Stopped:
         return found
 
     def adopted(self, partition: TopicPartition) -> None:
-        """It is read again; a stop before the first record is over."""
+        """Note that a partition is read again. This ends a stop before its first record."""
         stop = self._stops.get(partition)
         if stop is not None and stop.next_offset is None:
             self._over(partition)
 
     def committed(self, owned: Mapping[TopicPartition, OwnedPartition]) -> None:
-        """After a commit: a stop that lies before the committed position is over."""
+        """After a commit, end stops that lie before the committed position."""
         if not self._stops:
             return
         for partition, stop in list(self._stops.items()):
@@ -101,6 +103,6 @@ class Stopped:
         self._context.event("partition.resumed", {"partition": str(partition)})
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """Another task has them."""
+        """Forget partitions that another task has now."""
         for partition in partitions:
             self._stops.pop(partition, None)

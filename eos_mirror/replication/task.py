@@ -1,7 +1,7 @@
 """
-The mirror task: poll, send, commit, until told to stop.
+The mirror task: poll, send, commit, until it is asked to stop.
 
-One thread runs all of it. Rebalance callbacks arrive inside `Source.poll` on that thread; what
+One thread runs all of it. Rebalance callbacks arrive inside `Source.poll` on that thread. What
 they raise is kept and raised after the poll, because the client loses records otherwise.
 """
 
@@ -31,16 +31,17 @@ TEND_EVERY_S = 0.25
 CHECK_TOPICS_EVERY_S = 5.0
 ADVISE_EVERY_S = 5.0
 LIMITS_EVERY_S = 30.0
-"""Topics that need small batches are asked whether they still do."""
+"""Interval at which the limits of topics that need small batches are read again."""
 KEEP_ALIVE_SOON_S = 30.0
-"""After an acquire: when the last commit was is unknown, and restarts must not put it off."""
+"""Longest delay of the first keep-alive after an acquire. When the last commit was is unknown, and
+restarts must not postpone the keep-alive."""
 ADVANCE_AFTER_S = 0.5
-"""An idle partition's end, past control records, is committed after this pause."""
+"""Pause before an idle partition's end, past control records, is committed."""
 
 
 @dataclass(slots=True)
 class Counters:
-    """What the task did since its process started."""
+    """What the task has done since its process started."""
 
     records: int = 0
     bytes: int = 0
@@ -51,11 +52,13 @@ class Counters:
 
 class MirrorTask:
     """
+    Mirrors the partitions that the source group assigns to it.
+
     Invariants:
-        A: A partition is in acquisition, owned, or stopped; never in two of these. One that is
-            tried again counts as being in acquisition, and then as owned.
+        A: A partition is in acquisition, owned, or stopped; never in two of these. A stopped one
+            that is tried again counts as being in acquisition, and then as owned.
         B: Only owned partitions are read, and reading starts at the owned position.
-        C: What waits for a commit belongs to owned partitions only.
+        C: Everything that waits for a commit belongs to owned partitions.
     """
 
     def __init__(
@@ -100,10 +103,10 @@ class MirrorTask:
 
     def run(self) -> None:
         """
-        Mirror until the context says stop, then release everything.
+        Mirror until `context.stop` is set, then release everything.
 
         Raises:
-            RestartTask, FatalError: End the process; nothing was released.
+            RestartTask, FatalError: Exit the process; nothing was released.
         """
         while not self._context.stop.is_set():
             self._turn()
@@ -136,7 +139,7 @@ class MirrorTask:
     def _patience(self) -> timedelta:
         if self._writer.is_open:
             return SHORT_WAIT if self._more_pending else NO_WAIT
-        # a grant arrives inside the poll, which sits out its time
+        # an assignment arrives inside the poll, which still waits its full time
         return IDLE_WAIT if self._hold.owned and not self._acquisition.is_busy else SHORT_WAIT
 
     def _is_due(self, *, queue_empty: bool) -> bool:
@@ -176,7 +179,7 @@ class MirrorTask:
         return writer
 
     def _commit(self, also: Iterable[OwnedPartition] = (), *, spill: bool = False) -> None:
-        """Commit what is open, behind, and `also`. Nothing to commit is not a transaction."""
+        """Commit the open transaction, the idle ends and `also`. Do nothing if there are none."""
         also_commit = [*self._hold.at_end.values(), *also]
         if self._spoilt or (not also_commit and not self._writer.is_open):
             return
@@ -202,7 +205,7 @@ class MirrorTask:
         self._stopped.committed(self._hold.owned)
 
     def _check_identities(self) -> None:
-        """After the last poll and before the commit, or it would prove nothing."""
+        """Check topic ids between the last poll and the commit, or it would prove nothing."""
         moved = [owned for owned in self._hold.owned.values() if owned.needs_commit]
         fault = recreated(self._config.flow, moved, metadata=self._metadata)
         if fault is not None:
@@ -210,27 +213,27 @@ class MirrorTask:
 
     def _meet(self, exc: RefusedByTarget) -> bool:
         """
-        The target refused batches: search for the records, in smaller ones.
+        Search for the records that the target refused, in smaller batches.
 
         Returns:
-            Whether the transaction is spoilt by it.
+            True if the transaction cannot be committed any more.
         """
         met = self._refusals.met(self._hold.owned.values(), exc.refused)
         if not met:
-            raise RestartTask(str(exc)) from exc  # the offset map, or what is no longer ours
-        self._report()  # a successor continues the search where it is
+            raise RestartTask(str(exc)) from exc  # the offset map, or a lost partition
+        self._report()  # a successor continues the search where it stopped
         self._spoilt = self._mode.reopens
         self._hold.hold_back(met)
         return self._spoilt
 
     def _read_held_back(self) -> None:
-        """Read on where the last transaction had no room, or something was refused."""
+        """Resume where the last transaction had no room, or something was refused."""
         held = self._hold.taken_back()
         self._refusals.between_transactions(held)
         self._reread(held)
 
     def _renew(self) -> None:
-        """A new incarnation, after a commit that may have been sent twice, or a refusal."""
+        """Take a new incarnation, after a commit that may have been sent twice, or a refusal."""
         self._suspicious = self._spoilt = False
         held = self._hold.give_up(now=self._now())
         self._source.unassign([one.source for one in held])
@@ -252,7 +255,7 @@ class MirrorTask:
             self._own(progress.resolved)
 
     def _own(self, resolved: Sequence[Resolved]) -> None:
-        """Commit first positions before their first record, then start to read."""
+        """Commit first positions before their first record is sent, then start to read."""
         new = [one.owned for one in resolved]
         self._hold.owned.update({owned.source: owned for owned in new})
         self._refusals.learn(new)
@@ -269,29 +272,29 @@ class MirrorTask:
         self._context.event("partitions.acquired", {"partitions": len(new)})
 
     def _reread(self, owned: Sequence[OwnedPartition]) -> None:
-        """Read again from the positions: what the last poll returned is dropped."""
+        """Read again from the positions, and drop what the last poll returned."""
         if not owned:
             return
         self._source.unassign([one.source for one in owned])
         self._source.assign({one.source: one.position for one in owned})
 
     def _stop(self, faults: Mapping[TopicPartition, PartitionStopped]) -> None:
-        """Finish with these partitions; the others continue."""
+        """Stop mirroring these partitions; the others continue."""
         if not faults:
             return
         self._commit()
         if self._spoilt:
-            return  # they are met again where the new incarnation reads
+            return  # the new incarnation meets the same faults again
         self._source.unassign(list(faults))
         gone = {partition: self._hold.owned.pop(partition) for partition in faults}
         self._mode.release([owned.remote for owned in gone.values()])
         for partition, fault in faults.items():
             at = gone[partition].position.next_offset
             self._stopped.note(partition, fault, next_offset=at)
-        self._report()  # a successor does not try again immediately
+        self._report()  # so a successor does not try again immediately
 
     def _try_stopped(self) -> None:
-        """The cause of a stop may be gone."""
+        """Try stopped partitions again: the cause of a stop may be gone."""
         due = self._stopped.due()
         for partition in due:
             self._refusals.try_again(partition)
@@ -306,7 +309,7 @@ class MirrorTask:
         self._rebalanced = True
 
     def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
-        """See `ports.RebalanceListener`: commit, release, and only then let go."""
+        """See `ports.RebalanceListener`: commit and release before the group takes them back."""
         self._rebalanced = True
         try:
             self._let_go(partitions)
@@ -324,13 +327,14 @@ class MirrorTask:
         self._stopped.forget(partitions)
 
     def _fence_spoilt(self) -> None:
-        """Nothing is released while a transaction on it is open."""
+        """Replace a spoilt transaction: nothing is released while a transaction on it is open."""
         if self._spoilt:
             self._writer = self._opened(self._mode.reopen())
-            self._spoilt, self._suspicious = False, True  # positions are read again before the next
+            # suspicious: positions are read again before the next transaction
+            self._spoilt, self._suspicious = False, True
 
     def on_lost(self, partitions: Sequence[TopicPartition]) -> None:
-        """See `ports.RebalanceListener`: they may be somebody else's already."""
+        """See `ports.RebalanceListener`: another task may own them already."""
         names = ", ".join(map(str, partitions[:5]))
         self._failure = RestartTask(f"the source group gave {names} away: session ended")
 
@@ -361,7 +365,7 @@ class MirrorTask:
         self._report()
 
     def _report(self) -> None:
-        """In parts, if many partitions were measured."""
+        """Report to the driver, in parts if many partitions were measured."""
         first, *others = self._meter.due() or [()]
         report = TaskReport(
             **asdict(self._counters),

@@ -1,7 +1,7 @@
 """
 One transaction around what a task mirrored since the last one.
 
-The only module that begins or commits. Nothing here aborts: a transaction that failed ends with
+This is the only module that begins or commits. Nothing here aborts: a failed transaction ends with
 its incarnation, and the coordinator or the next claimer aborts it.
 """
 
@@ -26,9 +26,9 @@ class Transaction:
     The open transaction of one incarnation, begun with its first record.
 
     Invariants:
-        A: What is committed together is the data, the shadow offsets and the map.
-        B: After any exception no transaction begins again here: the process ends, or, after
-           `NewIncarnation` and `RefusedByTarget`, another object takes over.
+        A: The data, the shadow offsets and the map are committed together.
+        B: After any exception this object begins no other transaction: the process exits, or,
+           after `NewIncarnation` and `RefusedByTarget`, another object takes over.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Transaction:
 
     @property
     def is_open(self) -> bool:
-        """Records or offsets wait for a commit."""
+        """True if records or offsets wait for a commit."""
         return self._is_open
 
     def add(self, owned: OwnedPartition, run: RecordRun) -> RecordRun | None:
@@ -82,12 +82,12 @@ class Transaction:
         return run
 
     def touch(self, owned: OwnedPartition) -> None:
-        """Commit this position, too, although no record of it is in the transaction."""
+        """Commit this position, too, although none of its records is in the transaction."""
         self._open()
         self._touched[owned.remote] = owned
 
     def start(self, starts: Mapping[TopicPartition, StartRecord]) -> None:
-        """Note how partitions begin; to be committed before their first record."""
+        """Store how partitions begin. This is committed before their first record."""
         self._open()
         self._producer.send_map({start_key(p): record.encode() for p, record in starts.items()})
 
@@ -103,7 +103,7 @@ class Transaction:
 
     def commit(self, also: Iterable[OwnedPartition] = (), *, spill: bool = False) -> int:
         """
-        Commit everything; positions of `also` ride along.
+        Commit everything, and the positions of `also`.
 
         Args:
             spill: Write the map tails out, as on release.
@@ -113,13 +113,13 @@ class Transaction:
 
         Raises:
             NewIncarnation: Committed, but a late duplicate of the commit may exist.
-            RefusedByTarget: Nothing is committed; the transaction is spoilt.
-            RestartTask: The outcome is bad or unknown.
+            RefusedByTarget: Nothing is committed, and this transaction never can be.
+            RestartTask: The commit failed, or its outcome is unknown.
             ForeignWriter: Someone else writes our target partitions.
         """
         for owned in also:
             self.touch(owned)
-        self._is_over = True  # until it is known to be good
+        self._is_over = True  # until the commit has succeeded
         with self._context.watch("flush", FLUSH_BUDGET + WATCH_MARGIN):
             delivered = self._producer.flush(within=FLUSH_BUDGET)
         if delivered:
@@ -147,11 +147,11 @@ class Transaction:
         return self._settle(committed)
 
     def _record(self, owned: OwnedPartition, where: Delivered) -> None:
-        """Check that the records lie dense behind our last ones, and note them in the map."""
+        """Check that the records are dense and after our last ones, and add them to the map."""
         first = where.first if where.first is not None else _other_end(where.last, where.count, -1)
         last = where.last if where.last is not None else _other_end(where.first, where.count, 1)
         if first is None or last is None:
-            raise RestartTask(f"{owned.remote}: the target did not say where records landed")
+            raise RestartTask(f"{owned.remote}: the target did not report where records landed")
         if last - first != where.count - 1:
             raise ForeignWriter(
                 f"{owned.remote}: {where.count} records of one transaction landed at "
@@ -163,7 +163,7 @@ class Transaction:
                 f"{owned.tail.downstream_end} was committed before: the target lost its end"
             )
         if owned.expected_downstream not in (None, first):
-            # mostly a commit marker that a new coordinator wrote again; verify tells for certain
+            # mostly a commit marker that a new coordinator wrote again; `verify` can prove it
             fields = {"partition": str(owned.remote), "offsets": first - owned.expected_downstream}
             self._context.event("partition.gap", fields)
         owned.tail.add(self._stretches.pop(owned.remote), first)
@@ -189,5 +189,5 @@ class Transaction:
 
 
 def _other_end(known: int | None, count: int, direction: int) -> int | None:
-    """One end of a dense stretch from the other: a repeated record is acknowledged without."""
+    """Compute one end from the other: a repeated record is acknowledged without an offset."""
     return None if known is None else known + direction * (count - 1)

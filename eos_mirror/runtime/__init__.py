@@ -1,1 +1,1 @@
-"""Where task bodies live: child processes or Spark workers, under supervisors in the driver."""
+"""Runs tasks in child processes or Spark workers, under supervisors in the driver."""

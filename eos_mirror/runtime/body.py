@@ -1,9 +1,9 @@
 """
-The life of a task in its process, the same in a local child and in a Spark worker.
+Runs a task in its process, the same way in a local child and in a Spark worker.
 
-Every end but STOPPED ends the process with `os._exit` (outcome.py has the table of codes):
-an exception keeps the clients alive that it interrupted, and the destructors of librdkafka
-can block for ever.
+Every outcome but STOPPED exits the process with `os._exit` (outcome.py has the table of codes).
+An exception keeps the clients alive that it interrupted, and librdkafka's destructors can block
+indefinitely.
 """
 
 import importlib
@@ -22,15 +22,15 @@ from eos_mirror.runtime.spec import TaskSpec
 from eos_mirror.runtime.watchdog import Watchdog
 
 FAREWELL = timedelta(seconds=2)
-"""For the control thread to finish its call, and again for the BYE."""
+"""Time for the control thread to finish its call, and the same time again for the BYE."""
 
 
 def run_task(spec: TaskSpec, *, end: Callable[[int], object] = os._exit) -> Outcome:
     """
-    Run the task that the spec names until it ends. In the main thread, once per process.
+    Run the task of the spec until it ends. Call it in the main thread, once per process.
 
     Returns:
-        STOPPED. Every other outcome ends the process with its exit code.
+        STOPPED. Every other outcome exits the process with its exit code.
     """
     die_with_parent()
     lifeline = Lifeline()
@@ -59,13 +59,13 @@ def run_task(spec: TaskSpec, *, end: Callable[[int], object] = os._exit) -> Outc
 
 
 def _call_entry(spec: TaskSpec, context: RunningContext) -> tuple[Ending, BaseException | None]:
-    """Run the entry unless the task is halted already; how it ended, and what it raised."""
+    """Run the entry unless the task is halted already; return how it ended and what it raised."""
     try:
         if context.halted is None:
             _resolve(spec.entry)(spec.config, context)
     except FatalError as exc:
         return Ending(Outcome.FATAL, describe(exc)), exc
-    except BaseException as exc:  # noqa: BLE001 - top of the task: whatever it is, it ends the process
+    except BaseException as exc:  # noqa: BLE001 - top of the task: every error exits the process
         return Ending(Outcome.RESTART, describe(exc)), exc
     return context.halted or Ending(Outcome.STOPPED), None
 
@@ -77,5 +77,5 @@ def _resolve(entry: str) -> TaskEntry:
 
 
 def describe(exc: BaseException) -> str:
-    """One line: the class and the message."""
+    """Return the class and the message in one line."""
     return f"{type(exc).__name__}: {' '.join(str(exc).split())}"

@@ -1,8 +1,8 @@
 """
 Signed JSON lines over one TCP connection.
 
-Each line is `HMAC-SHA256(hex) SPACE JSON`. Both sides first send a nonce; the keys of the two
-directions are derived from the run's key and both nonces, so a line means nothing on another
+Each line is `HMAC-SHA256(hex) SPACE JSON`. Both sides first send a nonce. The keys of the two
+directions are derived from the run's key and both nonces. So a line is invalid on another
 connection, in the other direction or a second time. Lines are authentic, not secret.
 """
 
@@ -17,23 +17,23 @@ from enum import Enum
 from typing import Any, Self
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
-"""Orders with ten thousand topics take about 1 MB."""
+"""Limit for a line; orders with ten thousand topics take about 1 MB."""
 
 MAX_FIRST_LINE_BYTES = 64 * 1024
-"""Of a peer that has not signed a line yet."""
+"""Limit for a peer that has not signed a line yet."""
 
 _NONCE_BYTES = 16
 
 
-class Side(Enum):
-    """Which end of the connection we are."""
+class End(Enum):
+    """Our end of the connection."""
 
     DRIVER = b"driver"
     TASK = b"task"
 
 
 class LineRefusedError(ConnectionError):
-    """The peer sent a line that the owner of the key cannot have sent here and now."""
+    """The peer sent a line that is not signed for this connection, repeated or too long."""
 
 
 class Channel:
@@ -41,16 +41,16 @@ class Channel:
     One end of a connection. Close it after any error: its state is then unknown.
 
     Invariants:
-        A. A line is taken only with the right signature.
-        B. Sequence numbers of the lines taken grow strictly.
+        A. A line is accepted only with the right signature.
+        B. Sequence numbers of accepted lines grow strictly.
     """
 
-    def __init__(self, sock: socket.socket, *, side: Side, key: str) -> None:
+    def __init__(self, sock: socket.socket, *, end: End, key: str) -> None:
         """
         Exchange nonces.
 
         Raises:
-            OSError: The peer went away or is not one of ours.
+            OSError: The peer closed the connection or is not one of ours.
         """
         self._socket = sock
         self._reader = sock.makefile("rb")
@@ -60,25 +60,24 @@ class Channel:
         own = secrets.token_hex(_NONCE_BYTES).encode()
         sock.sendall(own + b"\n")
         theirs = self._read_line()
-        nonces = own + theirs if side is Side.DRIVER else theirs + own
+        nonces = own + theirs if end is End.DRIVER else theirs + own
         self._keys = {
-            end: hmac.digest(bytes.fromhex(key), end.value + b" " + nonces, "sha256")
-            for end in Side
+            one: hmac.digest(bytes.fromhex(key), one.value + b" " + nonces, "sha256") for one in End
         }
-        self._side = side
-        self._peer = Side.TASK if side is Side.DRIVER else Side.DRIVER
+        self._end = end
+        self._peer = End.TASK if end is End.DRIVER else End.DRIVER
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Sign and send one message. What JSON does not know is sent as its `str`."""
+        """Sign and send one message. A value that JSON cannot encode is sent as its `str`."""
         self._sent += 1
         body = json.dumps(
             {**message, "seq": self._sent}, separators=(",", ":"), default=str
         ).encode()
-        self._socket.sendall(self._sign(self._side, body) + b" " + body + b"\n")
+        self._socket.sendall(self._sign(self._end, body) + b" " + body + b"\n")
 
     def receive(self) -> dict[str, Any]:
         """
-        The next message.
+        Return the next message.
 
         Raises:
             LineRefusedError: Wrong signature, a repeated line or an oversized one (A, B).
@@ -96,12 +95,12 @@ class Channel:
         return message
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Longest wait of every later send and receive."""
+        """Set the longest wait of every later send and receive."""
         self._socket.settimeout(timeout.total_seconds())
 
     def close(self) -> None:
         """Close both directions; wakes a thread that is blocked in `receive`."""
-        with suppress(OSError):  # the peer was faster
+        with suppress(OSError):  # the peer closed first
             self._socket.shutdown(socket.SHUT_RDWR)
         self._reader.close()
         self._socket.close()
@@ -112,8 +111,8 @@ class Channel:
     def __exit__(self, *_exc: object) -> None:
         self.close()
 
-    def _sign(self, side: Side, body: bytes) -> bytes:
-        return hmac.digest(self._keys[side], body, "sha256").hex().encode()
+    def _sign(self, end: End, body: bytes) -> bytes:
+        return hmac.digest(self._keys[end], body, "sha256").hex().encode()
 
     def _read_line(self) -> bytes:
         line = self._reader.readline(self._limit_bytes)

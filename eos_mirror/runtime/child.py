@@ -1,7 +1,7 @@
 """
 The program of a local child: `python -m eos_mirror.runtime.child [MODULE...]`, the spec on stdin.
 
-The modules are loaded before the spec comes.
+The modules are loaded before the spec arrives.
 """
 
 import importlib
@@ -15,13 +15,13 @@ from eos_mirror.runtime.spec import spec_from_json
 
 
 def main() -> None:
-    """Read the spec, run the task, end the process without running destructors."""
+    """Read the spec, run the task, and exit without running destructors."""
     die_with_parent()
     for module in sys.argv[1:]:
         importlib.import_module(module)
     text = sys.stdin.read()
     if not text:
-        os._exit(ExitCode.ORPHAN)  # the driver died before it could speak
+        os._exit(ExitCode.ORPHAN)  # the driver died before it sent the spec
     run_task(spec_from_json(text))
     sys.stdout.flush()
     sys.stderr.flush()

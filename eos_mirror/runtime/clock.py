@@ -1,8 +1,8 @@
 """
-A clock that stands still while its process does.
+A clock that stops while its process is stopped.
 
 A process that was stopped (SIGSTOP, a suspended machine, a long pause of the kernel) must not
-conclude on waking that everybody else was silent all the time.
+conclude afterwards that all others were silent meanwhile.
 """
 
 import threading
@@ -13,10 +13,10 @@ from datetime import timedelta
 
 class PatientClock:
     """
-    Seconds that this process spent running, as seen by whoever reads the clock.
+    Counts the seconds that this process spent running.
 
     Invariant A: between two reads it advances by at most twice the period. It must be read at
-    least once a period, or it runs slow: late judgement, never early.
+    least once per period, or it runs slow: timeouts come late, never early.
     """
 
     def __init__(self, period: timedelta, clock: Callable[[], float] = time.monotonic) -> None:
@@ -27,7 +27,7 @@ class PatientClock:
         self._patient_s = 0.0
 
     def read(self) -> float:
-        """Seconds since the clock was made, less the time in which nobody could read it."""
+        """Return the seconds since the clock was made, without the time the process was stopped."""
         with self._lock:
             now_s = self._clock()
             self._patient_s += min(now_s - self._last_s, self._most_s)

@@ -1,4 +1,4 @@
-"""What a running task sees of its runtime: the `ports.TaskContext` of a process."""
+"""What a running task sees of its runtime: the `ports.TaskChannel` of a process."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from eos_mirror.runtime.outcome import Ending
 from eos_mirror.runtime.watchdog import Watchdog
 
 MAX_EVENTS = 1_000
-"""Log events kept for the driver. When there are more, the oldest are dropped."""
+"""Log events kept for the driver. If there are more, the oldest are dropped."""
 
 MAX_REPORTS = 100
 """Reports kept for the driver; a task reports four times a second, and its lease lasts 30 s."""
@@ -25,10 +25,10 @@ T = TypeVar("T")
 
 class Outbox(Generic[T]):
     """
-    What is to be sent to the driver, in order.
+    Items to send to the driver, in order.
 
-    Invariant A: an item leaves only when the driver has it, or when newer ones need its place.
-    Items that left unseen are counted.
+    Invariant A: an item is removed only when the driver has received it, or when newer ones need
+    its place. Items that were removed without being received are counted.
     """
 
     def __init__(self, *, max_items: int) -> None:
@@ -39,7 +39,7 @@ class Outbox(Generic[T]):
         self.dropped_count = 0
 
     def put(self, item: T) -> None:
-        """Append; drops the oldest item when full."""
+        """Append an item; drops the oldest one when full."""
         with self._lock:
             self._items.append(item)
             if len(self._items) > self._max_items:
@@ -48,13 +48,13 @@ class Outbox(Generic[T]):
                 self.dropped_count += 1
 
     def pending(self) -> tuple[int, Sequence[T]]:
-        """The oldest items, and the serial number to confirm once they have arrived."""
+        """Return the oldest items, and the serial number to confirm once they have arrived."""
         with self._lock:
             batch = list(self._items)[:_PER_BEAT]
             return self._first + len(batch), batch
 
     def confirm(self, serial: int) -> None:
-        """Everything before this serial number has arrived."""
+        """Remove every item before this serial number: it has arrived."""
         with self._lock:
             while self._first < serial:
                 self._items.popleft()
@@ -73,7 +73,7 @@ class RunningContext:
     ) -> None:
         """
         Args:
-            wake: Makes the next heartbeat come immediately.
+            wake: Triggers the next heartbeat immediately.
         """
         self.stop = threading.Event()
         self.events: Outbox[Event] = Outbox(max_items=MAX_EVENTS)
@@ -94,15 +94,15 @@ class RunningContext:
 
     @property
     def submission(self) -> str:
-        """Which start of the slot this is."""
+        """Name of this start of the slot."""
         return self._submission
 
     def orders(self) -> Mapping[str, Any]:
-        """The newest orders of the driver; empty until it has set any."""
+        """Return the newest orders of the driver; empty until it has set any."""
         return self._orders
 
     def report(self, report: Mapping[str, Any]) -> None:
-        """Send a report; proves that the loop turns. JSON-able, with string keys."""
+        """Send a JSON-able report with string keys. It proves that the loop is alive."""
         self.reports.put(dict(report))
         self._reported_s = time.monotonic()
 
@@ -112,15 +112,15 @@ class RunningContext:
         self._wake()
 
     def watch(self, what: str, budget: timedelta) -> AbstractContextManager[None]:
-        """End the process if the block takes longer than the budget."""
+        """Exit the process if the block takes longer than the budget."""
         return self._watchdog.watch(what, budget)
 
     def take_orders(self, orders: Mapping[str, Any]) -> None:
-        """New orders have come."""
+        """Store new orders from the driver."""
         self._orders = orders
 
     def halt(self, ending: Ending) -> None:
-        """Ask the task to return. The first asker decides how its return is understood."""
+        """Ask the task to return. The first caller decides what its return means."""
         with self._halt_lock:
             if self._halted is None:
                 self._halted = ending
@@ -128,7 +128,7 @@ class RunningContext:
 
     @property
     def halted(self) -> Ending | None:
-        """How a normal return shall be understood; None if nobody asked for it."""
+        """What a normal return of the task means; None if no return was requested."""
         return self._halted
 
     @property

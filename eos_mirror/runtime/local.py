@@ -22,14 +22,14 @@ class LocalRunning:
         return self._process.pid
 
     def wait(self, within: timedelta) -> Ending | None:
-        """How it ended, told from its exit code."""
+        """Return how it ended, judged by its exit code."""
         try:
             return ending_of(self._process.wait(within.total_seconds()))
         except subprocess.TimeoutExpired:
             return None
 
     def kill(self) -> None:
-        """SIGKILL; works on a stopped process too."""
+        """Send SIGKILL, which also works on a stopped process."""
         self._process.kill()
 
 
@@ -37,8 +37,8 @@ class LocalLauncher:
     """
     Starts children that die with the driver.
 
-    Each is the leader of a session of its own, so that Ctrl-C at the terminal reaches the
-    driver alone and the stop stays in-band.
+    Each leads a session of its own. So Ctrl-C at the terminal reaches only the driver, which
+    stops the tasks over the control channel.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class LocalLauncher:
         return LocalRunning(process)
 
     def close(self) -> None:
-        """End the children that still wait."""
+        """Kill the children that still wait."""
         while self._waiting:
             process = self._waiting.pop()
             process.kill()

@@ -1,14 +1,14 @@
 """
 How a task ends, and which exit code of its process says so.
 
-| code | name | the process ended because | next |
+| code | name | the process exited because | next |
 | --- | --- | --- | --- |
-| 0 | STOPPED | it was told to stop, or there was nothing left to do | rest |
-| 70 | ORPHAN | its driver is gone and the task did not return within the grace | - |
-| 71 | WATCHDOG | a watched block outlived its budget | another process |
-| 75 | RESTART | an error that a new process cures, a signal or an order | another process |
-| 76 | REJECTED | the driver would not have it: a stale or a second copy | another process |
-| 78 | FATAL | an error that a new process does not cure | stop and say why |
+| 0 | STOPPED | it was ordered to stop, or there was nothing left to do | nothing |
+| 70 | ORPHAN | its driver is gone and the task did not return within the grace period | - |
+| 71 | WATCHDOG | a watched block exceeded its budget | another process |
+| 75 | RESTART | of an error that a new process cures, a signal or an order | another process |
+| 76 | REJECTED | the driver rejected it: a stale or a second copy | another process |
+| 78 | FATAL | of an error that a new process does not cure | stop and report why |
 
 Anything else (a signal, a crash) counts as RESTART.
 """
@@ -18,7 +18,7 @@ from enum import IntEnum, StrEnum
 
 
 class Outcome(StrEnum):
-    """What the end of a task asks of its supervisor."""
+    """How a task ended, and so what its supervisor does next."""
 
     STOPPED = "stopped"
     RESTART = "restart"
@@ -43,7 +43,7 @@ class Ending:
 
     Attributes:
         outcome: What to do next.
-        reason: One line for people; empty when somebody asked for this end.
+        reason: One line for people; empty if this end was requested.
     """
 
     outcome: Outcome
@@ -57,7 +57,7 @@ class Ending:
 
 def ending_of(exit_code: int) -> Ending:
     """
-    Judge a process by its exit code alone: it died before it could say more.
+    Return the ending that an exit code shows: the process died before it could send a BYE.
 
     Args:
         exit_code: As `subprocess` gives it; minus the signal number for a killed process.

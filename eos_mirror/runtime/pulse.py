@@ -1,4 +1,4 @@
-"""The control thread of a task: keeps the lease, takes orders, notices when it must end."""
+"""The control thread of a task: renews the lease, receives orders, sees when it must end."""
 
 import os
 import threading
@@ -12,27 +12,27 @@ from eos_mirror.runtime.link import Answer, Link, RejectedError, Told
 from eos_mirror.runtime.outcome import Ending, ExitCode, Outcome
 
 PERIOD = timedelta(milliseconds=250)
-"""Between two heartbeats, and so the longest a STOP is on its way."""
+"""Time between two heartbeats, and so the longest delay of a STOP."""
 
 ORPHAN_GRACE = timedelta(seconds=1)
-"""For a task without a parent to finish its transaction; then the process ends."""
+"""Time for a task without a parent to finish its transaction; then the process exits."""
 
 LOOP_HALT = timedelta(seconds=15)
-"""A loop that has not turned for so long is told of, once."""
+"""A loop without a report for this long is logged, once."""
 
 FIRST_TTL = timedelta(seconds=10)
-"""Until the driver has told the real one."""
+"""Assumed duration of the lease, until the driver has sent the real one."""
 
 
 class Pulse:
     """
-    Beats until the task has ended.
+    Sends heartbeats until the task has ended.
 
     Invariants:
         A. A task without an answer for half its lease is asked to return; without one for the
-           whole lease the process ends.
-        B. A task whose parent is gone ends within ORPHAN_GRACE, whatever it is doing.
-        C. A task never runs on without this thread.
+           whole lease the process exits.
+        B. A task whose parent is gone exits within ORPHAN_GRACE, whatever it is doing.
+        C. A task never continues without this thread.
     """
 
     def __init__(
@@ -57,15 +57,15 @@ class Pulse:
         self.rejected = False
 
     def start(self) -> None:
-        """Say HELLO and beat from now on."""
+        """Send HELLO and start the heartbeats."""
         self._thread.start()
 
     def wait_until_ready(self) -> None:
-        """Until the lease is granted, or the task is halted before it began."""
+        """Wait until the lease is granted, or the task is halted before it began."""
         self._ready.wait()
 
     def stop(self, within: timedelta) -> None:
-        """Stop beating."""
+        """Stop the heartbeats."""
         self._done.set()
         self._lifeline.wake()
         self._thread.join(within.total_seconds())
@@ -105,7 +105,7 @@ class Pulse:
             self._obey(answer)
 
     def _tell_of_a_halt(self) -> None:
-        """Say where the loop stands; the driver, who will kill it, cannot see that."""
+        """Log where the loop is blocked; the driver, which will kill the task, cannot see that."""
         age_s = self._context.loop_age_s
         if age_s < LOOP_HALT.total_seconds():
             self._halt_told = False
@@ -148,5 +148,5 @@ class Pulse:
         self._ready.set()
 
     def _end_now(self, why: str) -> None:
-        last_words(f"task {self._context.slot}: {why}; the process ends")
+        last_words(f"task {self._context.slot}: {why}; the process exits")
         self._end(ExitCode.ORPHAN)

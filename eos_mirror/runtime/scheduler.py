@@ -1,4 +1,4 @@
-"""The driver's chores, one after the other in one thread."""
+"""Runs the driver's chores, one after the other in one thread."""
 
 import heapq
 import itertools
@@ -20,18 +20,19 @@ class _Job:
 
 class Scheduler:
     """
-    Runs each chore at once, or after a while, and then every interval, counted from the end of its
-    last run.
+    Runs each chore immediately, or after a delay, and then once per interval.
+
+    The interval counts from the end of the last run.
 
     Invariants:
         A. No two chores run at the same time.
-        B. A chore that raises is reported and stays on the list.
+        B. A chore that raises is reported and stays scheduled.
     """
 
     def __init__(self, *, on_error: Callable[[str, Exception], None]) -> None:
         """
         Args:
-            on_error: Takes the name of the chore and what it raised; must not raise.
+            on_error: Receives the name of the chore and what it raised; must not raise.
         """
         self._on_error = on_error
         self._order = itertools.count()
@@ -42,16 +43,16 @@ class Scheduler:
     def add(
         self, name: str, interval: timedelta, chore: Chore, *, after: timedelta = timedelta(0)
     ) -> None:
-        """Put a chore on the list, for the first time `after` now. Before `start` only."""
+        """Schedule a chore, first after this delay. Call it before `start` only."""
         job = _Job(name=name, interval_s=interval.total_seconds(), chore=chore)
         self._push(time.monotonic() + after.total_seconds(), job)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self, within: timedelta) -> bool:
-        """Run no further chore; whether the one that was running ended in time."""
+        """Run no further chore; return True if the running one ended in time."""
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join(within.total_seconds())
@@ -64,7 +65,7 @@ class Scheduler:
                 return
             try:
                 job.chore()
-            except Exception as exc:  # noqa: BLE001 - one bad chore must not end the others (B)
+            except Exception as exc:  # noqa: BLE001 - one bad chore must not stop the others (B)
                 self._on_error(job.name, exc)
             self._push(time.monotonic() + job.interval_s, job)
 

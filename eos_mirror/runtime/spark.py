@@ -1,9 +1,9 @@
 """
-Tasks as Spark jobs: `runtime = spark`. The only module that imports pyspark, when it is used.
+Tasks as Spark jobs: `runtime = spark`. Only this module imports pyspark, and only on use.
 
 One job per submission, with one partition and so one Python worker. Spark gives placement,
-isolation and the cluster. It does not give uniqueness: a cancelled job's worker lives on for
-2 to 4 s, and the next may start before that.
+isolation and the cluster. It does not give uniqueness: a cancelled job's worker lives for another
+2 to 4 s, and the next one may start before that.
 """
 
 import os
@@ -45,11 +45,11 @@ class SparkRunning:
         self._thread.start()
 
     def wait(self, within: timedelta) -> Ending | None:
-        """STOPPED if the job succeeded; otherwise what Spark says of the failure."""
+        """Return STOPPED if the job succeeded; otherwise Spark's text for the failure."""
         return self._ending if self._ended.wait(within.total_seconds()) else None
 
     def kill(self) -> None:
-        """Cancel the job. Its worker gets no signal, and SIGKILL 2 to 4 s later."""
+        """Cancel the job. Its worker gets no signal first, only SIGKILL 2 to 4 s later."""
         self._context.cancelJobsWithTag(self._tag)
 
     def _run(self, description: str, spec_text: str) -> None:
@@ -71,7 +71,7 @@ class SparkLauncher:
     def __init__(self, context: "SparkContext", *, name: str) -> None:
         """
         Args:
-            name: Of the flow; goes into tags and descriptions, so it has no comma.
+            name: Name of the flow; it is part of tags and descriptions, so it has no comma.
         """
         self._context = context
         self._name = name
@@ -83,10 +83,10 @@ class SparkLauncher:
 
 class SparkRuntime:
     """
-    One Spark application: the JVM, its context, and a thread that notices the JVM's death.
+    One Spark application: the JVM, its context, and a thread that detects the JVM's death.
 
-    Invariant A: the driver does not outlive its JVM. Python would not notice, and a control
-    plane without tasks would go on writing heartbeats and checkpoints.
+    Invariant A: the driver does not outlive its JVM. Python would not notice, and a driver
+    without tasks would continue to write heartbeats and checkpoints.
     """
 
     def __init__(self, context: "SparkContext", *, on_jvm_death: Callable[[], None]) -> None:
@@ -112,18 +112,18 @@ class SparkRuntime:
         Args:
             settings: The user's `spark.*`.
             app: Shown in the UI of the cluster.
-            tasks_count: Jobs that shall run at once.
-            on_jvm_death: Default: end the process with ORPHAN (70).
+            tasks_count: Number of jobs that run at the same time.
+            on_jvm_death: Called when the JVM is gone; the default exits with ORPHAN (70).
 
         Raises:
             MirrorError: Spark did not start.
-            ConfigError: No Java, a setting that endless tasks do not survive, or too few slots.
+            ConfigError: No Java, a setting that breaks endless tasks, or too few slots.
         """
         context = start_context(spark_settings(settings, tasks_count=tasks_count), app=app)
         return cls(context, on_jvm_death=on_jvm_death or _end_process)
 
     def launcher(self, name: str) -> SparkLauncher:
-        """A launcher for the tasks of one flow."""
+        """Return a launcher for the tasks of one flow."""
         return SparkLauncher(self.context, name=name)
 
     def stop(self) -> None:
@@ -165,28 +165,28 @@ def start_context(settings: Mapping[str, str], *, app: str) -> "SparkContext":
     try:
         context = SparkContext(conf=conf)
     except Exception as exc:
-        # Py4J's and Spark's own classes, a dead JVM among them
+        # classes of Py4J and Spark; a dead JVM also raises one
         first = next(iter(str(exc).strip().splitlines()), "")
         raise MirrorError(f"Spark did not start: {type(exc).__name__}: {first}") from exc
-    context.pythonExec = settings["spark.pyspark.python"]  # it looks at PYSPARK_PYTHON only
+    context.pythonExec = settings["spark.pyspark.python"]  # Spark reads PYSPARK_PYTHON only
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, on_interrupt)  # Spark's would cancel every job
+        signal.signal(signal.SIGINT, on_interrupt)  # Spark's handler would cancel every job
     return context
 
 
 def check_spark(settings: Mapping[str, str], *, tasks_count: int) -> None:
     """
-    Find out what `SparkRuntime.start` would refuse, without starting anything.
+    Check what `SparkRuntime.start` would refuse, without starting anything.
 
     Raises:
-        ConfigError: No Java, a setting that endless tasks do not survive, or too few slots.
+        ConfigError: No Java, a setting that breaks endless tasks, or too few slots.
     """
     spark_settings(settings, tasks_count=tasks_count)
     find_java_home()
 
 
 def describe_failure(exc: Exception) -> str:
-    """One line of what py4j tells in a hundred."""
+    """Return the cause in one line; py4j needs a hundred."""
     java_exception = getattr(exc, "java_exception", None)
     message = str(exc) if java_exception is None else str(java_exception.getMessage())
     _, _, cause = message.rpartition("most recent failure: ")
@@ -195,5 +195,5 @@ def describe_failure(exc: Exception) -> str:
 
 
 def _end_process() -> None:
-    last_words("the Spark JVM is gone; the driver ends")
+    last_words("the Spark JVM is gone; the driver exits")
     os._exit(ExitCode.ORPHAN)

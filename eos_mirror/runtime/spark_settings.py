@@ -2,7 +2,7 @@
 The `spark.*` settings that endless tasks need, and the ones that would break them.
 
 A mirror task is a Spark job that never ends by itself. Several features of Spark are made for
-jobs that do; each row of ENFORCED is one that was seen to kill, double or starve such a task.
+jobs that do. Each row of ENFORCED is one that was seen to kill, duplicate or starve such a task.
 """
 
 import os
@@ -28,14 +28,14 @@ ENFORCED: Mapping[str, tuple[str, str]] = {
     "spark.python.worker.killOnIdleTimeout": ("false", "it ends healthy tasks that never finish"),
     "spark.python.use.daemon": (
         "true",
-        "without the daemon a worker does not hear of the death of its executor",
+        "without the daemon, a worker does not notice the death of its executor",
     ),
     "spark.python.worker.reuse": (
         "false",
         "a reused worker keeps the clients of the task before it alive",
     ),
 }
-"""By key: the value, and why no other."""
+"""By key: the required value, and why no other is allowed."""
 
 DEFAULTS: Mapping[str, str] = {
     "spark.python.worker.faulthandler.enabled": "true",
@@ -49,10 +49,10 @@ LOCAL_DEFAULTS: Mapping[str, str] = {
     "spark.driver.memory": "512m",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # it starts Python workers and waits: half the CPU until ready (benchmarks/startup.py)
+    # the JVM only starts Python workers: half the CPU until ready (benchmarks/startup.py)
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
-"""With a `local` master: the heap holds no data, and nobody else has to reach the driver."""
+"""With a `local` master: the heap holds no data, and no other host connects to the driver."""
 
 _LOCAL = re.compile(r"local(?:\[\s*(\*|\d+)\s*(?:,\s*(\d+)\s*)?\])?")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]")
@@ -61,13 +61,13 @@ _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 def spark_settings(user: Mapping[str, str], *, tasks_count: int) -> dict[str, str]:
     """
-    The user's `spark.*` settings, completed.
+    Return the user's `spark.*` settings, completed.
 
-    Without `spark.master` it is `local`, with a slot for every task: tasks wait for brokers
-    most of the time, so they may be more than the cores.
+    The default of `spark.master` is `local` with a slot for every task. There may be more tasks
+    than cores: tasks wait for brokers most of the time.
 
     Raises:
-        ConfigError: A setting contradicts ENFORCED, or the master has too few slots. Lists
+        ConfigError: A setting contradicts ENFORCED, or the master has too few slots. It lists
             every fault.
     """
     python = os.environ.get("PYSPARK_PYTHON", sys.executable)
@@ -88,7 +88,7 @@ def spark_settings(user: Mapping[str, str], *, tasks_count: int) -> dict[str, st
 
 
 def slots_count(settings: Mapping[str, str]) -> int | None:
-    """Tasks that can run at once; None where only the cluster knows."""
+    """Return how many tasks can run at the same time; None where only the cluster knows."""
     cores_per_task = float(settings.get("spark.task.cpus", "1"))
     executors_count, cores_count = _executors(settings)
     if executors_count is None or cores_count is None:
@@ -97,7 +97,7 @@ def slots_count(settings: Mapping[str, str]) -> int | None:
 
 
 def _executors(settings: Mapping[str, str]) -> tuple[int | None, int | None]:
-    """Executors, and cores of each."""
+    """Return the number of executors, and the cores of each."""
     master = settings["spark.master"]
     local = _LOCAL.fullmatch(master)
     if local:
@@ -128,7 +128,7 @@ def _shortage(settings: Mapping[str, str], tasks_count: int) -> Iterator[str]:
         yield (
             f"spark.master={settings['spark.master']} has {slots} slots, "
             f"tasks.max={tasks_count} needs {tasks_count}: "
-            "a task without a slot waits for ever"
+            "a task without a slot waits indefinitely"
         )
 
 

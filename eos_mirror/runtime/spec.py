@@ -1,5 +1,5 @@
 """
-What a task's process is told before it can ask: who it is, whom to call, what to run.
+What a task's process receives at its start: its identity, the driver's address, what to run.
 
 The spec holds secrets. It travels over the stdin of a local child or inside the closure of a
 Spark job; never in arguments, the environment or `spark.*` settings, which others can read.
@@ -19,7 +19,7 @@ class TaskSpec:
     Attributes:
         slot: Index of the task, from 0.
         submission: Unique in a run of the driver, such as `0.7`: the eighth of slot 0.
-        control_host: Where the driver's control server listens, as the task sees it.
+        control_host: Host of the driver's control server, as the task sees it.
         control_port: Its port.
         key: Hex; random per run of the driver. Signs every line of the control channel.
         entry: `package.module:function`, a `ports.TaskEntry`.
@@ -35,7 +35,7 @@ class TaskSpec:
     config: Mapping[str, Any] = field(repr=False)
 
     def to_json(self) -> str:
-        """The spec as text, secrets included."""
+        """Return the spec as text, secrets included."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
 

@@ -1,5 +1,5 @@
 """
-One thread per task slot: submit, watch, and submit again when the task dies.
+One thread per task slot: submits the task, watches it, and submits it again when it dies.
 
 STARTING --HELLO--> RUNNING --death--> BACKOFF --delay--> STARTING
     any of them --stop()--> STOPPING --gone--> STOPPED
@@ -29,11 +29,11 @@ _KILL_REPEAT = timedelta(seconds=1)
 _KILL_WAIT = timedelta(seconds=10)
 
 MakeSpec = Callable[[int, str], TaskSpec]
-"""Spec of (slot, submission); called before every submission, so it may change."""
+"""Makes the spec for (slot, submission); called before every submission, so it may change."""
 
 
 class State(StrEnum):
-    """Of a task slot."""
+    """The state of a task slot."""
 
     STARTING = "STARTING"
     RUNNING = "RUNNING"
@@ -53,7 +53,7 @@ MOVES: Mapping[State, frozenset[State]] = {
     State.STOPPED: frozenset({State.STARTING}),
     State.FAILED: frozenset({State.STARTING}),
 }
-"""Every legal move."""
+"""Every legal move from one state to others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +62,13 @@ class SlotStatus:
     A task slot, as its supervisor sees it.
 
     Attributes:
-        reason: Why it is in that state, if there is anything to say.
-        submission: The newest one; None before the first.
-        restarts: Processes that were replaced.
-        pid, host: Of the process; None before its HELLO.
-        loop_age_s: Since the task last proved that its loop turns; None before the first.
-        events_dropped: Log events that the process could not keep.
+        reason: Why it is in that state; may be empty.
+        submission: The newest submission; None before the first.
+        restarts: Number of processes that were replaced.
+        pid, host: Where the process runs; None before its HELLO.
+        loop_age_s: Seconds since the task last proved that its loop is alive; None before the
+            first submission.
+        events_dropped: Number of log events that the process had to drop.
     """
 
     slot: int
@@ -84,13 +85,13 @@ class SlotStatus:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
     """
-    How long a supervisor waits for what.
+    How long a supervisor waits.
 
     Attributes:
-        start: From the submission to HELLO. After it the submission is killed and repeated:
-            no free slot, or the control server cannot be reached from the worker.
-        shutdown: From STOP to the end of the task; after it the task is killed.
-        healthy: A task that ran this long starts again without delay when it dies.
+        start: From the submission to HELLO. Then the submission is killed and repeated: there is
+            no free slot, or the worker cannot reach the control server.
+        shutdown: From STOP to the end of the task. Then the task is killed.
+        healthy: A task that ran this long restarts without delay when it dies.
     """
 
     start: timedelta = timedelta(seconds=60)
@@ -102,7 +103,7 @@ DEFAULT_PATIENCE = Patience()
 
 
 def backoff(failures_count: int) -> timedelta:
-    """Delay before the restart that follows this many failures in a row; none after the first."""
+    """Return the delay of a restart after this many consecutive failures; none after the first."""
     if failures_count <= 1:
         return timedelta(0)
     doublings = min(failures_count - 2, 16)
@@ -116,7 +117,7 @@ class Supervisor:
     Invariants:
         A. A slot has at most one submission that can get a lease.
         B. State moves only along MOVES.
-        C. The thread that launches a task outlives it (PDEATHSIG means the thread).
+        C. The thread that launches a task outlives it (PDEATHSIG refers to the thread).
     """
 
     def __init__(
@@ -146,11 +147,11 @@ class Supervisor:
 
     @property
     def state(self) -> State:
-        """Now."""
+        """The current state."""
         return self._state
 
     def start(self) -> None:
-        """Submit the task and look after it; also after STOPPED or FAILED."""
+        """Submit the task and supervise it; also after STOPPED or FAILED."""
         self._stopping.clear()
         self._failures_count = 0
         self._thread = threading.Thread(
@@ -159,24 +160,24 @@ class Supervisor:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the task to finish. Returns at once; `join` waits."""
+        """Ask the task to finish. Returns immediately; `join` waits."""
         self._stopping.set()
         self._leases.command(self.slot, Command.STOP)
 
     def restart(self) -> None:
-        """Replace the process: in-band if the task lives, by `start` if it rests."""
+        """Replace the process: by a RESTART command if the task runs, otherwise by `start`."""
         if self._thread is None or not self._thread.is_alive():
             self.start()
         elif not self._stopping.is_set():
             self._leases.command(self.slot, Command.RESTART)
 
     def join(self) -> None:
-        """Wait for the end; no longer than the shutdown patience and a kill take."""
+        """Wait for the end; at most for the shutdown patience and the time of a kill."""
         if self._thread is not None:
             self._thread.join()
 
     def status(self) -> SlotStatus:
-        """The slot as it is now."""
+        """Return a snapshot of the slot."""
         lease = self._leases.view(self.slot)
         holder = lease.holder if lease else None
         return SlotStatus(
@@ -212,7 +213,7 @@ class Supervisor:
                 return Ending(Outcome.STOPPED)
 
     def _count(self, ending: Ending) -> timedelta:
-        """Note a death; how long to wait before the next submission."""
+        """Count a death, and return the delay before the next submission."""
         self._restarts_count += 1
         lived_s = time.monotonic() - (self._running_since_s or time.monotonic())
         if lived_s > self._patience.healthy.total_seconds():
@@ -222,7 +223,7 @@ class Supervisor:
         return backoff(self._failures_count) if ending.reason else timedelta(0)
 
     def _submit(self) -> Ending:
-        """One submission, from launch to end."""
+        """Run one submission, from launch to end."""
         submission = f"{self.slot}.{self._submissions_count}"
         self._submissions_count += 1
         self._running_since_s = None
@@ -246,7 +247,7 @@ class Supervisor:
         return self._said() or ended
 
     def _fault(self, launched_s: float) -> str | None:
-        """Why the submission has to be killed."""
+        """Return why the submission has to be killed; None if it does not."""
         lease = self._leases.view(self.slot)
         if lease is not None and lease.holder is not None:
             if self._state is State.STARTING:
@@ -262,7 +263,7 @@ class Supervisor:
         return None
 
     def _end(self, running: Running) -> Ending:
-        """Wait for a task that was told to stop; kill it when patience ends."""
+        """Stop the task and wait; kill it when the shutdown patience is over."""
         self._move(State.STOPPING, "")
         self._leases.command(self.slot, Command.STOP)
         lease = self._leases.view(self.slot)
@@ -283,7 +284,7 @@ class Supervisor:
             running.kill()
 
     def _said(self) -> Ending | None:
-        """The BYE of the submission."""
+        """Return the BYE of the submission, if there was one."""
         lease = self._leases.view(self.slot)
         return lease.ending if lease else None
 

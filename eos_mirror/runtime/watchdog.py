@@ -1,9 +1,9 @@
 """
-Ends the process when a watched block outlives its budget.
+Exits the process when a watched block exceeds its budget.
 
-librdkafka ignores the timeout of some calls and can block in them for ever
+librdkafka ignores the timeout of some calls and can block in them indefinitely
 (send_offsets_to_transaction; confluentinc/librdkafka #5456, #5511). Nothing releases such a
-thread, so another one ends the process, and the successor reads the truth from the target.
+thread, so another thread exits the process, and the successor reads the truth from the target.
 A call that blocks while it holds the GIL stops this thread too: then the lease ends the task.
 """
 
@@ -20,7 +20,7 @@ from eos_mirror.runtime.outcome import Ending, ExitCode, Outcome
 TICK = timedelta(milliseconds=100)
 
 MARGIN = timedelta(milliseconds=500)
-"""On top of every budget: a call that ends exactly on its deadline is not hanging."""
+"""Added to every budget: a call that ends exactly at its deadline is not hanging."""
 
 
 class _Watch:
@@ -39,9 +39,9 @@ class Watchdog:
     Watches the blocks of one thread.
 
     Invariants:
-        A. Opening and closing a watch takes no lock and no look at the clock.
-        B. A tick counts at most twice its period, so a process that was stopped and goes on
-           is not ended for the time it was stopped.
+        A. Opening and closing a watch takes no lock and does not read the clock.
+        B. A tick counts at most twice its period, so a process that was stopped and continues
+           does not exit because of the time it was stopped.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class Watchdog:
     ) -> None:
         """
         Args:
-            farewell: Tells the driver; may fail or block.
-            end: Ends the process.
+            farewell: Reports the ending to the driver; may fail or block.
+            end: Exits the process.
         """
         self._farewell = farewell
         self._end = end
@@ -65,18 +65,18 @@ class Watchdog:
         self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
 
     def start(self) -> None:
-        """Watch from now on."""
+        """Start watching."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         self._done.set()
         self._thread.join()
 
     @contextmanager
     def watch(self, what: str, budget: timedelta) -> Iterator[None]:
         """
-        The block has this long, or the process ends with WATCHDOG (71).
+        Allow the block this much time; after that the process exits with WATCHDOG (71).
 
         Watches nest; each has its own budget. Only one thread may use them.
         """
@@ -105,7 +105,7 @@ class Watchdog:
     def _expire(self, watch: _Watch) -> None:
         reason = f"watchdog: {watch.what} took longer than {watch.budget_s:g} s"
         last_words(
-            f"{reason}, in {main_thread_stack()}; the process ends",
+            f"{reason}, in {main_thread_stack()}; the process exits",
             lambda: self._farewell(Ending(Outcome.RESTART, reason)),
         )
         self._end(ExitCode.WATCHDOG)

@@ -1,4 +1,4 @@
-"""From the text of an mm2.properties to typed settings and complete client configurations."""
+"""Turns the text of an mm2.properties into typed settings and complete client configurations."""
 
 from eos_mirror.settings.clients import (
     source_admin,
@@ -10,13 +10,12 @@ from eos_mirror.settings.fingerprint import fingerprint
 from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.mask import Masked, mask, masked
 from eos_mirror.settings.model import ClusterSettings, FlowSettings, Settings
-from eos_mirror.settings.values import BoundaryMode, ConnectorType, DataPath, PolicyClass, Runtime
+from eos_mirror.settings.values import BoundaryMode, ConnectorType, PolicyClass, Runtime
 
 __all__ = [
     "BoundaryMode",
     "ClusterSettings",
     "ConnectorType",
-    "DataPath",
     "FlowSettings",
     "Masked",
     "PolicyClass",

@@ -1,8 +1,8 @@
 """
-What MirrorMaker 2 and its Connect worker know and this version does nothing with.
+Keys of MirrorMaker 2 and its Connect worker that this version accepts and does not use.
 
-A file that runs there shall start here, and say what it does not do. Names that would change
-*which* records are mirrored, or their content, are refused instead: see `REFUSED`.
+A configuration that runs in MirrorMaker 2 starts here too; a note names each key without effect.
+Keys that would change *which* records are mirrored, or their content, are refused: see `REFUSED`.
 """
 
 NAMES: dict[str, str] = {
@@ -36,6 +36,7 @@ NAMES: dict[str, str] = {
     "key.converter": "records are copied as bytes",
     "value.converter": "records are copied as bytes",
     "header.converter": "records are copied as bytes",
+    "data.path": "every record is decoded",
     "group.id": "Connect worker",
     "plugin.path": "Connect worker",
     "plugin.discovery": "Connect worker",
@@ -57,7 +58,7 @@ NAMES: dict[str, str] = {
     "offsets.storage.topic": "Connect worker",
     "internal.topics.automatic.creation.enable": "Connect worker",
 }
-"""Name to the function or the reason it belongs to."""
+"""Key to what it configures, or to the reason why it has no effect."""
 
 PREFIXES: dict[str, str] = {
     "config.providers.": "env, file and dir are always on",
@@ -76,7 +77,7 @@ PREFIXES: dict[str, str] = {
     "metrics.context.": "metrics",
     "offset-syncs-": "offset syncs",
 }
-"""The same for families of names."""
+"""The same for families of keys, by prefix."""
 
 RENAMED: dict[str, str] = {
     "topics.blacklist": "topics.exclude",
@@ -85,7 +86,7 @@ RENAMED: dict[str, str] = {
     "groups.whitelist": "groups",
     "config.properties.blacklist": "config.properties.exclude",
 }
-"""Old names, unknown to MirrorMaker 2 since 4.0."""
+"""Old key to its current name. MirrorMaker 2 does not know the old keys since 4.0."""
 
 REFUSED: dict[str, tuple[str, str]] = {
     "transforms": (
@@ -94,11 +95,11 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "predicates": ("", "predicates are not available in this version; remove them"),
 }
-"""Name to the only value that changes nothing, and what to say about any other."""
+"""Key to the only value that changes nothing, and to the error text for any other value."""
 
 
 def purpose(name: str) -> str | None:
-    """What an accepted name is about; None if the name is unknown."""
+    """Return what an accepted key configures; None if the key is unknown."""
     if name in NAMES:
         return NAMES[name]
     return next((text for prefix, text in PREFIXES.items() if name.startswith(prefix)), None)

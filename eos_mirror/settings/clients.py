@@ -1,8 +1,8 @@
 """
 Complete configurations of the Kafka clients of a flow.
 
-Three layers: what performs well, what the file says, what exactly once needs. Secrets are in
-them; their repr hides these, JSON and pickle do not.
+Three layers, weakest first: tuned defaults, the user's configuration, what exactly once needs.
+They contain secrets. Their repr hides the secrets; JSON and pickle do not.
 """
 
 from collections.abc import Mapping
@@ -28,35 +28,35 @@ from eos_mirror.settings.values import BoundaryMode
 
 HEARTBEATS_PER_SESSION = 3
 LONGEST_HEARTBEAT = timedelta(milliseconds=500)
-"""A rebalance waits for the next one of every member, twice if partitions move; those that move
-belong to nobody between the two."""
+"""A rebalance waits for the next heartbeat of every member, and twice if partitions move.
+Partitions that move have no owner between the two."""
 
 POLL_INTERVAL = timedelta(seconds=60)
-"""A task that does not poll for this long leaves the group; its transaction is long gone."""
+"""A task that does not poll for this long leaves the group. Its transaction is gone by then."""
 
 COMMON = {
-    "log_level": "3",  # errors; what librdkafka warns of it also retries
+    "log_level": "3",  # errors only: librdkafka retries whatever it warns about
     "enable.metrics.push": "false",
 }
 CONSUMER = {
-    "fetch.queue.backoff.ms": "5",  # 1000 by default: costs two thirds of the throughput
+    "fetch.queue.backoff.ms": "5",  # the default of 1000 costs two thirds of the throughput
     "queued.min.messages": "20000",
-    "queued.max.messages.kbytes": "8192",  # per partition; 65536 by default; 4096 costs a tenth
+    "queued.max.messages.kbytes": "8192",  # per partition; default 65536; 4096 costs a tenth
     "topic.metadata.refresh.interval.ms": "30000",
 }
 PRODUCER = {
-    "batch.size": "800000",  # less than a fetch brings of one partition: each fills one at once
+    "batch.size": "800000",  # less than one fetch of a partition, so every fetch fills a batch
     "batch.num.messages": "8000",
     "queue.buffering.max.messages": "2000000",  # a full queue would stall a big transaction
     "queue.buffering.max.kbytes": "2097151",
-    "message.max.bytes": "268435456",  # checked before compression, so far above the topic's
-    "retry.backoff.ms": "5",  # waited out at each back-to-back transaction
+    "message.max.bytes": "268435456",  # checked before compression, so far above the topic limit
+    "retry.backoff.ms": "5",  # every back-to-back transaction waits this long
     "retry.backoff.max.ms": "1000",
 }
 HEARTBEATS = {"message.timeout.ms": "10000", "linger.ms": "0"}
 ANSWERED_WITHIN = timedelta(seconds=10)
-"""A request of a producer is sent again, or given up, when its answer has not come by then: before
-the records of a transaction must be acknowledged. 60 s by default."""
+"""A producer request without a response after this time is retried or given up. That is before the
+records of a transaction must be acknowledged. librdkafka's default is 60 s."""
 
 MEMBER = {
     "enable.auto.commit": "false",
@@ -73,12 +73,13 @@ WRITER = {
     "acks": "all",
 }
 CREATES_NOTHING = {"allow.auto.create.topics": "false"}
-"""Of every client. Admin clients of librdkafka are producers, which create by default what they
-ask for by name: a topic that was deleted would come back empty, and its copy would be wrong."""
+"""For every client. librdkafka's admin clients are producers. By default a producer creates the
+topics that it requests by name: a deleted topic would come back empty, and its copy be wrong."""
 
 LINGER = timedelta(seconds=FILLED_FOR_S)
-"""What waits is sent before a commit, so this delays nobody. It is as long as a transaction behind
-is filled: the client polls without a pause for records that have lingered and cannot go yet."""
+"""A commit sends the waiting records first, so this adds no delay. It equals the longest time that
+a lagging task fills one transaction: librdkafka busy-polls for records that have exceeded their
+linger time and cannot be sent yet."""
 
 CLAIMS_PRODUCER = {"linger.ms": "0", "compression.type": "none"}
 CLAIMS_CONSUMER = {
@@ -91,11 +92,11 @@ CLAIMS_CONSUMER = {
 }
 
 WITHIN_THE_TRANSACTION = frozenset({"message.timeout.ms", "socket.timeout.ms"})
-"""librdkafka refuses a transactional producer that may wait longer than its transaction."""
+"""librdkafka refuses a transactional producer if one of these exceeds its transaction timeout."""
 
 
 def source_consumer(flow: FlowSettings, *, slot: int) -> Masked:
-    """The source consumer of one task slot: a static member of the source group."""
+    """Configure the source consumer of a task slot, a static member of the source group."""
     session = flow.session_timeout
     timing = {
         "heartbeat.interval.ms": _ms(min(LONGEST_HEARTBEAT, session / HEARTBEATS_PER_SESSION)),
@@ -111,7 +112,7 @@ def source_consumer(flow: FlowSettings, *, slot: int) -> Masked:
 
 
 def target_producer(flow: FlowSettings) -> Masked:
-    """The transactional producer; the caller adds the `transactional.id` of its incarnation."""
+    """Configure the transactional producer; the caller adds the `transactional.id`."""
     forced = WRITER | {"transaction.timeout.ms": _ms(flow.transaction_timeout)}
     said = dict(flow.clients.target_producer)
     for name in WITHIN_THE_TRANSACTION & said.keys():
@@ -125,42 +126,42 @@ def target_producer(flow: FlowSettings) -> Masked:
 
 
 def source_admin(flow: FlowSettings) -> Masked:
-    """Connection and security of the source: admin clients and plain readers."""
+    """Configure admin clients and plain readers of the source: connection and security."""
     return _complete(flow.flow, "source-admin", {}, flow.clients.source_admin, {})
 
 
 def target_admin(flow: FlowSettings) -> Masked:
-    """Connection and security of the target: admin clients and plain readers."""
+    """Configure admin clients and plain readers of the target: connection and security."""
     return _complete(flow.flow, "target-admin", {}, flow.clients.target_admin, {})
 
 
 def heartbeat_admin(pair: HeartbeatSettings) -> Masked:
-    """Makes the topic."""
+    """Configure the admin client that creates the heartbeats topic."""
     return _complete(pair.flow, "heartbeats-target-admin", {}, pair.client, {})
 
 
 def heartbeat_producer(pair: HeartbeatSettings) -> Masked:
-    """One that is late is of no use, so it is not kept for long."""
+    """Configure the heartbeat producer. A late heartbeat is useless, so it expires soon."""
     forced = {"acks": "all"}
     return _complete(pair.flow, "heartbeats-target-producer", HEARTBEATS, pair.client, forced)
 
 
 def deployment(flow: FlowSettings) -> str:
-    """What every member of the source group with this configuration has in its client id."""
+    """Return the text that source group members with this configuration have in their client id."""
     return f"{flow.flow.name}|{fingerprint(flow)}"
 
 
 def mode_of(flow: FlowSettings) -> DeliveryMode:
-    """What the file asks for."""
+    """Return the delivery mode that the configuration asks for."""
     return DeliveryMode.EXACTLY_ONCE if flow.exactly_once else DeliveryMode.AT_LEAST_ONCE
 
 
 def claims_producer(flow: FlowSettings) -> dict[str, str]:
     """
-    Idempotent, not transactional: a claim counts at once.
+    Configure the producer of claims: idempotent, not transactional, so a claim counts immediately.
 
-    Its client id is not that of the records: a quota on those must not delay a claim, and the
-    broker's log tells the two apart.
+    Its client id differs from that of the record producer. A quota on records must not delay a
+    claim, and the broker's log shows which of the two wrote.
     """
     producer = _without_transaction(target_producer(flow))
     name = producer["client.id"].replace("|target-producer", "|target-internal-producer")
@@ -168,7 +169,7 @@ def claims_producer(flow: FlowSettings) -> dict[str, str]:
 
 
 def claims_consumer(flow: FlowSettings) -> dict[str, str]:
-    """Reads the claims as they are appended."""
+    """Configure the consumer that reads claims as they are appended."""
     group = {"group.id": flow.flow.shadow_group}  # never joined; no further right to grant
     return {**target_admin(flow), **group, **CLAIMS_CONSUMER}
 
@@ -181,7 +182,7 @@ def task_config(
     measured: bool = False,
 ) -> TaskConfig:
     """
-    Configuration of one mirror task.
+    Build the configuration of one mirror task.
 
     Args:
         claims_topic_id: Topic id of the claims topic at this start.
@@ -223,7 +224,7 @@ def task_config(
 
 
 def checkpoint_config(flow: FlowSettings) -> CheckpointConfig:
-    """Configuration of the checkpoint task of a flow."""
+    """Build the configuration of a flow's checkpoint task."""
     groups, internal = flow.groups, policy_of(flow).internal_topics
     refresh_s = groups.refresh_interval.total_seconds() if groups.refresh else None
     sync_s = groups.sync_interval.total_seconds() if groups.sync_offsets else None
@@ -245,7 +246,7 @@ def checkpoint_config(flow: FlowSettings) -> CheckpointConfig:
 
 
 def syncs_topic(flow: FlowSettings) -> str | None:
-    """Where the offset syncs of a flow are; None: exactly once, which has an exact offset map."""
+    """Return the offset-syncs topic; None for exactly once, which has an exact offset map."""
     if flow.exactly_once:
         return None
     return policy_of(flow).internal_topics.offset_syncs(flow.flow.source)
@@ -264,7 +265,7 @@ def _complete(
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdecimal() else 0  # librdkafka says what is wrong with it
+    return int(text) if text.isdecimal() else 0  # librdkafka reports what is wrong
 
 
 def _ms(duration: timedelta) -> str:
@@ -272,7 +273,7 @@ def _ms(duration: timedelta) -> str:
 
 
 def _syncs(flow: FlowSettings) -> SyncsTopic | None:
-    """Where a mirror task writes offset syncs; None: it writes none."""
+    """Return where a mirror task writes offset syncs; None if it writes none."""
     topic = syncs_topic(flow)
     if topic is None or not flow.groups.emit_syncs:
         return None
@@ -284,7 +285,7 @@ def _without_transaction(producer: Mapping[str, str]) -> dict[str, str]:
 
 
 def _sender(producer: Mapping[str, str]) -> SenderLimits:
-    """What decides whether a record fits into a topic, and how many fit into a batch."""
+    """Return the limits that decide if a record fits into a topic, and how many fill a batch."""
     return SenderLimits(
         max_request_bytes=int(producer["message.max.bytes"]),
         compression=producer.get("compression.type", "none"),

@@ -1,4 +1,4 @@
-"""What the file says about the clients of one flow, checked and in librdkafka's names."""
+"""The user's client settings of one flow, checked and translated to librdkafka's names."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -20,7 +20,7 @@ PREFIXES = {
     "target_producer": "producer.override.",
     "target_admin": "target.admin.",
 }
-"""Role to the flow-level prefix that names it best; origins are kept under it."""
+"""Role to its most specific flow-level prefix. Origins are recorded under this prefix."""
 
 _ENFORCE: Mapping[str, Callable[[Translation], None]] = {
     "source_consumer": enforce_member,
@@ -31,7 +31,7 @@ _ENFORCE: Mapping[str, Callable[[Translation], None]] = {
 
 
 def layers_of(flow: Flow) -> FlowLayers:
-    """The layers of every client of a flow, by role."""
+    """Return the layers of every client of a flow, by role."""
     return {
         "source_consumer": reader_layers(flow, side="source", role="consumer"),
         "source_admin": reader_layers(flow, side="source", role="admin"),
@@ -50,7 +50,7 @@ def connect(
     Translate and check the client settings of a flow.
 
     Returns:
-        None if a cluster has no brokers; that is already reported.
+        None if a cluster has no brokers; that fault is already reported.
     """
     said = {
         role: _said(f"{flow}.{PREFIXES[role]}", _ENFORCE[role], obeyed(lines, layers), resolver)
@@ -68,7 +68,7 @@ def connect(
 def connect_target(
     flow: Flow, cluster: ClusterSettings, lines: Mapping[str, Property], resolver: Resolver
 ) -> Masked:
-    """Likewise, of the client alone that administers the target."""
+    """Translate and check the settings of the target's admin client only."""
     role = "target_admin"
     layers = layers_of(flow)[role]
     said = _said(f"{flow}.{PREFIXES[role]}", _ENFORCE[role], obeyed(lines, layers), resolver)

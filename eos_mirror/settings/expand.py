@@ -1,8 +1,8 @@
 """
-`${env:NAME}`, `${file:/path/to.properties:key}` and `${dir:/path:key}` in values.
+Resolves `${env:NAME}`, `${file:/path/to.properties:key}` and `${dir:/path:key}` in values.
 
-Kafka's three built-in config providers, always on. An unresolved token is a fault, not literal
-text as in Kafka: a password that reads `${env:PASSWORD}` helps nobody.
+These are Kafka's three built-in config providers, always on. An unresolved token is a fault. Kafka
+keeps it as literal text, but a password that reads `${env:PASSWORD}` is never what the user wants.
 """
 
 import re
@@ -17,10 +17,10 @@ _TOKEN = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
 
 def expand(text: str, environ: Mapping[str, str]) -> str:
     """
-    Replace every token, once: what comes out is not expanded again.
+    Replace every token once; the result is not expanded again.
 
     Raises:
-        ValueError: A token cannot be resolved; says which and why, never a value.
+        ValueError: A token cannot be resolved; the text has the token and the reason, no value.
 
     Source: KIP-297, KIP-421, KIP-887; Kafka's ConfigTransformer.
     """

@@ -1,4 +1,4 @@
-"""Which classes decide what is mirrored: MirrorMaker 2's, which are built in, or the user's."""
+"""The classes that decide what is mirrored: MirrorMaker 2's (built in) or the user's."""
 
 from dataclasses import dataclass
 from typing import Annotated, Final
@@ -27,26 +27,30 @@ FilterClass = Annotated[str, BeforeValidator(_filter_class), Kind("class")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterSettings:
-    """Names of the classes, without the package of MirrorMaker 2; and the filter of records."""
+    """Class names without MirrorMaker 2's package, and the filter of records."""
 
     topic_class: Annotated[
         FilterClass,
         Key(
             "topic.filter.class",
             TOPIC_FILTER,
-            "Decides instead of `topics` and `topics.exclude`, if it is a Python class.",
+            "A Python class replaces `topics` and `topics.exclude`.",
         ),
     ]
     group_class: Annotated[
         FilterClass,
-        Key("group.filter.class", GROUP_FILTER, "Likewise, of `groups` and `groups.exclude`."),
+        Key(
+            "group.filter.class",
+            GROUP_FILTER,
+            "A Python class replaces `groups` and `groups.exclude`.",
+        ),
     ]
     config_class: Annotated[
         FilterClass,
         Key(
             "config.property.filter.class",
             CONFIG_FILTER,
-            "Likewise, of `config.properties.exclude`.",
+            "A Python class replaces `config.properties.exclude`.",
         ),
     ]
     provenance: Annotated[
@@ -54,7 +58,7 @@ class FilterSettings:
         Key(
             "provenance.headers.enabled",
             "false",
-            "At least once: copies carry the clusters they passed in a header, and what would "
-            "come back to one of them is left out.",
+            "At least once: a header of each copy lists the clusters that it passed. A record "
+            "that would return to one of them is skipped.",
         ),
     ]

@@ -1,4 +1,4 @@
-"""Whether two deployments of one flow are configured alike."""
+"""Fingerprints that show whether two deployments of a flow have the same configuration."""
 
 import hashlib
 import json
@@ -9,9 +9,10 @@ from eos_mirror.settings.model import FlowSettings
 
 def fingerprint(flow: FlowSettings) -> str:
     """
-    Eight hexadecimal digits over what decides which records are copied where, and by how many.
+    Hash the settings that decide which records go where and how many tasks copy them.
 
-    Stable over hosts, versions of Python and the order of topics; free of addresses and secrets.
+    The eight hexadecimal digits do not depend on the host, the Python version or the order of
+    topics. They cover no addresses and no secrets.
     """
     decisive = {
         "topics": sorted(p.pattern for p in flow.topics),

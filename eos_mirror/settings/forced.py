@@ -1,8 +1,8 @@
 """
-Client settings that exactly once stands on.
+Client settings that exactly once depends on.
 
-They cannot be set to anything else. A line that says what we do anyway is accepted, because
-files of MirrorMaker 2 often do. So is one that would create topics; it has no effect.
+They cannot have another value. A line with the forced value is accepted, because configurations of
+MirrorMaker 2 often have one. A line that would create topics is accepted too; it has no effect.
 """
 
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ from eos_mirror.settings.translate import Translation
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forced:
     """
-    A setting that is not negotiable.
+    A setting whose value is fixed.
 
     Attributes:
-        meant: Lower-case values that mean what is forced; none if it is chosen at run time.
+        meant: Lower-case values that equal the fixed one; none if it is chosen at run time.
         fix: What to do instead.
-        is_fault: Another value is a fault. If False, it is replaced, and a note says so: nothing
-            that the file asks for is lost.
+        is_fault: Another value is a fault. If False, the value is replaced and a note is added:
+            nothing that the configuration asks for is lost.
     """
 
     meant: tuple[str, ...] = ()
@@ -67,21 +67,21 @@ WRITER_RULES = {
 }
 MAX_IN_FLIGHT = "max.in.flight.requests.per.connection"
 MAX_IN_FLIGHT_IN_ORDER = 5
-"""More would let an idempotent producer reorder. Source: KIP-185, Kafka's ProducerConfig."""
+"""With more, an idempotent producer could reorder. Source: KIP-185, Kafka's ProducerConfig."""
 
 
 def enforce_connection(translated: Translation) -> None:
-    """Take what every client has from its cluster."""
+    """Remove the settings that every client gets from its cluster."""
     _enforce(translated, CONNECTION_RULES)
 
 
 def enforce_member(translated: Translation) -> None:
-    """Take the settings of a source consumer that are ours; wrong ones become faults."""
+    """Remove the fixed settings of a source consumer; wrong values become faults."""
     _enforce(translated, CONNECTION_RULES | MEMBER_RULES)
 
 
 def enforce_writer(translated: Translation) -> None:
-    """Take the settings of the target producer that are ours; wrong ones become faults."""
+    """Remove the fixed settings of the target producer; wrong values become faults."""
     _enforce(translated, CONNECTION_RULES | WRITER_RULES)
     in_flight = translated.config.get(MAX_IN_FLIGHT, "1")
     if not in_flight.isdecimal() or not 1 <= int(in_flight) <= MAX_IN_FLIGHT_IN_ORDER:

@@ -1,8 +1,8 @@
 """
-`sasl.jaas.config`: one login module, its flag and its options.
+Parses `sasl.jaas.config`: one login module, its flag and its options.
 
-Reads what Kafka reads (quotes of both kinds, backslash escapes, comments) and refuses what it
-refuses. No message repeats the text: it holds a password.
+The parser accepts what Kafka accepts (quotes of both kinds, backslash escapes, comments) and
+refuses what Kafka refuses. No message repeats the text, because it contains a password.
 """
 
 import re
@@ -31,8 +31,8 @@ class JaasModule:
     A login module.
 
     Attributes:
-        name: Class without its package, such as `PlainLoginModule`.
-        options: As written, unescaped; secrets included.
+        name: Class name without its package, such as `PlainLoginModule`.
+        options: Option values, unescaped; secrets included.
     """
 
     name: str
@@ -44,7 +44,7 @@ def parse_jaas(text: str) -> JaasModule:
     Read a JAAS configuration of one module.
 
     Raises:
-        ValueError: Not such a configuration; says where in words, never in its text.
+        ValueError: The text is no such configuration; the message never quotes it.
 
     Source: org.apache.kafka.common.security.JaasConfig.
     """
@@ -59,7 +59,7 @@ def parse_jaas(text: str) -> JaasModule:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    """Kind (`mark` or `value`) and text of every token."""
+    """Yield kind (`mark` or `value`) and text of every token."""
     at = 0
     while at < len(text):
         match = _TOKENS.match(text, at)
@@ -90,7 +90,7 @@ def _next_value(tokens: Iterator[tuple[str, str]], missing: str) -> str:
 
 
 def _options(tokens: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """`name=value` up to the semicolon."""
+    """Yield every `name=value` up to the semicolon."""
     for kind, name in tokens:
         if (kind, name) == ("mark", ";"):
             return

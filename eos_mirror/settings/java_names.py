@@ -1,8 +1,8 @@
 """
-Java's client settings in librdkafka's words.
+Java's client settings translated to librdkafka's.
 
-A name that is not here is passed on unchanged: most are the same, and librdkafka refuses what
-it does not know.
+A name that is not listed here is passed on unchanged: most are the same, and librdkafka refuses
+names that it does not know.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ def _kib(value: str) -> str:
 
 
 def _os_default(value: str) -> str:
-    """Java says -1 for the operating system's default; librdkafka says 0."""
+    """Convert the operating system's default: -1 in Java, 0 in librdkafka."""
     return "0" if value == "-1" else value
 
 
 def _identification(value: str) -> str:
-    """Java turns host name verification off with an empty value."""
+    """Convert an empty value, which turns host name verification off in Java, to `none`."""
     return value.lower() or "none"
 
 
@@ -46,7 +46,7 @@ RENAMED: dict[str, tuple[str, Translate]] = {
         _identification,
     ),
 }
-"""Java's name, or an alias of librdkafka's, to librdkafka's name and what becomes of the value."""
+"""Java's name, or an alias of librdkafka's, to librdkafka's name and the value's conversion."""
 
 DROPPED = frozenset(
     {
@@ -112,4 +112,4 @@ DROPPED = frozenset(
         "value.serializer",
     }
 )
-"""Java's names that mean nothing to librdkafka: dropped, with a note."""
+"""Java's names that librdkafka has no counterpart for. They are dropped, with a note."""

@@ -1,11 +1,11 @@
-"""What a field of the settings says about its key in the file."""
+"""How a field of the settings declares its configuration key."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class Scope(Enum):
-    """Where a key may stand: at the narrowest place named here, or at a wider one."""
+    """The narrowest prefix at which a key may be set; wider ones work too."""
 
     TOP = "top"
     CLUSTER = "cluster"
@@ -16,14 +16,14 @@ class Scope(Enum):
 @dataclass(frozen=True, slots=True)
 class Key:
     """
-    A key of the file.
+    A configuration key.
 
     Attributes:
         name: Without the prefix of its scope.
         default: As it would be written; None for a required key.
         text: One line for the reference page.
-        fallback: Another key whose value is the default, if that one is set.
-        shown_default: What the reference page says where the default depends on other keys.
+        fallback: Another key; if that one is set, its value is the default.
+        shown_default: The default on the reference page, if it depends on other keys.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The table of keys: one row for each, from the fields of the settings and MirrorMaker 2's list."""
+"""The table of keys, built from the fields of the settings and from MirrorMaker 2's list."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -30,11 +30,11 @@ class Row:
     A key that this version uses.
 
     Attributes:
-        key: Name, default, text.
+        key: Name, default and text.
         kind: Name and unit of the type.
-        scope: Where the key may stand.
-        attribute: Field of the settings that holds the value; empty if the loader uses it up.
-        adapter: Turns text into the value, or raises pydantic's ValidationError.
+        scope: Where the key may be set.
+        attribute: Field of the settings that holds the value; empty if only the loader uses it.
+        adapter: Converts text to the value, or raises pydantic's ValidationError.
     """
 
     key: Key
@@ -45,7 +45,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """Of the key, without the prefix of its scope."""
+        """Return the key's name without the prefix of its scope."""
         return self.key.name
 
 
@@ -97,10 +97,10 @@ TABLE = (
 ROWS = {row.name: row for row in TABLE}
 
 FALLBACKS = frozenset(row.key.fallback for row in TABLE if row.key.fallback)
-"""MirrorMaker 2's names that are the default of one of ours."""
+"""MirrorMaker 2's keys whose value is the default of one of our keys."""
 
 
 @cache
 def known_names() -> tuple[str, ...]:
-    """Every name that is not a family, for suggestions."""
+    """Return every key that is not a family, for suggestions."""
     return (*ROWS, *accepted.NAMES, *accepted.REFUSED)

@@ -1,8 +1,9 @@
 """
-Which lines of the file a client of a flow obeys, weakest first.
+Precedence of configuration prefixes for one client of a flow, lowest first.
 
-MirrorMaker 2's order with its surprises, such as `A.consumer.x` beating `A->B.consumer.x`; only
-`consumer.x`, `producer.x` and `admin.x` at top level, which it drops, count here (weakest).
+This is MirrorMaker 2's order with its surprises, such as `A.consumer.x` beating `A->B.consumer.x`.
+One difference: MirrorMaker 2 drops `consumer.x`, `producer.x` and `admin.x` at top level. Here
+they apply, with the lowest precedence.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from eos_mirror.settings.sections import is_common_client_key
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Lines that begin with a prefix; `bare` ones are followed by a name common to all clients."""
+    """Lines with a prefix. After a `bare` prefix, only names common to all clients apply."""
 
     prefix: str
     bare: bool = False
@@ -23,7 +24,7 @@ class Layer:
 
 def reader_layers(flow: Flow, *, side: str, role: str) -> Sequence[Layer]:
     """
-    Of a consumer or admin client.
+    Return the layers of a consumer or admin client.
 
     Args:
         side: `source` or `target`.
@@ -44,7 +45,7 @@ def reader_layers(flow: Flow, *, side: str, role: str) -> Sequence[Layer]:
 
 
 def writer_layers(flow: Flow) -> Sequence[Layer]:
-    """Of the data producer, which in MirrorMaker 2 is the Connect worker's."""
+    """Return the layers of the data producer, which in MirrorMaker 2 is the Connect worker's."""
     return (
         Layer("producer."),
         Layer("", bare=True),
@@ -55,12 +56,12 @@ def writer_layers(flow: Flow) -> Sequence[Layer]:
 
 
 def obeyed(lines: Mapping[str, Property], layers: Sequence[Layer]) -> dict[str, Property]:
-    """The line that counts for every client setting, by its name without prefix."""
+    """Return the effective line of every client setting, by its name without prefix."""
     return {name: line for layer in layers for name, line in _in_layer(lines, layer)}
 
 
 def heard(lines: Mapping[str, Property], layers: Sequence[Layer]) -> set[str]:
-    """Every line that some layer holds, whether or not a stronger one beats it."""
+    """Return every line that belongs to a layer, even if a stronger layer overrides it."""
     return {line.key for layer in layers for _, line in _in_layer(lines, layer)}
 
 

@@ -1,7 +1,8 @@
 """
-From the path of an mm2.properties to checked settings.
+Loads an mm2.properties into checked settings.
 
-Nothing is written and no cluster is asked. Every fault of the file is reported at once.
+Nothing is written and no cluster is contacted. All faults of the configuration are reported
+together.
 """
 
 import os
@@ -49,7 +50,7 @@ USUAL_MIN_ISR = 2
 _PLACE = re.compile(r".*?:(\d+): ")
 
 Clusters = Mapping[str, ClusterSettings | None]
-"""By alias; None for one whose brokers are missing or wrong, which is already reported."""
+"""Clusters by alias; None if the brokers are missing or wrong, which is already reported."""
 
 
 def load_settings(
@@ -59,15 +60,15 @@ def load_settings(
     environ: Mapping[str, str] = os.environ,
 ) -> Settings:
     """
-    Read, check and type a configuration file.
+    Read a configuration file, check it and convert its values to types.
 
     Args:
         path: An mm2.properties.
-        clusters: Only flows *into* these aliases (`--clusters`); None is all.
-        environ: What `${env:X}` reads.
+        clusters: Only flows *into* these aliases (`--clusters`); None means all.
+        environ: The variables that `${env:X}` reads.
 
     Raises:
-        ConfigError: Lists every fault, one line each, with file and line. Fix the file.
+        ConfigError: Lists every fault, one line each, with file and line. The user fixes them.
 
     Source: KIP-382, MirrorMakerConfig; docs/configuration.md.
     """
@@ -108,14 +109,14 @@ def load_settings(
 
 
 def _line_number(fault: str) -> int:
-    """For the order of the file; faults of the whole file come first."""
+    """Return the line number, to sort faults; faults of the whole file come first."""
     place = _PLACE.match(fault)
     return int(place[1]) if place else 0
 
 
 def _aliases(path: Path, properties: Sequence[Property], resolver: Resolver) -> tuple[str, ...]:
     """
-    The aliases; without them nothing else can be told apart.
+    Return the aliases; no other line can be interpreted without them.
 
     Raises:
         ConfigError: `clusters` is missing or wrong.
@@ -131,7 +132,7 @@ def _aliases(path: Path, properties: Sequence[Property], resolver: Resolver) -> 
 
 
 def _spark(lines: Mapping[str, Property], resolver: Resolver) -> tuple[Masked, Masked]:
-    """`spark.*` and `verify.spark.*`, by Spark's names."""
+    """Return `spark.*` and `verify.spark.*`, by Spark's names."""
     resolver.report.origins.update({name: line.place for name, line in lines.items()})
     mirrors, audits = Masked(), Masked()
     for name, line in lines.items():
@@ -153,7 +154,7 @@ def _cluster(alias: str, path: Path, resolver: Resolver) -> ClusterSettings | No
 def _enabled(
     aliases: Sequence[str], path: Path, named: Collection[tuple[str, str]], resolver: Resolver
 ) -> list[Flow]:
-    """Every enabled flow, by target, then by source, in the order of `clusters`."""
+    """Return every enabled flow, by target, then by source, in the order of `clusters`."""
     flows = [Flow(s, t) for t in aliases for s in aliases if (s, t) in named]
     enabled = [flow for flow in flows if resolver.value(ENABLED_ROW, (f"{flow}.",)) == (True,)]
     if not enabled and not resolver.report.faults:
@@ -165,7 +166,7 @@ def _enabled(
 def _into(
     wanted: Collection[str], enabled: Sequence[Flow], aliases: Sequence[str], report: Report
 ) -> list[Flow]:
-    """The flows whose target was asked for."""
+    """Return the flows whose target was asked for."""
     for alias in wanted:
         if alias not in aliases:
             meant = nearest(alias, aliases)
@@ -180,7 +181,7 @@ def _into(
 def _flow(
     flow: Flow, clusters: Clusters, lines: Mapping[str, Property], resolver: Resolver
 ) -> FlowSettings | None:
-    """The settings of a flow; None if some are wrong, which is then reported."""
+    """Return the settings of a flow; None if some are wrong, which is then reported."""
     owners = (f"{flow}.", f"{flow.target}.", "")
     values = resolver.values(FLOW_ROWS, owners)
     factor = values.get("internal_topic_replication_factor", USUAL_MIN_ISR)
@@ -205,7 +206,7 @@ def _flow(
 def _heartbeats(
     flow: Flow, clusters: Clusters, lines: Mapping[str, Property], resolver: Resolver
 ) -> HeartbeatSettings | None:
-    """Those of a pair; None if it has none, or if something is wrong, which is then reported."""
+    """Return a pair's heartbeat settings; None if disabled, or wrong, which is then reported."""
     values = resolver.values(HEARTBEAT_ROWS, (f"{flow}.", f"{flow.target}.", ""))
     target = clusters[flow.target]
     if target is None or len(values) < len(HEARTBEAT_ROWS) or not values["enabled"]:
@@ -215,7 +216,7 @@ def _heartbeats(
 
 
 def _check_together(flow: FlowSettings, resolver: Resolver, owners: Sequence[str]) -> None:
-    """Rules over more than one key."""
+    """Check the rules that involve more than one key."""
 
     def fault(names: Sequence[str], what: str) -> None:
         lines = (resolver.line(name, owners) for name in names)
@@ -248,12 +249,12 @@ def _check_together(flow: FlowSettings, resolver: Resolver, owners: Sequence[str
     if separator in source and flow.replication_policy == PolicyClass.DEFAULT:
         resolver.report.note(
             f"flow {flow.flow}: alias '{source}' contains the separator '{separator}': "
-            "the source of a remote topic cannot be told from its name"
+            "the name of a remote topic does not show its source"
         )
 
 
 def _note_unheard(enabled: Sequence[Flow], lines: Mapping[str, Property], report: Report) -> None:
-    """Client settings that no client of an enabled flow obeys."""
+    """Add a note for each client setting that no client of an enabled flow uses."""
     layers = [role for flow in enabled for role in layers_of(flow).values()]
     used = {key for role in layers for key in heard(lines, role)}
     report.note(

@@ -1,4 +1,4 @@
-"""Secrets never reach a repr, a log, a fault or a note."""
+"""Masks secrets, so that they never reach a repr, a log, a fault or a note."""
 
 import re
 from collections.abc import Mapping
@@ -13,21 +13,21 @@ _SENSITIVE = re.compile(
 
 
 def is_sensitive(key: str) -> bool:
-    """Whether the value under this key must never be shown."""
+    """Return whether the value of this key must never be shown."""
     return _SENSITIVE.search(key) is not None
 
 
 def mask(key: str, value: str) -> str:
-    """The value as it may be shown."""
+    """Return the value, or a placeholder if it must not be shown."""
     return HIDDEN if is_sensitive(key) else value
 
 
 class Masked(dict[str, str]):
     """
-    A dictionary of configuration whose repr and str hide the secrets.
+    A configuration dictionary whose repr and str hide the secrets.
 
-    A dict, so that it can be handed to a client, copied, pickled and written as JSON; those
-    carry the secrets.
+    It is a dict, so it can be passed to a client, copied, pickled and written as JSON. Those
+    contain the secrets.
     """
 
     def __repr__(self) -> str:
@@ -35,5 +35,5 @@ class Masked(dict[str, str]):
 
 
 def masked(values: Mapping[str, str]) -> dict[str, str]:
-    """A copy that may be shown."""
+    """Return a copy that may be shown."""
     return {key: mask(key, value) for key, value in values.items()}

@@ -1,4 +1,4 @@
-"""The keys about metrics; the declaration of a field is also its row in the table of keys."""
+"""The metrics settings. The declaration of a field is also its row in the table of keys."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -9,27 +9,27 @@ from eos_mirror.settings.values import Boolean, Exporters, Listener
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSettings:
-    """Where metrics go."""
+    """Where metrics are exported, and at which detail."""
 
     exporters: Annotated[
         Exporters,
         Key(
             "metrics.exporters",
             "",
-            "`prometheus`: a page for Prometheus to read; `otlp`: sent to a collector, as "
-            "OpenTelemetry's `OTEL_EXPORTER_OTLP_*` say.",
+            "`prometheus`: serve a page that Prometheus scrapes; `otlp`: send to a collector, "
+            "configured by OpenTelemetry's `OTEL_EXPORTER_OTLP_*` variables.",
             shown_default="none",
         ),
     ]
     listener: Annotated[
         Listener,
-        Key("metrics.listener", "127.0.0.1:9464", "Where Prometheus finds the page `/metrics`."),
+        Key("metrics.listener", "127.0.0.1:9464", "Address of the page `/metrics` for Prometheus."),
     ]
     partitions: Annotated[
         Boolean,
         Key(
             "metrics.partitions",
             "true",
-            "Also MirrorMaker 2's metrics of each partition, and its lag: 15 series each.",
+            "Also export MirrorMaker 2's metrics per partition, and its lag: 15 series each.",
         ),
     ]

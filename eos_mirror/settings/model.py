@@ -1,8 +1,8 @@
 """
-The settings as values; the declaration of a field is also its row in the table of keys.
+The typed settings. The declaration of a field is also its row in the table of keys.
 
-`Annotated[type, Key(name, default, text)]`: the type says how text is read, the key says where
-the text comes from. There is no second list to keep in step.
+`Annotated[type, Key(name, default, text)]`: the type says how the text is parsed, the key says
+where it comes from. There is no second list to keep in sync.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,6 @@ from eos_mirror.settings.values import (
     DeletedChoice,
     Kind,
     Milliseconds,
-    PathChoice,
     Patterns,
     Policy,
     Renames,
@@ -47,16 +46,16 @@ class ClusterSettings:
 
     alias: str
     bootstrap_servers: Annotated[
-        Servers, Key("bootstrap.servers", None, "Brokers to ask first; every cluster needs them.")
+        Servers, Key("bootstrap.servers", None, "Bootstrap brokers; required for every cluster.")
     ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowClients:
     """
-    What the file says about each Kafka client of a flow, in librdkafka's names.
+    The user's settings of each Kafka client of a flow, in librdkafka's names.
 
-    Incomplete on purpose: `clients.py` adds the defaults and what is never negotiable.
+    They are incomplete: `clients.py` adds the defaults and the values that cannot be changed.
     """
 
     source_consumer: Masked
@@ -75,14 +74,14 @@ class FlowSettings:
     filters: FilterSettings
 
     topics: Annotated[
-        Patterns, Key("topics", ".*", "Source topics to mirror; whole names; empty is none.")
+        Patterns, Key("topics", ".*", "Source topics to mirror; whole names; empty means none.")
     ]
     topics_exclude: Annotated[
         Patterns,
         Key(
             "topics.exclude",
             r"mm2.*\.internal, .*\.replica, __.*",
-            "Source topics not to mirror; beats `topics`.",
+            "Source topics to exclude; takes precedence over `topics`.",
         ),
     ]
     heartbeats_replicated: Annotated[
@@ -90,7 +89,7 @@ class FlowSettings:
         Key(
             "heartbeats.replication.enabled",
             "true",
-            "Heartbeats topics of the source are mirrored whatever `topics` says.",
+            "Mirror the source's heartbeats topics even if `topics` does not match them.",
         ),
     ]
     replication_policy: Annotated[
@@ -98,9 +97,9 @@ class FlowSettings:
         Key(
             "replication.policy.class",
             "DefaultReplicationPolicy",
-            "Names of remote topics: `A.topic`, with IdentityReplicationPolicy `topic` "
-            "unchanged, or what a Python class says. MirrorMaker 2's full class names are "
-            "accepted.",
+            "Decides the names of remote topics: `A.topic` by default, `topic` unchanged with "
+            "IdentityReplicationPolicy, or the answer of a Python class. MirrorMaker 2's full "
+            "class names are accepted.",
         ),
     ]
     renames: Annotated[
@@ -108,13 +107,13 @@ class FlowSettings:
         Key(
             "replication.policy.topics.map",
             "",
-            "Remote topics with names of their own: `orders:sales, raw-(.*):lake.$1`; whole "
-            "names, the first match counts.",
+            "Custom names of remote topics: `orders:sales, raw-(.*):lake.$1`. Patterns match "
+            "whole names; the first match counts.",
             shown_default="none",
         ),
     ]
     replication_policy_separator: Annotated[
-        Separator, Key("replication.policy.separator", ".", "Between alias and topic.")
+        Separator, Key("replication.policy.separator", ".", "Separator between alias and topic.")
     ]
     internal_topic_separator_enabled: Annotated[
         Boolean,
@@ -126,25 +125,25 @@ class FlowSettings:
     ]
     replication_factor: Annotated[
         CountOrBrokerDefault,
-        Key("replication.factor", "2", "Of new remote topics; -1 is the broker's default."),
+        Key("replication.factor", "2", "Replicas of new remote topics; -1: broker's default."),
     ]
-    tasks_max: Annotated[Count, Key("tasks.max", "1", "Tasks (processes) of the flow, at most.")]
+    tasks_max: Annotated[Count, Key("tasks.max", "1", "Maximum tasks (processes) of the flow.")]
     refresh_topics: Annotated[
         Boolean,
-        Key("refresh.topics.enabled", "true", "Look for new topics and partitions while running."),
+        Key("refresh.topics.enabled", "true", "Check for new topics and partitions while running."),
     ]
     refresh_topics_interval: Annotated[
-        Seconds, Key("refresh.topics.interval.seconds", "600", "How often to look.")
+        Seconds, Key("refresh.topics.interval.seconds", "600", "How often to check.")
     ]
     admin_timeout: Annotated[
-        Milliseconds, Key("admin.timeout.ms", "60000", "Budget of each administrative step.")
+        Milliseconds, Key("admin.timeout.ms", "60000", "Time limit of each administrative step.")
     ]
     when_deleted: Annotated[
         DeletedChoice,
         Key(
             "source.topic.deleted",
             "keep",
-            "`stop`: the flow ends when a source topic is deleted. Its copy is kept in any case.",
+            "`stop`: the flow stops when a source topic is deleted. Its copy is always kept.",
         ),
     ]
     sync_configs: Annotated[
@@ -152,11 +151,11 @@ class FlowSettings:
         Key(
             "sync.topic.configs.enabled",
             "true",
-            "Remote topics follow the configuration of their source topics.",
+            "Sync the configuration of source topics to their remote topics.",
         ),
     ]
     sync_configs_interval: Annotated[
-        Seconds, Key("sync.topic.configs.interval.seconds", "600", "How often.")
+        Seconds, Key("sync.topic.configs.interval.seconds", "600", "How often to sync it.")
     ]
     config_exclude: Annotated[
         Patterns,
@@ -166,7 +165,7 @@ class FlowSettings:
             "message.timestamp.difference.max.ms, log.message.timestamp.before.max.ms, "
             "log.message.timestamp.after.max.ms, message.timestamp.type, "
             "unclean.leader.election.enable, min.insync.replicas",
-            "Never set on remote topics, limits and `cleanup.policy` included; whole names.",
+            "Never set on remote topics, not even limits and `cleanup.policy`; whole names.",
         ),
     ]
     defaults_from: Annotated[
@@ -174,7 +173,7 @@ class FlowSettings:
         Key(
             "use.defaults.from",
             "target",
-            "`source`: what is default there is set on the remote topic, too.",
+            "`source`: defaults of the source are also set on the remote topic.",
         ),
     ]
     sync_acls: Annotated[
@@ -182,26 +181,25 @@ class FlowSettings:
         Key(
             "sync.topic.acls.enabled",
             "true",
-            "Who may read a source topic may read its remote topic.",
+            "Principals that may read a source topic may also read its remote topic.",
         ),
     ]
     sync_acls_interval: Annotated[
-        Seconds, Key("sync.topic.acls.interval.seconds", "600", "How often.")
+        Seconds, Key("sync.topic.acls.interval.seconds", "600", "How often to sync them.")
     ]
     acls_mode: Annotated[
-        AclChoice,
-        Key("sync.topic.acls.mode", "read", "`full`: who may write the one may write the other."),
+        AclChoice, Key("sync.topic.acls.mode", "read", "`full`: copy the rights to write, too.")
     ]
     connector_type: Annotated[
-        ConnectorChoice, Key("connector.type", "sink", "Commit on the target, with the data.")
+        ConnectorChoice, Key("connector.type", "sink", "Commit positions on the target with data.")
     ]
     exactly_once: Annotated[
         Boolean,
         Key(
             "transaction.producer",
             "true",
-            "Exactly once; `false` is at least once: no transactions, positions in the source "
-            "group, duplicates after a crash.",
+            "`true`: exactly once. `false`: at least once; no transactions, positions are in the "
+            "source group, a crash causes duplicates.",
         ),
     ]
     abort_on_send_failure: Annotated[
@@ -209,40 +207,38 @@ class FlowSettings:
         Key(
             "abort.on.send.failure",
             "true",
-            "At least once: stop a partition at a record that the target refuses; "
-            "`false` drops this record, and notes it in the ledger.",
+            "At least once: stop a partition at a record that the target refuses. "
+            "`false`: drop the record and add an entry to the ledger.",
         ),
     ]
     transaction_boundary: Annotated[
         BoundaryChoice,
-        Key(
-            "transaction.boundary", "interval", "What ends a transaction: time and size, or a poll."
-        ),
+        Key("transaction.boundary", "interval", "Commit by time and size, or after each `poll`."),
     ]
     transaction_interval: Annotated[
         Milliseconds,
         Key(
             "transaction.boundary.interval.ms",
             "100",
-            "A transaction ends at this age, or when nothing is waiting. If records wait, it gets "
-            "128 times as old as commits take: to 20 times this, 2 s, 1/4 of its timeout at most.",
+            "Commit at this age, or when no records wait. While lagging: at 128 times the commit "
+            "latency, at most 20 times this value, 2 s and 1/4 of `transaction.timeout.ms`.",
         ),
     ]
     transaction_bytes: Annotated[
         Bytes,
-        Key("transaction.boundary.bytes", "268435456", "A transaction of this size is committed."),
+        Key("transaction.boundary.bytes", "268435456", "Commit a transaction of this size."),
     ]
     transaction_records: Annotated[
         Count,
-        Key("transaction.boundary.records", "1000000", "So is one of this many records."),
+        Key("transaction.boundary.records", "1000000", "Commit a transaction of so many records."),
     ]
     transaction_timeout: Annotated[
         Milliseconds,
         Key(
             "transaction.timeout.ms",
             "60000",
-            "The target aborts a transaction left open this long; "
-            "at most its `transaction.max.timeout.ms`.",
+            "The target aborts a transaction that stays open this long. "
+            "At most the target's `transaction.max.timeout.ms`.",
         ),
     ]
     session_timeout: Annotated[
@@ -250,7 +246,7 @@ class FlowSettings:
         Key(
             "session.timeout.ms",
             "10000",
-            "Silence after which the source group gives a task's partitions to others.",
+            "A task without heartbeats for this long loses its partitions to other tasks.",
         ),
     ]
     start_position: Annotated[
@@ -258,19 +254,16 @@ class FlowSettings:
         Key(
             "start.position",
             "earliest",
-            "Where a partition that was never mirrored begins: "
+            "Where to start a partition that was never mirrored: "
             "`earliest`, `latest` or `timestamp:2025-01-31T12:00:00Z`.",
         ),
-    ]
-    data_path: Annotated[
-        PathChoice, Key("data.path", "auto", "`record` decodes every record; `auto` may not.")
     ]
     internal_topic_replication_factor: Annotated[
         Count,
         Key(
             "internal.topic.replication.factor",
             "3",
-            "Of the claims and offset map topics on the target.",
+            "Replicas of the claims, offset map and ledger topics on the target.",
             fallback="offset-syncs.topic.replication.factor",
             shown_default="`offset-syncs.topic.replication.factor`, else `3`",
         ),
@@ -280,7 +273,7 @@ class FlowSettings:
         Key(
             "internal.topic.min.insync.replicas",
             None,
-            "Of the same topics.",
+            "`min.insync.replicas` of the same topics.",
             shown_default="2, or the replication factor if that is less",
         ),
     ]
@@ -289,7 +282,7 @@ class FlowSettings:
         Key(
             "offsets.keepalive.interval.seconds",
             "86400",
-            "Idle partitions are committed again this often; "
+            "How often the positions of idle partitions are committed again; "
             "must be below the target's `offsets.retention.minutes`.",
         ),
     ]
@@ -301,9 +294,9 @@ class HeartbeatSettings:
     Heartbeats of one pair of clusters.
 
     Attributes:
-        flow: The pair; whether it is enabled does not matter: what is written to the source of a
-            flow comes back with its copies, and that is how its way is known.
-        client: What the file says about clients of the target, as `FlowClients` has it.
+        flow: The pair, enabled or not: heartbeats written to the source of a flow arrive with its
+            copies, and so show the path of the records.
+        client: The user's settings of clients of the target, as in `FlowClients`.
     """
 
     flow: Flow
@@ -314,30 +307,31 @@ class HeartbeatSettings:
         Key(
             "emit.heartbeats.enabled",
             "true",
-            "Heartbeats are written to the target, also of flows that are not enabled.",
+            "Write heartbeats to the target, even for flows that are not enabled.",
         ),
     ]
-    interval: Annotated[Seconds, Key("emit.heartbeats.interval.seconds", "1", "How often.")]
+    interval: Annotated[
+        Seconds, Key("emit.heartbeats.interval.seconds", "1", "How often to write a heartbeat.")
+    ]
     replication_factor: Annotated[
-        Count, Key("heartbeats.topic.replication.factor", "3", "Of the topic `heartbeats`.")
+        Count, Key("heartbeats.topic.replication.factor", "3", "Replicas of topic `heartbeats`.")
     ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """
-    A whole file, checked.
+    A whole configuration, checked.
 
     Attributes:
-        path: The file.
+        path: The configuration file.
         clusters: Every cluster, in the order of `clusters`.
         flows: The enabled flows that were asked for, in the order of `clusters`.
-        heartbeats: Every pair that has them and whose target was asked for.
-        metrics: Where they go.
+        heartbeats: Every pair with heartbeats whose target was asked for.
+        metrics: Where metrics are exported.
         spark: `spark.*` as written, for the Spark session.
-        verify_spark: The same for audits: with what `verify.spark.*` says otherwise; None if they
-            need no Spark.
-        notes: One line each, for people: lines of the file that do nothing.
+        verify_spark: The same for audits, overridden by `verify.spark.*`; None: without Spark.
+        notes: One line for each line of the configuration that has no effect.
         origins: Full key, such as `A->B.tasks.max`, to `file:line` or `default`.
     """
 
@@ -360,15 +354,16 @@ class Settings:
         Key(
             "standby.enabled",
             "false",
-            "Of several runs of this file one mirrors, and the others wait until it is gone.",
+            "If this configuration runs several times, one run mirrors and the others wait for it "
+            "to exit.",
         ),
     ]
     summary_interval: Annotated[
-        Seconds, Key("summary.interval.seconds", "60", "One summary event per flow this often.")
+        Seconds, Key("summary.interval.seconds", "60", "How often each flow logs a summary event.")
     ]
     shutdown_timeout: Annotated[
         Milliseconds,
-        Key("shutdown.timeout.ms", "10000", "How long a stop waits for tasks before it ends them."),
+        Key("shutdown.timeout.ms", "10000", "How long a stop waits for tasks before killing them."),
     ]
 
 
@@ -384,8 +379,8 @@ SPARK = Annotated[
     Key(
         "spark.*",
         None,
-        "Passed on to the Spark session.",
-        shown_default="without `spark.master`: this machine, with a slot for every task",
+        "Passed to the Spark session.",
+        shown_default="without `spark.master`: this machine with one slot per task",
     ),
 ]
 VERIFY_SPARK = Annotated[
@@ -394,7 +389,7 @@ VERIFY_SPARK = Annotated[
     Key(
         "verify.spark.*",
         None,
-        "Passed on to the Spark session of `verify`.",
-        shown_default="what `spark.*` says; with `runtime = local` no Spark",
+        "Passed to the Spark session of `verify`.",
+        shown_default="the values of `spark.*`; with `runtime = local` no Spark",
     ),
 ]

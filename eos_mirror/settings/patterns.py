@@ -1,5 +1,5 @@
 """
-Lists of regular expressions: where one pattern ends and the next begins, and what each means.
+Splits lists of regular expressions and compiles the patterns.
 
 A comma inside braces, brackets or parentheses, or after a backslash, belongs to its pattern.
 """
@@ -13,17 +13,17 @@ _OPENED_BY: Final = {"}": "{", "]": "[", ")": "("}
 _CLOSED_BY: Final = {opening: closing for closing, opening in _OPENED_BY.items()}
 _NAMED: Final = r"\\N\{[^{}]*\}"
 _SIGN: Final = re.compile(rf"{_NAMED}|\\.|\[\^?\]?|.", re.DOTALL)
-"""One step through a pattern. A `]` right after `[` or `[^` is a character of the class."""
+"""Matches one token of a pattern. A `]` right after `[` or `[^` is a character of the class."""
 
 _COUNT: Final = re.compile(r"\{\d+(?:,\d*)?\}")
 
 
 def split_patterns(text: str) -> tuple[str, ...]:
     """
-    The patterns of a list, trimmed, without empty ones.
+    Split a list into patterns, trimmed, without empty ones.
 
     Raises:
-        ValueError: A bracket without its counterpart; the text shows the pattern.
+        ValueError: A bracket has no counterpart; the text shows the pattern.
     """
     items: list[str] = []
     opened: list[str] = []
@@ -46,14 +46,14 @@ def split_patterns(text: str) -> tuple[str, ...]:
 
 def as_java_reads(text: str) -> re.Pattern[str]:
     """
-    A pattern, where both dialects give it one meaning: ASCII classes, no set operations.
+    Compile a pattern that Python and Java read alike: ASCII classes, no set operations.
 
     Raises:
-        ValueError: Python does not take it, or not as Java does.
+        ValueError: Python does not accept the pattern, or reads it differently from Java.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", FutureWarning)  # 'possible set difference' and kin
+            warnings.simplefilter("error", FutureWarning)  # 'possible set difference' etc.
             pattern = re.compile(text, re.ASCII)
             why = _read_otherwise(text)
     except (re.error, FutureWarning) as exc:
@@ -64,13 +64,13 @@ def as_java_reads(text: str) -> re.Pattern[str]:
 
 
 def _signs(text: str) -> Iterator[tuple[str, int]]:
-    """Characters with their places: an opened class without what follows, an escape whole."""
+    """Yield tokens with their positions: a class opening as `[`, an escape as a whole."""
     for found in _SIGN.finditer(text):
         yield ("[" if found[0].startswith("[") else found[0]), found.start()
 
 
 def _read_otherwise(text: str) -> str:
-    """What Python takes for plain characters, and Java does not; empty if there is nothing."""
+    """Name a part that Python reads as plain characters and Java does not; empty if none."""
     in_class = False
     for sign, at in _signs(text):
         if sign == "[" and in_class:
@@ -92,5 +92,5 @@ def _not_alike(text: str, why: str) -> str:
 
 
 def _literal(sign: str) -> str:
-    """A file needs two backslashes for one."""
+    """Return the advice for a literal character; the configuration needs two backslashes."""
     return rf"write '\\{sign}' for the character"

@@ -1,8 +1,8 @@
 """
-The objects that decide what a flow mirrors, and how its topics are called.
+The objects that decide what a flow mirrors, and how its topics are named.
 
-Built in are those of MirrorMaker 2. A class of the user is named `module.Class`; it is made with
-one argument, the keys of the flow that are about names, as text.
+MirrorMaker 2's classes are built in. A user's class is given as `module.Class`. Its constructor
+takes one argument: the flow's keys that concern names, as text.
 """
 
 from eos_mirror.core.filters import NameFilter, TopicFilter
@@ -18,10 +18,10 @@ FILTER_HAS = ("matches",)
 
 def policy_of(flow: FlowSettings) -> ReplicationPolicy:
     """
-    How remote topics and internal ones are called.
+    Return the policy that names remote and internal topics.
 
     Raises:
-        ConfigError: The user's class does not do.
+        ConfigError: The user's class cannot be used.
     """
     name = flow.replication_policy
     if name in set(PolicyClass):
@@ -37,7 +37,7 @@ def policy_of(flow: FlowSettings) -> ReplicationPolicy:
 
 
 def topic_filter_of(flow: FlowSettings) -> NameFilter:
-    """Which topics of the source are mirrored; raises as `policy_of`."""
+    """Return the filter of source topics; raises as `policy_of`."""
     if flow.filters.topic_class == TOPIC_FILTER:
         return TopicFilter(_texts(flow.topics), _texts(flow.topics_exclude))
     found: NameFilter = make(flow.filters.topic_class, plugin_config(flow), FILTER_HAS)
@@ -45,7 +45,7 @@ def topic_filter_of(flow: FlowSettings) -> NameFilter:
 
 
 def group_filter_of(flow: FlowSettings) -> NameFilter:
-    """Which groups of the source are followed; raises as `policy_of`."""
+    """Return the filter of source groups to emit checkpoints for; raises as `policy_of`."""
     if flow.filters.group_class == GROUP_FILTER:
         return TopicFilter(_texts(flow.groups.include), _texts(flow.groups.exclude))
     found: NameFilter = make(flow.filters.group_class, plugin_config(flow), FILTER_HAS)
@@ -53,7 +53,7 @@ def group_filter_of(flow: FlowSettings) -> NameFilter:
 
 
 def config_filter_of(flow: FlowSettings) -> NameFilter:
-    """Which entries of its configuration a remote topic gets; raises as `policy_of`."""
+    """Return the filter of topic configs that a remote topic gets; raises as `policy_of`."""
     if flow.filters.config_class == CONFIG_FILTER:
         return TopicFilter([".*"], _texts(flow.config_exclude))
     found: NameFilter = make(flow.filters.config_class, plugin_config(flow), FILTER_HAS)
@@ -61,7 +61,7 @@ def config_filter_of(flow: FlowSettings) -> NameFilter:
 
 
 def plugin_config(flow: FlowSettings) -> dict[str, str]:
-    """What a class of the user is made with: MirrorMaker 2's names, lists with commas."""
+    """Return the argument for a user's class: MirrorMaker 2's names, lists with commas."""
     lists = {
         "topics": flow.topics,
         "topics.exclude": flow.topics_exclude,

@@ -1,8 +1,8 @@
 """
-The grammar of java.util.Properties, with the place of every key.
+Parses the grammar of java.util.Properties and records the place of every key.
 
-Differences from Java, both harmless to a file that Java reads as meant: a file that is valid
-UTF-8 is read as UTF-8 (Java: always ISO-8859-1), and a lone backslash at the end is nothing.
+Two things differ from Java, both harmless to a file that Java reads as meant. A file that is valid
+UTF-8 is read as UTF-8 (Java: always ISO-8859-1). A lone backslash at the end is ignored.
 """
 
 import re
@@ -13,7 +13,7 @@ from pathlib import Path
 from eos_mirror.errors import ConfigError
 
 BLANK = " \t\f"
-"""What separates and indents; a no-break space is a character like any other."""
+"""Characters that separate and indent. A no-break space is an ordinary character."""
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _KEY_AND_VALUE = re.compile(
@@ -26,11 +26,11 @@ _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
     """
-    One `key = value` and where it begins.
+    One `key = value` and the place where it begins.
 
     Attributes:
-        value: Unescaped; trailing blanks are kept. Not in the repr: it may be a secret.
-        line: From 1; the first line of a continued one.
+        value: Unescaped; trailing blanks are kept. Not in the repr, because it may be a secret.
+        line: Counted from 1; the first line of a continued one.
     """
 
     key: str
@@ -40,13 +40,13 @@ class Property:
 
     @property
     def place(self) -> str:
-        """`file:line`, as compilers print it."""
+        """Return `file:line`, as compilers print it."""
         return f"{self.file}:{self.line}"
 
 
 def read_properties(path: str | Path) -> list[Property]:
     """
-    Every property of a file, in its order.
+    Read every property of a file, in order.
 
     Raises:
         ConfigError: The file cannot be read, or an escape is malformed.
@@ -64,7 +64,7 @@ def read_properties(path: str | Path) -> list[Property]:
 
 def parse_properties(text: str, *, file: str) -> list[Property]:
     """
-    Every property, in order; of duplicates the last one counts.
+    Parse every property, in order; the last of duplicates counts.
 
     Raises:
         ConfigError: A `\\u` is not followed by four hexadecimal digits; lists every such line.
@@ -88,7 +88,7 @@ def parse_properties(text: str, *, file: str) -> list[Property]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines joined over trailing backslashes, without comments; with the number of the first."""
+    """Join lines over trailing backslashes and skip comments; yield the first line's number too."""
     logical, start = "", 0
     for number, natural in enumerate(_LINE_END.split(text), start=1):
         line = natural.lstrip(BLANK)
@@ -111,7 +111,7 @@ def _unescape(text: str) -> str:
     Resolve backslashes; `\\u` pairs of surrogates become one character.
 
     Raises:
-        ValueError: Malformed `\\u`.
+        ValueError: A `\\u` is malformed.
     """
     if "\\" not in text:
         return text

@@ -1,7 +1,7 @@
 """
-The generated part of docs/configuration.md: one table row for each key.
+Generates the key tables of docs/configuration.md: one row for each key.
 
-`python -m eos_mirror.settings.reference` prints it; a test says when the page is behind.
+`python -m eos_mirror.settings.reference` prints them. A test fails if the page is out of date.
 """
 
 import sys
@@ -22,7 +22,7 @@ PLACES = {
 
 
 def reference() -> str:
-    """The block between the marks, marks included."""
+    """Return the block between the marks, marks included."""
     used = (_used(row) for row in TABLE)
     ignored = (
         f"| `{name}` | {about} |" for name, about in accepted.NAMES.items() if name not in FALLBACKS

@@ -1,4 +1,4 @@
-"""Typed values for rows: the strongest line that sets a key, or its default."""
+"""Resolves the typed value of each row: from the strongest line that sets the key, or a default."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ DEFAULT = "default"
 @dataclass(slots=True, kw_only=True)
 class Report:
     """
-    What was found while the file was read.
+    Faults, notes and origins found while the configuration was read.
 
     Attributes:
         faults: One line each. Lines about the same thing appear once.
@@ -41,7 +41,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolver:
-    """Reads keys from the lines of a file, with `${...}` resolved only where a value is used."""
+    """Reads keys from the configuration's lines; `${...}` is resolved only where it is used."""
 
     lines: Mapping[str, Property]
     environ: Mapping[str, str] = field(repr=False)
@@ -49,11 +49,11 @@ class Resolver:
 
     def values(self, rows: Iterable[Row], owners: Sequence[str]) -> dict[str, Any]:
         """
-        Values by field; a field whose text is wrong is absent and its fault reported.
+        Return values by field; a field with a wrong text is absent, and its fault is reported.
 
         Args:
-            rows: What to read.
-            owners: Prefixes, strongest first; the first one names the values' origin.
+            rows: The keys to read.
+            owners: Prefixes, strongest first; origins are recorded under the first one.
         """
         found = {}
         for row in rows:
@@ -63,7 +63,7 @@ class Resolver:
         return found
 
     def value(self, row: Row, owners: Sequence[str]) -> tuple[Any] | None:
-        """The value in a 1-tuple (it may be None itself), or None if there is no good one."""
+        """Return the value in a 1-tuple (it may itself be None); None if none is valid."""
         line = self.line(row.name, owners)
         if line is None and row.key.fallback:
             line = self.line(row.key.fallback, owners)
@@ -74,7 +74,7 @@ class Resolver:
         return None if default is None else (row.adapter.validate_python(default),)
 
     def parse(self, row: Row, line: Property) -> tuple[Any] | None:
-        """The value of a line in a 1-tuple; None, and a fault, if it is wrong."""
+        """Return a line's value in a 1-tuple; report a fault and return None if it is wrong."""
         text = self.text(line)
         if text is None:
             return None
@@ -86,17 +86,17 @@ class Resolver:
         except ValidationError as exc:
             what = _in_words(exc)
         written = line.value.strip()
-        if written != text:  # never show what ${...} stands for
-            what = f"stands for something that is not of type {row.kind.name}"
+        if written != text:  # never show the value of ${...}
+            what = f"resolves to something that is not of type {row.kind.name}"
         self.report.fault(f"{line.place}: {line.key} = {written}: {what}")
         return None
 
     def line(self, name: str, owners: Sequence[str]) -> Property | None:
-        """The strongest line that sets the key."""
+        """Return the strongest line that sets the key."""
         return next((self.lines[o + name] for o in owners if o + name in self.lines), None)
 
     def text(self, line: Property) -> str | None:
-        """The value of a line, trimmed as Kafka does; None, and a fault, if `${...}` fails."""
+        """Return a line's text, trimmed as Kafka does; report a fault if `${...}` fails."""
         try:
             return expand(line.value, self.environ).strip()
         except ValueError as exc:
@@ -105,7 +105,7 @@ class Resolver:
 
 
 def _in_words(error: ValidationError) -> str:
-    """pydantic's first complaint, without its frame and without the input."""
+    """Return pydantic's first complaint, without its frame and without the input."""
     first = error.errors(include_url=False, include_input=False)[0]
     cause = first.get("ctx", {}).get("error")
     words = str(cause) if cause else first["msg"]

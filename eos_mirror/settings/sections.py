@@ -1,8 +1,8 @@
 """
-Which part of the configuration every line of the file belongs to.
+Sorts every line of the configuration into the section that it belongs to.
 
-`A->B.x` is the flow's, `A.x` the cluster's, everything else is top level. An alias is a plain
-prefix, so a known top-level key wins over an alias that happens to begin it.
+`A->B.x` belongs to the flow, `A.x` to the cluster, everything else is top level. An alias is a
+plain prefix, so a known top-level key wins over an alias that happens to begin it.
 """
 
 from collections.abc import Sequence
@@ -63,15 +63,15 @@ COMMON_CLIENT_NAMES = frozenset(
 @dataclass(slots=True, kw_only=True)
 class Sections:
     """
-    The file, sorted. Dictionaries are by full key; the last of duplicates counts.
+    The configuration, sorted. Dictionaries are by full key; the last of duplicates counts.
 
     Attributes:
         settings: Keys of the table.
         clients: Client settings.
         spark: `spark.*` and `verify.spark.*`.
-        flows: Every `A->B` that is mentioned and possible.
-        notes: Lines that do nothing.
-        faults: Lines that cannot be.
+        flows: Every valid `A->B` that is mentioned.
+        notes: One line for each line without effect.
+        faults: One line for each line that is not allowed.
     """
 
     settings: dict[str, Property] = field(default_factory=dict)
@@ -100,18 +100,18 @@ class _Line:
 
 
 def is_common_client_key(name: str) -> bool:
-    """Whether a bare name goes to every client of a cluster."""
+    """Return whether a bare name applies to every client of a cluster."""
     return name in COMMON_CLIENT_NAMES or name.startswith(("sasl.", "ssl."))
 
 
 def nearest(word: str, choices: Sequence[str]) -> str | None:
-    """The choice that was probably meant."""
+    """Return the choice that was probably meant; None if none is similar."""
     close = get_close_matches(word, choices, n=1, cutoff=0.6)
     return close[0] if close else None
 
 
 def sort_lines(properties: Sequence[Property], aliases: Sequence[str]) -> Sections:
-    """Sort every line into its section; nothing is read beyond the key, except what is refused."""
+    """Sort every line into its section by its key; values are read only of refused keys."""
     sections = Sections()
     for prop in {p.key: p for p in properties}.values():
         line = _split(prop, aliases)
@@ -143,7 +143,7 @@ def _is_known(name: str) -> bool:
 
 
 def _is_possible(owner: str, aliases: Sequence[str], line: _Line, sections: Sections) -> bool:
-    """Whether a flow joins two known, different clusters; otherwise one fault for each flow."""
+    """Return whether a flow joins two known, different clusters; else add one fault per flow."""
     source, target = owner.split(ARROW)
     unknown = [alias for alias in (source, target) if alias not in aliases]
     if not unknown and source != target:
@@ -181,7 +181,7 @@ def _refuse(line: _Line, sections: Sections) -> None:
 
 
 def _place_family(line: _Line, sections: Sections) -> bool:
-    """Place a line that no row names: accepted, client or Spark. False if it is unknown."""
+    """Place a line without a row: accepted, client or Spark. Return False if it is unknown."""
     about = accepted.purpose(line.name)
     if about is not None:
         sections.notes.append(f"{line.intro}: accepted, no effect in this version ({about})")
@@ -230,7 +230,7 @@ def _unknown(line: _Line, aliases: Sequence[str]) -> str:
 
 
 def _stranger(line: _Line) -> str | None:
-    """The alias of what looks like a setting of a cluster that is not in `clusters`."""
+    """Return the alias, if a line looks like a setting of a cluster that is not in `clusters`."""
     alias, _, name = line.name.partition(".")
     is_clusters = name == "bootstrap.servers" or is_common_client_key(name)
     if line.scope is Scope.TOP and (is_clusters or name.startswith(WIDE_CLIENT_PREFIXES)):

@@ -1,8 +1,8 @@
 """
-TLS and SASL: from Java's settings to librdkafka's.
+Translates TLS and SASL settings from Java to librdkafka.
 
-Each function takes what it understands out of the settings it is given. What librdkafka cannot
-do is a fault that names the command or the key that helps.
+Each function removes the settings that it understands from those it is given. A setting that
+librdkafka cannot support is a fault that names the command or the key that helps.
 """
 
 import re
@@ -15,7 +15,7 @@ from eos_mirror.settings.jaas import JaasModule, parse_jaas
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
     """
-    A client setting of the file, `${...}` resolved and trimmed.
+    A client setting of the configuration, trimmed, with `${...}` resolved.
 
     Attributes:
         intro: `file:line: full key`, the beginning of a fault or note.
@@ -49,7 +49,7 @@ CREDENTIALS = {
 
 
 def take_truststore(pending: Pending, config: Config, report: Report) -> None:
-    """`ssl.truststore.*` to the authorities that librdkafka trusts."""
+    """Translate `ssl.truststore.*` to the certificate authorities that librdkafka trusts."""
     kind = _take_store_type(pending, "ssl.truststore.type")
     location = pending.pop("ssl.truststore.location", None)
     certificates = pending.pop("ssl.truststore.certificates", None)
@@ -73,7 +73,7 @@ def take_truststore(pending: Pending, config: Config, report: Report) -> None:
 
 
 def take_keystore(pending: Pending, config: Config, report: Report) -> None:
-    """`ssl.keystore.*` to librdkafka's certificate and key; PKCS12 is understood as it is."""
+    """Translate `ssl.keystore.*` to librdkafka's certificate and key; PKCS12 works unchanged."""
     kind = _take_store_type(pending, "ssl.keystore.type")
     for java, librdkafka in (
         ("ssl.keystore.certificate.chain", "ssl.certificate.pem"),
@@ -100,7 +100,7 @@ def take_keystore(pending: Pending, config: Config, report: Report) -> None:
 
 
 def _pem(text: str) -> str:
-    """Give PEM its line ends back: Java reads it without, OpenSSL does not."""
+    """Restore the line ends of PEM: Java reads it without them, OpenSSL does not."""
 
     def block(match: re.Match[str]) -> str:
         label, body = match.groups()
@@ -116,7 +116,7 @@ def _take_store_type(pending: Pending, key: str) -> str:
 
 
 def take_ciphers(pending: Pending, config: Config, report: Report) -> None:
-    """`ssl.cipher.suites` in OpenSSL's names; Java's would be an unreadable error later."""
+    """Accept `ssl.cipher.suites` in OpenSSL's names; Java's would fail later, with a poor error."""
     given = pending.pop("ssl.cipher.suites", None)
     if given is None:
         return
@@ -126,7 +126,7 @@ def take_ciphers(pending: Pending, config: Config, report: Report) -> None:
 
 
 def take_sasl(pending: Pending, config: Config, report: Report) -> None:
-    """`sasl.mechanism` and `sasl.jaas.config` to user and password, or to OAuth's credentials."""
+    """Translate `sasl.mechanism` and `sasl.jaas.config` to user and password, or to OAuth."""
     mechanism = pending.pop("sasl.mechanism", None) or pending.pop("sasl.mechanisms", None)
     pending.pop("sasl.mechanisms", None)
     jaas = pending.pop("sasl.jaas.config", None)
@@ -178,8 +178,8 @@ def _take_user(config: Config, mechanism: str, jaas: Given, report: Report) -> N
 
 
 def _take_oauth(pending: Pending, config: Config, jaas: Given | None, report: Report) -> None:
-    """KIP-768 (options in JAAS) and KIP-1139 (keys); the keys win."""
-    config["sasl.oauthbearer.method"] = "oidc"  # client credentials, unless the file says else
+    """Translate OAuth from JAAS options (KIP-768) and from keys (KIP-1139); the keys win."""
+    config["sasl.oauthbearer.method"] = "oidc"  # client credentials, unless configured otherwise
     module = _parsed(jaas, OAUTH_MODULE, report) if jaas else None
     options = module.options if module else {}
     for option, key in (

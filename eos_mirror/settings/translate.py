@@ -1,4 +1,4 @@
-"""One client's settings: from Java's names, or librdkafka's own, to librdkafka's."""
+"""Translates one client's settings from Java's names, or librdkafka's own, to librdkafka's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,13 +17,13 @@ from eos_mirror.settings.security import (
 @dataclass(slots=True, kw_only=True)
 class Translation:
     """
-    What came out.
+    The result of a translation.
 
     Attributes:
-        config: librdkafka's names; secrets included.
-        notes: What was dropped, one line each.
-        faults: What cannot be, one line each.
-        intros: `file:line: full key` of every name that has one line of its own.
+        config: Settings by librdkafka's names; secrets included.
+        notes: One line for each dropped setting.
+        faults: One line for each setting that is not possible.
+        intros: `file:line: full key` of every name that comes from exactly one line.
     """
 
     config: Masked = field(default_factory=Masked)
@@ -34,10 +34,10 @@ class Translation:
 
 def translate(given: Mapping[str, Given]) -> Translation:
     """
-    Translate; never raises, the faults are in the answer.
+    Translate one client's settings. Never raises: the faults are in the result.
 
     Args:
-        given: By Java's or librdkafka's name, without prefixes.
+        given: Settings by Java's or librdkafka's name, without prefixes.
     """
     out = Translation()
     pending = dict(given)

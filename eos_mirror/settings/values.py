@@ -1,8 +1,8 @@
 """
-The types of values: text of a file in, typed value out, checked by pydantic.
+The types of values. Each converts configuration text to a typed value, checked by pydantic.
 
-Each type is an `Annotated` that carries its parser and, as `Kind`, its name in the reference.
-A parser raises ValueError with what it expected.
+Each type is an `Annotated` with its parser and, as `Kind`, its name on the reference page.
+A parser raises a ValueError that says what it expected.
 """
 
 import re
@@ -20,7 +20,7 @@ from eos_mirror.settings.patterns import as_java_reads, split_patterns
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How the reference page names a type, and in which unit its numbers are."""
+    """Name of a type on the reference page, and the unit of its numbers."""
 
     name: str
     unit: str = ""
@@ -34,7 +34,7 @@ class Runtime(Enum):
 
 
 class ConnectorType(Enum):
-    """KIP-656's choice; only the sink is built."""
+    """KIP-656's choice of connector; only the sink is implemented."""
 
     SINK = "sink"
 
@@ -46,15 +46,8 @@ class BoundaryMode(Enum):
     POLL = "poll"
 
 
-class DataPath(Enum):
-    """Which way records take."""
-
-    AUTO = "auto"
-    RECORD = "record"
-
-
 class AclMode(Enum):
-    """Which rights of a source topic its copy gets."""
+    """Which ACLs of a source topic are copied to its remote topic."""
 
     READ = "read"
     FULL = "full"
@@ -68,14 +61,14 @@ class WhenDeleted(Enum):
 
 
 class DefaultsFrom(Enum):
-    """Whose defaults a remote topic has."""
+    """Which cluster's defaults a remote topic has."""
 
     SOURCE = "source"
     TARGET = "target"
 
 
 class Exporter(Enum):
-    """Where metrics go."""
+    """Where metrics are exported to."""
 
     PROMETHEUS = "prometheus"
     OTLP = "otlp"
@@ -111,13 +104,13 @@ _LARGEST = 2**31 - 1
 
 
 def trailing_comment(text: str) -> str | None:
-    """The comment that someone hoped to write behind a value, if there is one."""
+    """Return the comment that the user tried to write after a value, if any."""
     match = _COMMENT.search(text)
     return match[0].strip() if match else None
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """Trimmed items between commas; no items in blank text. Source: Kafka's ConfigDef."""
+    """Split text at commas and trim; blank text has no items. Source: Kafka's ConfigDef."""
     return tuple(item.strip() for item in text.split(",")) if text.strip() else ()
 
 
@@ -234,7 +227,7 @@ def _start_position(text: str) -> str:
 
 
 def one_of(choices: type[Enum]) -> Kind:
-    """The kind of an enumeration."""
+    """Return the kind of an enumeration."""
     return Kind(" | ".join(str(choice.value) for choice in choices))
 
 
@@ -263,4 +256,3 @@ BoundaryChoice = Annotated[BoundaryMode, BeforeValidator(_lower), one_of(Boundar
 AclChoice = Annotated[AclMode, BeforeValidator(_lower), one_of(AclMode)]
 DeletedChoice = Annotated[WhenDeleted, BeforeValidator(_lower), one_of(WhenDeleted)]
 DefaultsChoice = Annotated[DefaultsFrom, BeforeValidator(_lower), one_of(DefaultsFrom)]
-PathChoice = Annotated[DataPath, BeforeValidator(_lower), one_of(DataPath)]

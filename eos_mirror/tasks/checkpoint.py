@@ -1,7 +1,7 @@
 """
 The entry of a flow's checkpoint task: it emits checkpoints and syncs group offsets.
 
-A process of its own: an admin client may crash it when the coordinator that it asks moves.
+It has a process of its own: an admin client may crash it when a coordinator moves.
 """
 
 import math
@@ -24,6 +24,7 @@ from eos_mirror.core.messages import (
 from eos_mirror.core.plugins import make
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.retries import Retries
+from eos_mirror.core.side import Side
 from eos_mirror.core.spread import Spread
 from eos_mirror.errors import FatalError, MirrorError, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.checkpoints import Checkpoints, KafkaCheckpoints
@@ -37,20 +38,20 @@ from eos_mirror.tasks.offset_translation import Offsets, OffsetTranslation
 
 TURN_S = 0.25
 BUDGET = timedelta(minutes=5)
-"""For one round; after that the process ends, and the next has new clients."""
+"""Time limit for one round. After that the process exits, and the next one has new clients."""
 
 BETWEEN_S = 1.0
 SHARE = 0.1
-"""Of the time, at most, that rounds over those who just committed take."""
+"""Largest share of the time for rounds over groups that just committed."""
 
 UNANSWERED = 3
-"""Rounds in a row that no broker answered; after that, too: see `kafka/reconnecting.py`."""
+"""Consecutive unanswered rounds after which the process exits: see `kafka/reconnecting.py`."""
 
 TRIES = 10
-"""So often a group that just committed is looked at, if it is ahead of the mirror."""
+"""How often a group that just committed is checked while it is ahead of the mirror."""
 
 _kept: list[object] = []
-"""Clients of a task that ended: their destructors can block, and the process ends without them."""
+"""Clients of an ended task. Their destructors can block, so the process exits without them."""
 
 
 Context = TypedContext[CheckpointOrders, CheckpointReport]
@@ -58,7 +59,7 @@ Context = TypedContext[CheckpointOrders, CheckpointReport]
 
 def emit_checkpoints(message: Mapping[str, Any], channel: TaskChannel) -> None:
     """
-    Emit checkpoints until the driver says stop; a `ports.TaskEntry`.
+    Emit checkpoints until the driver sends STOP; a `ports.TaskEntry`.
 
     Args:
         message: A `core.messages.CheckpointConfig` in its JSON form.
@@ -80,7 +81,7 @@ class CheckpointTask:
         self._context = context
         self._selection: GroupSelection | None = None
         self._filter: NameFilter = TopicFilter([], [])
-        self._source = GroupOffsets(clients.source_admin, source=True, before_wait=self.report)
+        self._source = GroupOffsets(clients.source_admin, side=Side.SOURCE, before_wait=self.report)
         self._sync_offsets = GroupOffsetSync(clients.target_admin, before_wait=self.report)
         self._translation = OffsetTranslation(
             config.flow, clients.target_admin, syncs_topic=config.syncs_topic
@@ -89,6 +90,7 @@ class CheckpointTask:
             clients.target_admin,
             clients.claims_producer,
             config.topic,
+            group=config.flow.shadow_group,
             replication_factor=config.replication_factor,
         )
         self._look = _Clock(config.refresh_s)
@@ -110,8 +112,9 @@ class CheckpointTask:
 
     def report(self, done: CheckpointReport | None = None) -> None:
         """
-        Show the driver that the task lives: a round takes as long as its slowest coordinators,
-        which is longer than a loop may stand still.
+        Send a report, which shows the driver that the task is alive.
+
+        A round takes as long as its slowest coordinators: longer than a loop may be silent.
         """
         self._context.report(done or CheckpointReport())
 
@@ -120,7 +123,8 @@ class CheckpointTask:
         Do what is due.
 
         Raises:
-            FatalError, SourceUnavailable, TargetUnavailable: What the process has to exit with.
+            FatalError: The process has to exit; another one would not help.
+            SourceUnavailable, TargetUnavailable: The process has to exit, to get new clients.
         """
         routes = orders.topics
         if orders.groups is not None and orders.groups != self._selection:
@@ -144,7 +148,7 @@ class CheckpointTask:
             self._is_told = False
 
     def _bear(self, exc: MirrorError) -> None:
-        """The next round is another try, unless this was one outage too many for the clients."""
+        """Log the error: the next round tries again. Raise it after UNANSWERED outages in a row."""
         is_outage = isinstance(exc, (SourceUnavailable, TargetUnavailable))
         self._unanswered = self._unanswered + 1 if is_outage else 0
         if self._unanswered == UNANSWERED:
@@ -154,7 +158,7 @@ class CheckpointTask:
             self._context.event("checkpoints.failed", {"reason": f"{type(exc).__name__}: {exc}"})
 
     def _select(self, selection: GroupSelection) -> None:
-        """Other groups than before: list the groups now."""
+        """Apply a new selection of groups, and list the groups immediately."""
         self._selection = selection
         self._filter = (
             TopicFilter(selection.include, selection.exclude)
@@ -164,13 +168,13 @@ class CheckpointTask:
         self._look.hurry()
 
     def _listen(self, commits: GroupCommits, routes: Mapping[str, str]) -> None:
-        """Note who commits on what is mirrored; that it cannot be heard is told once."""
-        for group, topic in commits.heard():
+        """Note the groups that commit on mirrored topics. Log once if commits are unreadable."""
+        for group, topic in commits.recent():
             is_new = self._look.repeats and self._is_followed(group)
             if topic in routes and (group in self._groups or is_new):
                 self._groups.add(group)
                 self._committed[group] = TRIES
-                self._retries.accepted([group])  # its coordinator is there
+                self._retries.accepted([group])  # its coordinator is available
         if commits.unavailable_reason:
             self._context.event("group-commits.unreadable", {"reason": commits.unavailable_reason})
             self._commits = None
@@ -180,7 +184,7 @@ class CheckpointTask:
         return bool(group) and not is_ours and self._filter.matches(group)
 
     def _skip(self, group: str, refusal: Refusal) -> None:
-        """Leave the group out now and ask for it again later; the other groups are synced."""
+        """Skip the group now and ask for it again later; the other groups are synced."""
         reason, may_pass = refusal
         if self._retries.refused(group, reason, now_s=time.monotonic(), may_pass=may_pass):
             self._context.event("group.skipped", {"group": group, "reason": reason})
@@ -188,7 +192,7 @@ class CheckpointTask:
     def _round(
         self, routes: Mapping[str, str], *, syncs: bool, only: Collection[str] | None = None
     ) -> None:
-        """Over all groups, or those that just committed."""
+        """Run one round over all groups, or over `only` those that just committed."""
         began = time.monotonic()
         if self._known is None:
             self._known = self._topic.load()
@@ -220,7 +224,7 @@ class CheckpointTask:
     def _tell_untranslated(
         self, reasons: Mapping[TopicPartition, str], *, all_groups: bool
     ) -> None:
-        """Once, and only what is still so the next time: a map may be in the middle of a spill."""
+        """Log a partition once, and only if the next round fails too: a map may be mid-spill."""
         for remote, reason in reasons.items():
             is_new = self._untranslated.refused(
                 str(remote), reason, now_s=time.monotonic(), may_pass=True
@@ -233,14 +237,14 @@ class CheckpointTask:
             self._untranslated.keep({str(remote) for remote in reasons})
 
     def _measure(self, checkpoints: int, took_ms: int) -> None:
-        """From the question for the offsets to the acknowledgement."""
+        """Add the latency from the offset request to the acknowledged checkpoints."""
         if checkpoints:
             spread = Spread.of([took_ms] * checkpoints)
             before = self._done.latency
             self._done.latency = before.then(spread) if before else spread
 
     def _tell_round(self, took_s: float) -> None:
-        """With what was done for groups that just committed since the last round."""
+        """Log and report the round, with the work for groups that committed since the last one."""
         done = self._done
         sent = self._source.requests + self._sync_offsets.requests
         self._done = _Done(requests_before=sent)
@@ -264,7 +268,7 @@ class CheckpointTask:
         )
 
     def _offsets(self, routes: Mapping[str, str], only: Collection[str] | None) -> Offsets:
-        """What the groups have committed on mirrored topics, of those that can be asked now."""
+        """Return the commits on mirrored topics, of the groups that can be asked now."""
         if looks := only is None and self._look.is_due():
             self._find_groups()
         asked = set(self._groups if only is None else only)
@@ -284,8 +288,10 @@ class CheckpointTask:
 
     def _find_groups(self) -> None:
         """
-        A group that is not listed any more is asked for its offsets once more: it may have been
-        deleted, or its coordinator is away, or it is of a kind that the client does not list.
+        List the groups of the source.
+
+        A group that is no longer listed is asked for its offsets once more: it may be deleted, its
+        coordinator may be unavailable, or the client does not list its kind.
         """
         names = self._source.names()
         if "" in names and self._filter.matches(""):
@@ -296,7 +302,7 @@ class CheckpointTask:
         self._retries.keep(self._groups | {""})
 
     def _move(self, only: Collection[str]) -> set[str]:
-        """Those that were moved; why others wait is told when it changes."""
+        """Sync group offsets, and return the synced groups. Log a changed reason to wait."""
         wanted: dict[str, dict[TopicPartition, Checkpoint]] = {}
         for (group, partition), checkpoint in (self._known or {}).items():
             if group in only:
@@ -311,7 +317,7 @@ class CheckpointTask:
 
 @dataclass(slots=True, kw_only=True)
 class _Done:
-    """What was done since the last round over all groups."""
+    """The work since the last round over all groups."""
 
     checkpoints: int = 0
     moved: int = 0
@@ -320,7 +326,7 @@ class _Done:
 
 
 class _Clock:
-    """At once, and every so many seconds; once, if that is None."""
+    """Is due immediately, then every `every_s` seconds; only once if that is None."""
 
     def __init__(self, every_s: float | None, now: Callable[[], float] = time.monotonic) -> None:
         self._every_s = every_s

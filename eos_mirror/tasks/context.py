@@ -28,7 +28,7 @@ class TypedContext(Generic[OrdersT, ReportT]):
         return self._channel.slot
 
     def orders(self) -> OrdersT:
-        """The newest orders; the same object until there are others."""
+        """Return the newest orders; the same object until they change."""
         raw = self._channel.orders()
         if raw is not self._raw:
             if raw:
@@ -37,7 +37,7 @@ class TypedContext(Generic[OrdersT, ReportT]):
         return self._orders
 
     def report(self, report: ReportT) -> None:
-        """Send a report to the driver; also proves that the loop turns."""
+        """Send a report to the driver; also proves that the loop is alive."""
         self._channel.report(encode(report))
 
     def event(self, name: str, fields: Mapping[str, Any]) -> None:

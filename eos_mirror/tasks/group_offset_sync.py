@@ -1,4 +1,4 @@
-"""Groups on the target, moved forward to where their checkpoints are."""
+"""Advances offsets of inactive target groups to their checkpoints (MM2: syncGroupOffset)."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -8,6 +8,7 @@ from eos_mirror.core.checkpoints import forward
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.retries import Retries
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.group_offsets import GroupOffsets, Refusal
 from eos_mirror.ports import GroupOffset
 
@@ -16,36 +17,40 @@ HAS_MEMBERS = "it has members on the target"
 
 class GroupOffsetSync:
     """
-    Moves groups that nobody is in, never backwards; the broker refuses others once more.
+    Syncs the offsets of groups without members, never backwards.
+
+    The broker, too, refuses a group that has members.
 
     Attributes:
-        waiting: By group, why it is not where its checkpoints are, as of the last look.
+        waiting: By group, why its offsets were not synced at the last attempt.
     """
 
     def __init__(self, config: Mapping[str, Any], *, before_wait: Callable[[], None]) -> None:
         """
         Args:
             config: Connection to the target and its security.
-            before_wait: As of `GroupOffsets`.
+            before_wait: Called before each wait, as in `GroupOffsets`.
         """
-        self._target = GroupOffsets(config, source=False, before_wait=before_wait)
+        self._target = GroupOffsets(config, side=Side.TARGET, before_wait=before_wait)
         self._retries = Retries()
         self.waiting: dict[str, str] = {}
 
     @property
     def requests(self) -> int:
-        """Sent so far."""
+        """Requests sent so far."""
         return self._target.requests
 
     def move(self, wanted: Mapping[str, Mapping[TopicPartition, Checkpoint]]) -> set[str]:
         """
-        Those that were moved. One that cannot be is tried again later, and keeps no other waiting.
+        Sync the offsets, and return the synced groups.
+
+        A group that cannot be synced is tried again later, and does not delay the others.
 
         Args:
             wanted: Checkpoints by group and partition of the target.
 
         Raises:
-            RestartTask: No broker answers.
+            RestartTask: No broker answered (TargetUnavailable).
         """
         now_s = time.monotonic()
         due = wanted.keys() - self._retries.waiting(wanted, now_s=now_s).keys()
@@ -73,7 +78,7 @@ class GroupOffsetSync:
         refused: Mapping[str, Refusal],
         now_s: float,
     ) -> None:
-        """Why groups wait. A coordinator that is away for a moment is no reason yet."""
+        """Record why groups wait. A coordinator that is briefly unavailable is no reason yet."""
         for group in due:
             one = refused.get(group)
             before = self.waiting.pop(group, None)

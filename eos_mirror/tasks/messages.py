@@ -2,8 +2,8 @@
 The JSON form of the messages between the driver and its tasks.
 
 A message is an object with the fields of its dataclass, and `version`. A process refuses a message
-of another version and a field that it does not know: on a Spark cluster, workers may have another
-release installed than the driver.
+with another version or an unknown field: on a Spark cluster, workers may run another release than
+the driver.
 """
 
 import types
@@ -19,25 +19,25 @@ from eos_mirror.core.spread import Spread
 from eos_mirror.errors import FatalError
 
 VERSION = 1
-"""Grows when a message changes."""
+"""Incremented when a message changes."""
 
 M = TypeVar("M")
 
 
 def encode(message: object) -> dict[str, Any]:
-    """A message as JSON-able values. Secrets are included."""
+    """Return a message as JSON-able values. Secrets are included."""
     return {"version": VERSION, **_encoded_fields(message)}
 
 
 def decode(kind: type[M], data: Mapping[str, Any]) -> M:
     """
-    The message that `encode` made the data of.
+    Return the message from the data that `encode` returned.
 
     Args:
         kind: Class of the message.
 
     Raises:
-        FatalError: Another version wrote it, or it is no such message. Install the same release
+        FatalError: It has another version, or is not such a message. Install the same release
             everywhere.
     """
     version = data.get("version")

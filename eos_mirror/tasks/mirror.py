@@ -6,15 +6,16 @@ from datetime import timedelta
 from typing import Any
 
 from eos_mirror.core.messages import MirrorClients, Orders, SyncsTopic, TaskConfig, TaskReport
+from eos_mirror.core.side import Side
 from eos_mirror.errors import RestartTask, TopicDenied
 from eos_mirror.kafka.authorization import COPY_TO, MIRROR_FROM, MIRROR_TO
-from eos_mirror.kafka.best_effort import BestEffortTopic
 from eos_mirror.kafka.claims import KafkaClaimsLog
 from eos_mirror.kafka.lane import KafkaLane
 from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.offset_syncs import KafkaOffsetSyncs
 from eos_mirror.kafka.target import KafkaTarget
+from eos_mirror.kafka.topic_writer import BestEffortWriter
 from eos_mirror.ports import TaskChannel
 from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.at_least_once import AtLeastOnce
@@ -26,13 +27,13 @@ from eos_mirror.tasks.context import TypedContext
 from eos_mirror.tasks.messages import decode
 
 PATIENCE = timedelta(seconds=10)
-"""For questions of a running task. After that its process exits, and the next has new clients."""
+"""Time limit for requests of a running task. Then its process exits; the next has new clients."""
 
 Reached = Callable[[str], None]
 """Called at named points of a transaction."""
 
 _kept: list[object] = []
-"""Clients of a task that ended: their destructors can block, and the process exits without them."""
+"""Clients of an ended task. Their destructors can block, so the process exits without them."""
 
 
 def mirror(
@@ -43,15 +44,17 @@ def mirror(
     reached: Reached = lambda _: None,
 ) -> None:
     """
-    Mirror until the driver says stop; a `ports.TaskEntry`.
+    Mirror until the driver sends STOP; a `ports.TaskEntry`.
 
     Args:
         message: A `core.messages.TaskConfig` in its JSON form.
-        fencing: Anything but `CLAIMS` doubles records; tests show that the checker sees it.
+        fencing: Any other value than `CLAIMS` duplicates records; tests show that the checker
+            detects it.
         reached: Called at named points of a transaction; tests stop tasks there.
 
     Raises:
-        RestartTask, FatalError: What the process has to exit with.
+        RestartTask: The process has to exit, and a new one may succeed.
+        FatalError: The process has to exit; another one would not help.
     """
     config = decode(TaskConfig, message)
     context = TypedContext[Orders, TaskReport](channel, Orders)
@@ -73,13 +76,13 @@ def mirror(
     try:
         task.run()
     except TopicDenied as exc:
-        raise RestartTask(str(exc)) from exc  # the successor leaves this topic out
+        raise RestartTask(str(exc)) from exc  # the successor excludes this topic
 
 
 def _adapters(config: TaskConfig, slot: int, *, fencing: Fencing) -> tuple[Adapters, KafkaTarget]:
     flow, clients = config.mirror.flow, config.clients
     metadata = ClusterMetadata(
-        clients.source_admin, source=True, patience=PATIENCE, needed=MIRROR_FROM
+        clients.source_admin, side=Side.SOURCE, patience=PATIENCE, needed=MIRROR_FROM
     )
     metadata.connect()
     target = KafkaTarget(
@@ -132,13 +135,13 @@ def _at_least_once(
 
 
 def _offset_syncs(syncs: SyncsTopic, clients: MirrorClients) -> KafkaOffsetSyncs:
-    topic = BestEffortTopic(
+    topic = BestEffortWriter(
         syncs.topic,
         clients.target_admin,
         clients.claims_producer,
         replication_factor=syncs.replication_factor,
     )
-    metadata = ClusterMetadata(clients.target_admin, source=False, patience=PATIENCE)
+    metadata = ClusterMetadata(clients.target_admin, side=Side.TARGET, patience=PATIENCE)
     return KafkaOffsetSyncs(metadata, topic)
 
 

@@ -1,4 +1,4 @@
-"""Offsets of groups on the source as checkpoints: from the exact map, or from offset syncs."""
+"""Translates group offsets of the source into checkpoints, by the offset map or offset syncs."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,22 +13,25 @@ from eos_mirror.kafka.offset_syncs import FollowedSyncs
 from eos_mirror.ports import GroupOffset
 
 Offsets = Mapping[str, Mapping[TopicPartition, GroupOffset]]
-"""By group and partition of the source."""
+"""Committed offsets by group and source partition."""
 
 Translate = Callable[[int], Pair | None]
 Reader = Callable[
     [Mapping[TopicPartition, TopicPartition], Mapping[TopicPartition, int]],
     tuple[Mapping[TopicPartition, Translate], Mapping[TopicPartition, str]],
 ]
-"""Takes remote by source partitions, and the smallest offset of each that is asked for; returns
-what is known of them, by remote partition, and why nothing is known of others."""
+"""Receives the remote partition, and the smallest offset to translate, of each source partition.
+
+Returns a translation for each known remote partition, and the reason for each unknown one."""
 
 
 class Translated(NamedTuple):
     """
+    The result of a translation.
+
     Attributes:
-        checkpoints: Of every offset that can be translated.
-        ahead: Groups that have read what is not mirrored yet.
+        checkpoints: One for every offset that can be translated.
+        ahead: Groups that have read records that are not mirrored yet.
         reasons: By remote partition, why no group is translated on it.
     """
 
@@ -38,7 +41,7 @@ class Translated(NamedTuple):
 
 
 class OffsetTranslation:
-    """Of one flow. What it reads of the target it keeps: it asks for what is new."""
+    """Translates offsets of one flow. It keeps what it read from the target, and reads updates."""
 
     def __init__(
         self,
@@ -49,19 +52,22 @@ class OffsetTranslation:
     ) -> None:
         """
         Args:
-            target: Connection to the target and security.
-            syncs_topic: Where offset syncs are, at least once; None: the offset map is exact.
+            target: Connection to the target and its security.
+            syncs_topic: Topic of the offset syncs (at least once); None to use the offset map,
+                which is exact.
         """
         self._read = _reader(flow, target, syncs_topic=syncs_topic)
 
     def translate(self, found: Offsets, routes: Mapping[str, str]) -> Translated:
         """
+        Translate committed offsets into checkpoints.
+
         Args:
-            found: On topics that are mirrored.
+            found: Committed offsets on mirrored topics.
             routes: Remote topic by source topic.
 
         Raises:
-            RestartTask: By class.
+            RestartTask: The target did not answer (TargetUnavailable).
         """
         remotes = {
             partition: TopicPartition(routes[partition.topic], partition.partition)
@@ -98,7 +104,7 @@ def _checkpoint(group: str, remote: TopicPartition, pair: Pair, metadata: str) -
 
 
 def _reader(flow: Flow, target: Mapping[str, str], *, syncs_topic: str | None) -> Reader:
-    """Exactly once has a map, at least once has syncs."""
+    """Return the reader of the mode: exactly once has a map, at least once has syncs."""
     if syncs_topic is None:
         maps = FollowedMaps(flow, target)
         return lambda remotes, lowest: (

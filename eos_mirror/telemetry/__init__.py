@@ -1,1 +1,1 @@
-"""Every log event and every metric, in two tables; nothing else may name one."""
+"""Every log event and every metric, in two tables; no other module defines one."""

@@ -1,8 +1,8 @@
 """
 The log: one line for each event.
 
-Lines are JSON when stdout is not a terminal, and short on one. Healthy mirroring is quiet: `ready`,
-one `flow.summary` per interval, and what a person should know.
+Lines are short on a terminal, and JSON elsewhere. Healthy mirroring logs little: `ready`, one
+`flow.summary` per interval, and what an operator should know.
 """
 
 import json
@@ -16,13 +16,13 @@ from eos_mirror.telemetry.events import LEVELS, Level
 
 
 class EventLog:
-    """Writes events; any thread may call it."""
+    """Writes log events; any thread may call it."""
 
     def __init__(self, stream: TextIO | None = None, *, verbose: bool = False) -> None:
         """
         Args:
-            stream: Where to; stdout if None.
-            verbose: Details, too.
+            stream: Where to write; stdout if None.
+            verbose: True to write details, too.
         """
         self._stream = stream or sys.stdout
         self._verbose = verbose

@@ -1,4 +1,4 @@
-"""Every metric, in one table. No other module names one."""
+"""Every metric, in one table. No other module defines one."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -6,20 +6,20 @@ from typing import Final
 
 
 class Kind(Enum):
-    """How a metric behaves."""
+    """The instrument of a metric."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
 
 
 class Of(Enum):
-    """What a metric is of: the attribute next to `source` and `target`."""
+    """What a metric belongs to: its attribute besides `source` and `target`."""
 
     FLOW = "flow"
     """No further attribute."""
     TASK = "task"
     PARTITION = "partition"
-    """And `topic`: of the remote topic."""
+    """Also `topic`: the remote topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,47 +35,73 @@ class Metric:
 
 
 def _mm2(attribute: str, text: str) -> Metric:
-    """As MirrorMaker 2's bean has it; without a unit, which exporters would add to the name."""
+    """Return a metric of MirrorMaker 2's bean. No unit: exporters would add it to the name."""
     name = f"kafka.connect.mirror.mirrorsourceconnector.{attribute}"
     return Metric(name, "", Kind.GAUGE, text, attribute, Of.PARTITION)
 
 
 def _mm2_checkpoints(attribute: str, text: str) -> Metric:
-    """Of a flow: MirrorMaker 2 shows the same number, of all groups, for each of them."""
+    """Return one metric per flow: MirrorMaker 2 shows the same number for each group."""
     name = f"kafka.connect.mirror.mirrorcheckpointconnector.{attribute}"
     return Metric(name, "", Kind.GAUGE, text, attribute, Of.FLOW)
 
 
 METRICS: Final = (
     Metric("eos_mirror.records", "{record}", Kind.COUNTER, "Records committed.", "records"),
-    Metric("eos_mirror.bytes", "By", Kind.COUNTER, "Bytes of values handed on.", "bytes"),
-    Metric("eos_mirror.transactions", "{transaction}", Kind.COUNTER, "Commits.", "transactions"),
+    Metric(
+        "eos_mirror.bytes", "By", Kind.COUNTER, "Bytes of values handed to the producer.", "bytes"
+    ),
+    Metric(
+        "eos_mirror.transactions",
+        "{transaction}",
+        Kind.COUNTER,
+        "Transactions committed.",
+        "transactions",
+    ),
     Metric(
         "eos_mirror.commit.time",
         "ms",
         Kind.COUNTER,
-        "Spent in commits, with the acknowledgements they wait for.",
+        "Time spent in commits, with the acknowledgements they wait for.",
         "commit_ms",
     ),
     Metric(
         "eos_mirror.incarnations",
         "{incarnation}",
         Kind.COUNTER,
-        "Transactional ids taken; more than one per start means suspicious commits.",
+        "Transactional ids used; more than one per start means suspicious commits.",
         "incarnations",
     ),
     Metric("eos_mirror.fences", "{fence}", Kind.COUNTER, "Earlier writers fenced.", "fences"),
-    Metric("eos_mirror.dropped", "{record}", Kind.COUNTER, "Refused by the target.", "dropped"),
-    Metric("eos_mirror.restarts", "{process}", Kind.COUNTER, "Processes replaced.", "restarts"),
-    Metric("eos_mirror.partitions.owned", "{partition}", Kind.GAUGE, "Being mirrored.", "owned"),
     Metric(
-        "eos_mirror.partitions.pending", "{partition}", Kind.GAUGE, "Being acquired.", "pending"
+        "eos_mirror.dropped",
+        "{record}",
+        Kind.COUNTER,
+        "Records refused by the target and dropped.",
+        "dropped",
+    ),
+    Metric(
+        "eos_mirror.restarts", "{process}", Kind.COUNTER, "Task processes replaced.", "restarts"
+    ),
+    Metric(
+        "eos_mirror.partitions.owned",
+        "{partition}",
+        Kind.GAUGE,
+        "Partitions being mirrored.",
+        "owned",
+    ),
+    Metric(
+        "eos_mirror.partitions.pending",
+        "{partition}",
+        Kind.GAUGE,
+        "Partitions being acquired.",
+        "pending",
     ),
     Metric(
         "eos_mirror.partitions.stopped",
         "{partition}",
         Kind.GAUGE,
-        "That cannot go on; `partition.stopped` says why.",
+        "Partitions that stopped; `partition.stopped` says why.",
         "stopped",
         Of.FLOW,
     ),
@@ -91,7 +117,7 @@ METRICS: Final = (
         "eos_mirror.groups.age",
         "s",
         Kind.GAUGE,
-        "Since the last round over the groups that succeeded.",
+        "Time since the last successful round over the groups.",
         "groups.age",
         Of.FLOW,
     ),
@@ -99,7 +125,7 @@ METRICS: Final = (
         "eos_mirror.groups.moved",
         "{move}",
         Kind.COUNTER,
-        "Groups moved on the target, each time.",
+        "Groups whose offsets were synced on the target, counted each time.",
         "moved",
         Of.FLOW,
     ),
@@ -111,10 +137,12 @@ METRICS: Final = (
         "checkpoints",
         Of.FLOW,
     ),
-    _mm2_checkpoints("checkpoint-latency-ms", "From the look at a group to its checkpoint."),
-    _mm2_checkpoints("checkpoint-latency-ms-min", "The shortest of the last minute."),
-    _mm2_checkpoints("checkpoint-latency-ms-max", "The longest of the last minute."),
-    _mm2_checkpoints("checkpoint-latency-ms-avg", "Their mean."),
+    _mm2_checkpoints(
+        "checkpoint-latency-ms", "Time from the offset request of a group to its checkpoint."
+    ),
+    _mm2_checkpoints("checkpoint-latency-ms-min", "Shortest time of the last minute."),
+    _mm2_checkpoints("checkpoint-latency-ms-max", "Longest time of the last minute."),
+    _mm2_checkpoints("checkpoint-latency-ms-avg", "Mean time of the last minute."),
     Metric(
         "eos_mirror.lag.records",
         "{record}",
@@ -127,7 +155,7 @@ METRICS: Final = (
         "eos_mirror.lag.bytes",
         "By",
         Kind.GAUGE,
-        "The same in bytes of values: an estimate, from the mean of what was mirrored.",
+        "Lag in bytes of values: an estimate from the mean size of mirrored records.",
         "lag.bytes",
         Of.PARTITION,
     ),
@@ -135,7 +163,7 @@ METRICS: Final = (
         "eos_mirror.lag.time",
         "s",
         Kind.GAUGE,
-        "Since the source had an end that is not reached yet.",
+        "Time since the source first had an end that is not mirrored yet.",
         "lag.time",
         Of.PARTITION,
     ),
@@ -157,4 +185,4 @@ COUNTERS: Final = tuple(
     for metric in METRICS
     if metric.of is Of.TASK and metric.kind is Kind.COUNTER and metric.key != "restarts"
 )
-"""What each process of a task counts from zero; the driver counts its processes."""
+"""Counters that each process of a task starts at zero. The driver counts the processes."""

@@ -1,4 +1,4 @@
-"""How the metrics reach OpenTelemetry, and totals of counters over all processes of a task."""
+"""Registers metrics with OpenTelemetry, and sums counters over all processes of a task."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,7 @@ from eos_mirror.telemetry.metrics import COUNTERS, METRICS, Kind, Of
 
 
 class Totals:
-    """Counters of a task slot over all its processes, which count from zero. Any thread may ask."""
+    """Sums counters of task slots over all their processes. Any thread may call."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -19,11 +19,11 @@ class Totals:
 
     def add(self, slot: int, submission: object, counters: Mapping[str, int]) -> dict[str, int]:
         """
-        Take the newest counters of a slot; return its totals.
+        Store the newest counters of a slot; return its totals.
 
         Args:
-            submission: Of the process that counted.
-            counters: Every one of `COUNTERS`, since the process started.
+            submission: Submission of the process that counted.
+            counters: Every one of `COUNTERS`; they start at zero with each process.
         """
         with self._lock:
             return self._add(slot, submission, dict(counters))
@@ -39,7 +39,7 @@ class Totals:
 
 
 Reader = Callable[[], Iterable[tuple[Mapping[str, str], Mapping[str, Any]]]]
-"""Attributes and values by `Metric.key`, as of now; a value that is not there is not shown."""
+"""Returns current attributes and values by `Metric.key`; a missing value is not exported."""
 
 
 def register_metrics(provider: MeterProvider, readers: Mapping[Of, Reader]) -> None:

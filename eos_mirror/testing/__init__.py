@@ -1,4 +1,4 @@
-"""Real Kafka clusters for tests, the demo and benchmarks; public."""
+"""Public API: real Kafka clusters for tests, the demo and benchmarks."""
 
 from eos_mirror.testing.backend import Backend, Choice, choose_backend, cluster_pair
 from eos_mirror.testing.checker import (

@@ -1,4 +1,4 @@
-"""Which clusters this machine can offer, and the pair that tests share."""
+"""Finds the backend that can run clusters here, and starts the pair that tests share."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -16,11 +16,11 @@ SOURCE, TARGET = "EOS_MIRROR_TEST_BOOTSTRAP_SRC", "EOS_MIRROR_TEST_BOOTSTRAP_DST
 WANTED = "EOS_MIRROR_TEST_BACKEND"
 
 Probe = Callable[[], str | None]
-"""Why a backend cannot be used here; None if it can."""
+"""Returns why a backend cannot be used here; None if it can."""
 
 
 class Backend(StrEnum):
-    """Who runs the brokers, in the order of preference."""
+    """What runs the brokers, in order of preference."""
 
     EXTERNAL = "external"
     JVM = "jvm"
@@ -33,8 +33,8 @@ class Choice:
     The backend for this machine, and why.
 
     Attributes:
-        backend: None if there is none.
-        reason: One line, for people.
+        backend: None if none can be used.
+        reason: One line of text.
     """
 
     backend: Backend | None
@@ -48,7 +48,7 @@ def choose_backend(
     environ: Mapping[str, str] = os.environ, *, probes: Mapping[Backend, Probe] | None = None
 ) -> Choice:
     """
-    The first backend that works, or the one that EOS_MIRROR_TEST_BACKEND names.
+    Return the first backend that works, or the one that EOS_MIRROR_TEST_BACKEND names.
 
     Raises:
         ConfigError: The variables contradict each other.
@@ -74,7 +74,7 @@ def choose_backend(
 
 def external_problem(environ: Mapping[str, str]) -> str | None:
     """
-    Why there is no external pair.
+    Return why there is no external pair; None if there is one.
 
     Raises:
         ConfigError: Only one of the two addresses is set.
@@ -86,7 +86,7 @@ def external_problem(environ: Mapping[str, str]) -> str | None:
 
 
 def jvm_problem() -> str | None:
-    """Why brokers cannot run here; fetches Kafka's jars the first time."""
+    """Return why brokers cannot run here, or None. Fetches Kafka's jars the first time."""
     try:
         installation()
     except NotInstalled as exc:
@@ -98,7 +98,7 @@ def jvm_problem() -> str | None:
 def cluster_pair(
     backend: Backend, environ: Mapping[str, str] = os.environ
 ) -> Iterator[tuple[Cluster, Cluster]]:
-    """A source and a target, single nodes unless they are external; stopped at the end."""
+    """Yield a source and a target, single nodes unless external; stop them at the end."""
     if backend is Backend.EXTERNAL:
         external = [ExternalCluster.from_environment(side, environ) for side in ("SRC", "DST")]
         for cluster in external:

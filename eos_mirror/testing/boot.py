@@ -1,4 +1,4 @@
-"""From a specification to running nodes."""
+"""Starts nodes from a specification."""
 
 import base64
 import uuid
@@ -17,7 +17,7 @@ from eos_mirror.testing.waiting import wait_until
 def prepare_nodes(
     spec: ClusterSpec, installation: Installation, *, folder: Path, ports: Mapping[int, NodePorts]
 ) -> dict[int, Node]:
-    """Formatted, configured nodes in a folder, by node id; none is started."""
+    """Configure and format the nodes in a folder; return them by node id, not started."""
     checkpoint = bootstrap_checkpoint(installation, spec.features)
     log4j = log4j_config(installation, level="INFO", stream="SYSTEM_OUT")
     flags = [f"-Xmx{spec.heap}", f"-Dlog4j2.configurationFile={log4j}"]
@@ -50,7 +50,7 @@ def wait_ready(nodes: Iterable[Node], *, brokers: Mapping[int, int]) -> None:
         brokers: Internal port by node id.
 
     Raises:
-        ClusterFailed: A node ended, or time is up; carries its last log lines.
+        ClusterFailed: A node exited, or time is up; carries its last log lines.
     """
     nodes = list(nodes)
 
@@ -69,7 +69,7 @@ def wait_ready(nodes: Iterable[Node], *, brokers: Mapping[int, int]) -> None:
 
 
 def view(port: int, *topics: str) -> metadata.ClusterView:
-    """What the broker at this port knows; nothing at all while it does not answer."""
+    """Return the metadata of the broker at this port; empty while it does not answer."""
     try:
         return metadata.ask(port, topics)
     except OSError:
@@ -77,7 +77,7 @@ def view(port: int, *topics: str) -> metadata.ClusterView:
 
 
 def _random_id() -> str:
-    """Kafka's form of a UUID. A leading dash would look like an option to Kafka's tools."""
+    """Return a UUID in Kafka's form. A leading dash would look like an option to Kafka's tools."""
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith(
         "-"
     ):

@@ -1,7 +1,7 @@
 """
-Whether a mirrored topic is exactly the source topic: per partition, in order, all fields.
+Checks that a mirrored topic equals the source topic: per partition, in order, all fields.
 
-Counts alone prove nothing: one record lost and another one doubled would balance.
+Counts alone prove nothing: one lost record and one duplicated record would balance.
 """
 
 import uuid
@@ -25,7 +25,7 @@ READ_WITHIN = timedelta(seconds=60)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """
-    Everything a reader sees of a record, and its offset, which does not count.
+    Everything a reader sees of a record, and its offset, which is not compared.
 
     Attributes:
         timestamp: Type (Kafka's number) and milliseconds.
@@ -44,13 +44,13 @@ class PartitionComparison:
     How a target partition differs from its source partition.
 
     Attributes:
-        matched: On both sides, in the source's order.
-        missing: On the source only.
-        duplicates: On the target more often than on the source.
-        reordered: On both sides, but after a record that it precedes on the source.
-        altered: Missing on the source's side, with a stranger on the target in its stead.
-        foreign: On the target only, beyond the altered ones.
-        first_difference: In words; None if there is none.
+        matched: Records on both sides, in the source's order.
+        missing: Records on the source only.
+        duplicates: Records that are on the target more often than on the source.
+        reordered: Records on both sides, but after a record that they precede on the source.
+        altered: Source records that are missing, with an unknown record on the target instead.
+        foreign: Records on the target only, without the altered ones.
+        first_difference: The first difference as text; None if there is none.
     """
 
     matched: int
@@ -63,7 +63,7 @@ class PartitionComparison:
 
     @property
     def exact(self) -> bool:
-        """Whether both sequences are equal."""
+        """Return whether both sequences are equal."""
         return self.first_difference is None
 
 
@@ -75,32 +75,32 @@ class Comparison:
 
     @property
     def exact(self) -> bool:
-        """Whether every partition is equal to its source."""
+        """Return whether every partition is equal to its source."""
         return all(partition.exact for partition in self.partitions.values())
 
     @property
     def matched(self) -> int:
-        """Records on both sides, in order."""
+        """Return the number of records on both sides, in order."""
         return sum(partition.matched for partition in self.partitions.values())
 
     @property
     def missing(self) -> int:
-        """Records that the target lacks."""
+        """Return the number of records that the target lacks."""
         return sum(partition.missing for partition in self.partitions.values())
 
     @property
     def duplicates(self) -> int:
-        """Records that the target has too often."""
+        """Return the number of surplus copies on the target."""
         return sum(partition.duplicates for partition in self.partitions.values())
 
     @property
     def reordered(self) -> int:
-        """Records out of order."""
+        """Return the number of records out of order."""
         return sum(partition.reordered for partition in self.partitions.values())
 
     @property
     def altered(self) -> int:
-        """Records that differ in a field."""
+        """Return the number of records that differ in a field."""
         return sum(partition.altered for partition in self.partitions.values())
 
     def __str__(self) -> str:
@@ -129,8 +129,8 @@ def compare_topics(
     Read both topics to their ends, read_committed, and compare them.
 
     Args:
-        source: Bootstrap servers or a librdkafka configuration; `target` likewise.
-        within: For reading each of the two topics.
+        source: Bootstrap servers or a librdkafka configuration; `target` has the target's.
+        within: Time limit for reading each of the two topics.
 
     Raises:
         ClusterFailed: A topic could not be read to its end in time.
@@ -148,7 +148,7 @@ def compare_partition(source: Sequence[Record], target: Sequence[Record]) -> Par
     """
     Compare two sequences.
 
-    The n-th of several equal records on the target stands for the n-th of them on the source.
+    Equal records are paired in order: the n-th on the target with the n-th on the source.
     """
     if source == target:
         return PartitionComparison(matched=len(source))
@@ -178,10 +178,10 @@ def read_topic(
     within: timedelta = READ_WITHIN,
 ) -> list[list[Record]]:
     """
-    All committed records of a topic, by partition.
+    Return all committed records of a topic, by partition.
 
     Raises:
-        ClusterFailed: It could not be read to its end in time.
+        ClusterFailed: The topic could not be read to its end in time.
     """
     config = {"bootstrap.servers": cluster} if isinstance(cluster, str) else dict(cluster)
     consumer = Consumer(
@@ -192,7 +192,7 @@ def read_topic(
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
-            "fetch.wait.max.ms": 10,  # the end of a partition is told by a fetch without records
+            "fetch.wait.max.ms": 10,  # an empty fetch signals the end of a partition
             "check.crcs": True,
         }
     )

@@ -1,4 +1,4 @@
-"""What clients need to reach a test cluster, and what every backend's topics need."""
+"""Client configurations for test clusters, and helpers to create topics and users."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -16,17 +16,17 @@ from eos_mirror.testing.spec import Security, login
 from eos_mirror.testing.waiting import wait_until
 
 QUIET = 0
-"""librdkafka's log level for clients that outlive brokers: a killed broker is no news."""
+"""librdkafka's log level for clients that outlive brokers: a killed broker is expected."""
 ADMIN_TIMEOUT = timedelta(seconds=30)
 READY = timedelta(seconds=60)
-"""What a broker may take to serve, on a busy machine."""
+"""How long a broker may take to start, on a busy machine."""
 SCRAM_ITERATIONS = 4096
 
 
 def librdkafka_config(
     bootstrap: str, security: Security, user: str, password: str
 ) -> dict[str, str]:
-    """Configuration for librdkafka, without keys."""
+    """Return the configuration for librdkafka, without TLS keys."""
     if not security.is_sasl:
         return {"bootstrap.servers": bootstrap}
     return {
@@ -39,7 +39,7 @@ def librdkafka_config(
 
 
 def java_properties(bootstrap: str, security: Security, user: str, password: str) -> dict[str, str]:
-    """Configuration for Java clients, without keys."""
+    """Return the configuration for Java clients, without TLS keys."""
     if not security.is_sasl:
         return {"bootstrap.servers": bootstrap}
     return {
@@ -57,7 +57,7 @@ def create_topic_and_wait(
     Create a topic and wait until it can be used.
 
     Args:
-        known: Whether every broker that matters knows the topic.
+        known: Returns whether every relevant broker knows the topic.
 
     Raises:
         KafkaException: The cluster refused, for instance because the topic exists.

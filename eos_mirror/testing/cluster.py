@@ -36,22 +36,22 @@ from eos_mirror.testing.tools import run_tool
 from eos_mirror.testing.waiting import wait_until
 
 START_ATTEMPTS = 3
-"""Again only after another program took a port at the last moment."""
+"""A start is only repeated if another program took a port at the last moment."""
 IN_SYNC = timedelta(seconds=30)
 
 running_clusters: "weakref.WeakSet[KafkaCluster]" = weakref.WeakSet()
-"""Those of this process that were started and not yet stopped."""
+"""Clusters of this process that were started and not yet stopped."""
 
 installation = functools.cache(find_installation)
 
 
 class KafkaCluster:
     """
-    Real Kafka brokers, each a process of its own, on ports of the loopback interface.
+    Real Kafka brokers, each in a separate process, on ports of the loopback interface.
 
-    A. No process outlives this one, however it ends (Linux; elsewhere the next start sweeps).
-    B. A node keeps its ports from `start` to `stop`, also over kills and restarts.
-    C. `stop` throws all data away. The logs are kept only if `keep_logs` was set, or if
+    A. No process outlives this one, however it exits (Linux; elsewhere the next start sweeps).
+    B. A node keeps its ports from `start` to `stop`, also across kills and restarts.
+    C. `stop` deletes all data. The logs are kept only if `keep_logs` was set, or if
        an error ends the `with` block.
 
     Not thread-safe, except that different clusters may be used by different threads.
@@ -77,16 +77,16 @@ class KafkaCluster:
 
         Args:
             nodes: Brokers, with the ids 1 to `nodes`.
-            security: With `Security.TLS` brokers and clients show each other keys that are made at
-                the start (seconds).
+            security: With `Security.TLS` brokers and clients authenticate each other with keys
+                that are made at the start (seconds).
             controllers: `combined`: every broker is a controller too. `separate`: one more
                 process, id 100, so that any broker may die without an election of controllers.
-            users: Passwords by user name, besides the super user `admin`. SASL only.
-            authorizer: Enforce ACLs. With PLAINTEXT everybody is a super user.
-            broker_config: Wins over every setting of ours.
+            users: Passwords by user name, in addition to the super user `admin`. SASL only.
+            authorizer: Enforce ACLs. With PLAINTEXT every client is a super user.
+            broker_config: Overrides every setting of ours.
             features: Feature levels, such as `{"transaction.version": 1}`.
-            fast_start: Compile less; start in half the time. Benchmarks say False, and their
-                brokers have all of `heap` from the start, like one in service.
+            fast_start: Compile less; start in half the time. Benchmarks use False; their brokers
+                then have all of `heap` from the start, as in production.
             proxied: Give each broker a second client listener that advertises a fault proxy.
         """
         self.spec = ClusterSpec(
@@ -127,11 +127,11 @@ class KafkaCluster:
         Start all nodes and wait until they serve.
 
         Raises:
-            NotInstalled: No Java or no jars here.
-            ClusterFailed: A node did not come up; carries its last log lines.
+            NotInstalled: This machine has no Java or no jars.
+            ClusterFailed: A node did not start; carries its last log lines.
         """
         if self._nodes:
-            raise ClusterFailed(f"cluster {self.spec.name} was started already")
+            raise ClusterFailed(f"cluster {self.spec.name} is already started")
         for attempts_left in reversed(range(START_ATTEMPTS)):
             try:
                 self._start()
@@ -153,17 +153,17 @@ class KafkaCluster:
 
     @property
     def bootstrap(self) -> str:
-        """`bootstrap.servers` for clients."""
+        """Return `bootstrap.servers` for clients."""
         return self._addresses("client")
 
     @property
     def proxied_bootstrap(self) -> str:
-        """`bootstrap.servers` for clients that go through the fault proxies."""
+        """Return `bootstrap.servers` for clients that connect through the fault proxies."""
         return self._addresses("proxy")
 
     @property
     def proxy_ports(self) -> Mapping[int, tuple[int, int]]:
-        """Where a fault proxy of each node has to listen, and the listener it is in front of."""
+        """Return for each node the port of its fault proxy, and the port that it forwards to."""
         if not self.spec.proxied:
             raise ClusterFailed("this cluster has no proxied listener: create it with proxied=True")
         return {
@@ -172,17 +172,17 @@ class KafkaCluster:
         }
 
     def client_config(self, user: str | None = None) -> dict[str, str]:
-        """librdkafka's configuration of a user; of the super user when none is named."""
+        """Return librdkafka's configuration of a user; of the super user by default."""
         config = librdkafka_config(self.bootstrap, self.spec.security, *self._login(user))
         return config if self._keys is None else {**config, **self._keys.librdkafka_config()}
 
     def java_properties(self, user: str | None = None) -> dict[str, str]:
-        """The same for Java clients and Kafka's tools."""
+        """Return the same for Java clients and Kafka's tools."""
         config = java_properties(self.bootstrap, self.spec.security, *self._login(user))
         return config if self._keys is None else {**config, **self._keys.java_properties()}
 
     def admin(self) -> AdminClient:
-        """The admin client of this cluster, with all rights, over the internal listener."""
+        """Return the cluster's admin client, with all rights, on the internal listener."""
         if self._admin is None:
             address = self._addresses("internal")
             self._admin = AdminClient({"bootstrap.servers": address, "log_level": QUIET})
@@ -209,12 +209,12 @@ class KafkaCluster:
         )
 
     def leader_of(self, topic: str, partition: int = 0) -> int | None:
-        """Node id of the leader as the first live broker sees it; None while there is none."""
+        """Return the leader's node id as the first live broker knows it; None without a leader."""
         seen = next(self._views(topic), {}).get(partition)
         return seen.leader if seen else None
 
     def wait_isr(self, topic: str, *, within: timedelta = IN_SYNC) -> None:
-        """Wait until every replica of every partition is in sync, in the eyes of every broker."""
+        """Wait until every broker knows every replica of every partition as in sync."""
         wait_until(
             lambda: all(
                 view and all(len(seen.isr) == len(seen.replicas) for seen in view.values())
@@ -225,11 +225,11 @@ class KafkaCluster:
         )
 
     def kill(self, node: int) -> None:
-        """SIGKILL a node and wait until it is gone."""
+        """Send SIGKILL to a node and wait for its exit."""
         self._nodes[node].kill()
 
     def terminate(self, node: int) -> None:
-        """SIGTERM a node and wait for its controlled shutdown."""
+        """Send SIGTERM to a node and wait for its controlled shutdown."""
         self._nodes[node].terminate()
 
     def start_node(self, node: int, *, wait: bool = True) -> None:
@@ -243,19 +243,19 @@ class KafkaCluster:
         self._nodes[node].pause()
 
     def resume(self, node: int) -> None:
-        """Let a frozen node go on."""
+        """Resume a frozen node."""
         self._nodes[node].resume()
 
     def log(self, node: int = 1) -> Path:
-        """The log file of a node; gone after `stop`."""
+        """Return the log file of a node; it does not exist after `stop`."""
         return self._nodes[node].log
 
     def log_tails(self) -> dict[int, str]:
-        """Last log lines of every node."""
+        """Return the last log lines of every node."""
         return {node_id: node.log_tail() for node_id, node in self._nodes.items()}
 
     def data(self, node: int = 1) -> Path:
-        """The log folder of a node: one folder per partition."""
+        """Return the log folder of a node: one folder per partition."""
         return self._nodes[node].data
 
     def tool(
@@ -266,14 +266,14 @@ class KafkaCluster:
         timeout: timedelta = timedelta(seconds=60),
     ) -> subprocess.CompletedProcess[str]:
         """
-        Run one of Kafka's own tools with all rights and return what it wrote.
+        Run one of Kafka's own tools with all rights and return its output.
 
         Args:
             name: Short name such as `ConsoleConsumer`, or a main class.
             arguments: The cluster is added unless they name one.
 
         Raises:
-            TimeoutError: It did not end in time.
+            TimeoutError: The tool did not exit in time.
         """
         return run_tool(
             installation(),
@@ -302,7 +302,7 @@ class KafkaCluster:
             create_scram_users(self.admin(), self.spec.users)
 
     def _wait_ready(self) -> None:
-        """Wait for every node that was started, but not for those a test has killed."""
+        """Wait for every node that was started, except those that a test has killed."""
         alive = [node for node in self._nodes.values() if node.running]
         ids = {node.node_id for node in alive}
         brokers = {
@@ -325,7 +325,7 @@ class KafkaCluster:
         shutil.rmtree(folder, ignore_errors=True)
 
     def _views(self, topic: str) -> Iterator[Mapping[int, PartitionView]]:
-        """The partitions of a topic as each live broker sees them."""
+        """Yield the partitions of a topic as each live broker knows them."""
         for broker in self.spec.broker_ids:
             if self._nodes[broker].running:
                 yield boot.view(self._ports[broker].internal, topic).topics.get(topic, {})
@@ -342,7 +342,7 @@ class KafkaCluster:
 
 
 def start_clusters(*clusters: KafkaCluster) -> None:
-    """Start clusters at the same time; when one fails, stop them all and raise its error."""
+    """Start clusters at the same time; if one fails, stop all and raise its error."""
     installation()  # fetched once, not once per thread
     with ThreadPoolExecutor(len(clusters)) as threads:
         starts = [threads.submit(cluster.start) for cluster in clusters]

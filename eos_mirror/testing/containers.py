@@ -1,8 +1,8 @@
 """
-A broker in a container, for machines without Java.
+Runs a broker in a container, for machines without Java.
 
-A plain container of Apache Kafka's image: testcontainers' own Kafka module runs another vendor's.
-The port on the host is picked beforehand, because a broker has to know where it is reached.
+It uses Apache Kafka's image, because testcontainers' own Kafka module runs another vendor's. The
+port on the host is picked before the start, because a broker must know its advertised address.
 """
 
 import base64
@@ -32,7 +32,7 @@ DEFAULT_HOST = f"{UNIX}/var/run/docker.sock"
 
 
 def docker_problem(environ: Mapping[str, str] = os.environ) -> str | None:
-    """Why Docker cannot be used here; None if it can."""
+    """Return why Docker cannot be used here; None if it can."""
     host = environ.get("DOCKER_HOST") or DEFAULT_HOST
     if host.startswith(UNIX) and not _listens(host.removeprefix(UNIX)):
         return f"no Docker engine at {host}: start one, or set DOCKER_HOST"
@@ -50,7 +50,7 @@ def docker_problem(environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def _listens(path: str) -> bool:
-    """Asked here first, because Docker's client loses the socket of a failed connection."""
+    """Probe the socket, because Docker's client leaks the socket of a failed connection."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(PING_S)
         return probe.connect_ex(path) == 0
@@ -64,7 +64,7 @@ class DockerCluster:
     ) -> None:
         """
         Args:
-            new_container: Makes a container of an image; testcontainers' by default.
+            new_container: Creates a container of an image; testcontainers' by default.
         """
         self._name = name
         self._new_container = new_container or _testcontainer
@@ -86,7 +86,7 @@ class DockerCluster:
 
     @property
     def clients(self) -> ExternalCluster:
-        """The cluster as tests use it."""
+        """Return the cluster as tests use it."""
         if self._clients is None:
             raise ClusterFailed(f"container {self._name} is not running")
         return self._clients
@@ -116,7 +116,7 @@ class DockerCluster:
         self._container = self._port = self._clients = None
 
     def kill(self) -> None:
-        """SIGKILL the broker."""
+        """Send SIGKILL to the broker."""
         self._container.get_wrapped_container().kill()
 
     def start_node(self) -> None:
@@ -141,10 +141,10 @@ class DockerCluster:
 
 def container_environment(host: str, port: int) -> Mapping[str, str]:
     """
-    The whole configuration; the image's own defaults vanish as soon as one variable is set.
+    Return the whole configuration: the image drops its defaults as soon as one variable is set.
 
     Args:
-        host: Where the Docker host is reached from here.
+        host: Address of the Docker host.
         port: The port on that host.
     """
     settings: dict[str, object] = {

@@ -1,4 +1,4 @@
-"""What this machine has for running Kafka brokers, and what it lacks."""
+"""Checks what this machine has for running Kafka brokers, and what it lacks."""
 
 import importlib.util
 import os
@@ -16,11 +16,11 @@ from eos_mirror.testing.java import find_java, java_major
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """
-    One thing that brokers need.
+    The state of one thing that brokers need.
 
     Attributes:
-        found: What there is; empty if there is nothing usable.
-        problem: What is wrong and what to do; empty if nothing is.
+        found: What was found; empty if nothing usable was.
+        problem: What is wrong and what to do; empty if there is no problem.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Finding:
 
 
 def examine(environ: Mapping[str, str] = os.environ) -> Sequence[Finding]:
-    """Look at everything; fetches and starts nothing."""
+    """Check everything, without fetching or starting anything."""
     docker = docker_problem(environ) or ""
     external = external_problem(environ) or ""
     return (
@@ -42,7 +42,7 @@ def examine(environ: Mapping[str, str] = os.environ) -> Sequence[Finding]:
 
 
 def usable_backend(findings: Sequence[Finding]) -> Backend | None:
-    """The backend that would be used, judged without trying."""
+    """Return the backend that would be used, judged without trying it."""
     found = {finding.name for finding in findings if finding.found}
     if "external clusters" in found:
         return Backend.EXTERNAL

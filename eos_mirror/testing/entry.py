@@ -1,6 +1,5 @@
 """
-The mirror task as tests and the demo start it: it stops itself at a point, or fences as it should
-not.
+Starts mirror tasks for tests and the demo: they pause themselves at a point, or fence wrongly.
 
 `EOS_MIRROR_TASK_ENTRY=eos_mirror.testing.entry:mirror` makes every task of a run start here.
 """
@@ -24,15 +23,15 @@ FIRST_SUBMISSION: Final = "0.0"
 
 def mirror(config: Mapping[str, Any], channel: TaskChannel) -> None:
     """
-    Mirror as the variables of the environment say; a `ports.TaskEntry`.
+    Mirror as environment variables specify. Implements `ports.TaskEntry`.
 
-    `EOS_MIRROR_PAUSE_AT`: this process stops itself, as with SIGSTOP, at a named point.
-    `flushed:3` is the third time that the first process of task 0 reaches it. `flushed@PATH` is
-    whenever there is a file PATH, which is removed; of several tasks one wins it. Several of the
-    second form are separated by commas.
+    `EOS_MIRROR_PAUSE_AT`: this process pauses itself with SIGSTOP at a named point. `flushed:3`:
+    the third time that the first process of task 0 reaches it. `flushed@PATH`: whenever the file
+    PATH exists; it is removed, so only one of several tasks pauses. Several of the second form are
+    separated by commas.
 
-    `EOS_MIRROR_FENCING`: `naive` or `stable-only`, no claims, as KIP-656 was drafted. Records are
-    doubled when a task is paused.
+    `EOS_MIRROR_FENCING`: `naive` or `stable-only`, without claims, as KIP-656 was drafted. Records
+    are duplicated when a task is paused.
     """
     tasks.mirror(
         config,
@@ -43,13 +42,13 @@ def mirror(config: Mapping[str, Any], channel: TaskChannel) -> None:
 
 
 def environ_for(*, pause_at: str = "", fencing: str = "") -> dict[str, str]:
-    """Variables that make the tasks of `eos-mirror run` start here; empty: not that."""
+    """Return variables that make the tasks of `eos-mirror run` start here; empty values: unset."""
     switches = {PAUSE_AT: pause_at, FENCING: fencing}
     return {TASK_ENTRY: ENTRY, **{name: value for name, value in switches.items() if value}}
 
 
 def pause_points(points: str, *, submission: str) -> Callable[[str], None]:
-    """What stops this process at these points, in the form of `EOS_MIRROR_PAUSE_AT`."""
+    """Return a function that pauses this process at points given as in `EOS_MIRROR_PAUSE_AT`."""
     if "@" in points:
         return _flag_pauser(dict(point.split("@", 1) for point in points.split(",")))
     name, _, count = points.partition(":")
@@ -67,7 +66,7 @@ def pause_points(points: str, *, submission: str) -> Callable[[str], None]:
 
 
 def _flag_pauser(flags: Mapping[str, str]) -> Callable[[str], None]:
-    """The form with files, by point."""
+    """Return the function for the form with files; `flags` has a file for each point."""
 
     def reached(where: str) -> None:
         if where in flags:

@@ -1,4 +1,4 @@
-"""What can go wrong with embedded clusters, and what each error asks of its reader."""
+"""The errors of test clusters, and what to do about each."""
 
 from eos_mirror.errors import MirrorError
 
@@ -8,4 +8,4 @@ class NotInstalled(MirrorError):  # noqa: N818 - its name says what to do next
 
 
 class ClusterFailed(MirrorError):  # noqa: N818 - as above
-    """A broker did not start, or did not do what was asked in time. Carries its last log lines."""
+    """A broker did not start, or did not respond in time. Carries its last log lines."""

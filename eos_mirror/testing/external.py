@@ -1,4 +1,4 @@
-"""A cluster that somebody else runs, and the interface that all backends share."""
+"""A cluster that already runs elsewhere, and the interface that all backends share."""
 
 import json
 import subprocess
@@ -19,25 +19,25 @@ from eos_mirror.testing.spec import properties_text
 from eos_mirror.testing.tools import find_tool, run_tool
 
 BROKERS_DEFAULT = -1
-"""Kafka's own value for: the broker's default.replication.factor."""
+"""Kafka's value that selects the broker's default.replication.factor."""
 ANSWER_S = 10.0
 
 
 class Cluster(Protocol):
-    """What a test may ask of a cluster, whoever runs it."""
+    """What tests may use of a cluster, on any backend."""
 
     @property
     def bootstrap(self) -> str:
-        """`bootstrap.servers` for clients."""
+        """Return `bootstrap.servers` for clients."""
 
     def client_config(self, user: str | None = None) -> dict[str, str]:
-        """librdkafka's configuration."""
+        """Return librdkafka's configuration."""
 
     def java_properties(self, user: str | None = None) -> dict[str, str]:
-        """The same for Java clients."""
+        """Return the same for Java clients."""
 
     def admin(self) -> AdminClient:
-        """An admin client with all rights."""
+        """Return an admin client with all rights."""
 
     def create_topic(
         self,
@@ -71,7 +71,7 @@ class ExternalCluster:
     ) -> None:
         """
         Args:
-            config: More of librdkafka's configuration, such as logins.
+            config: Additional librdkafka configuration, such as logins.
             java_config: The same for Java clients and Kafka's tools.
         """
         self.bootstrap = bootstrap
@@ -82,7 +82,7 @@ class ExternalCluster:
     @classmethod
     def from_environment(cls, side: str, environ: Mapping[str, str]) -> Self:
         """
-        The cluster in EOS_MIRROR_TEST_BOOTSTRAP_<side>.
+        Return the cluster at EOS_MIRROR_TEST_BOOTSTRAP_<side>.
 
         `..._CONFIG` and `..._JAVA_CONFIG` are JSON objects.
 
@@ -97,17 +97,17 @@ class ExternalCluster:
         )
 
     def client_config(self, user: str | None = None) -> dict[str, str]:
-        """librdkafka's configuration. There is one user."""
+        """Return librdkafka's configuration. There is only one user."""
         _only_user(user)
         return {"bootstrap.servers": self.bootstrap, **self._config}
 
     def java_properties(self, user: str | None = None) -> dict[str, str]:
-        """The same for Java clients."""
+        """Return the same for Java clients."""
         _only_user(user)
         return {"bootstrap.servers": self.bootstrap, **self._java_config}
 
     def admin(self) -> AdminClient:
-        """The admin client, with the rights of the configured user."""
+        """Return the admin client, with the rights of the configured user."""
         if self._admin is None:
             self._admin = AdminClient({**self.client_config(), "log_level": QUIET})
         return self._admin
@@ -145,7 +145,7 @@ class ExternalCluster:
         stdin: str | None = None,
         timeout: timedelta = timedelta(seconds=60),
     ) -> subprocess.CompletedProcess[str]:
-        """Run one of Kafka's own tools; it needs Java and the jars here."""
+        """Run one of Kafka's own tools; this needs Java and the jars on this machine."""
         with tempfile.TemporaryDirectory() as folder:
             if self._java_config and find_tool(name).bootstrap_option:
                 path = Path(folder) / "client.properties"

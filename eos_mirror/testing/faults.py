@@ -1,4 +1,4 @@
-"""Which request a fault strikes, and what it does to it."""
+"""Faults: which request each one affects, and what happens to the request."""
 
 import struct
 import threading
@@ -9,11 +9,11 @@ from enum import Enum, IntEnum, auto
 from eos_mirror.testing.waiting import wait_until
 
 HEADER = struct.Struct(">ihhih")
-"""Length, api key, version, correlation id, length of the client id."""
+"""Length, api key, version, correlation id and length of the client id."""
 
 
 class Api(IntEnum):
-    """Requests that faults are made for, by Kafka's api key."""
+    """Requests that a fault can affect, by Kafka's api key."""
 
     PRODUCE = 0
     FETCH = 1
@@ -41,12 +41,12 @@ class Action(Enum):
     DELAY_REQUEST: the broker gets it after `delay`.
     DELAY_RESPONSE: the client gets the answer after `delay`.
     DROP_RESPONSE: carried out, never answered; the connection stays.
-    CUT_AFTER_REQUEST: carried out, the connection is cut at once.
+    CUT_AFTER_REQUEST: carried out, the connection is cut immediately.
     CUT_BEFORE_RESPONSE: carried out to the end, the connection is cut instead of the answer.
-    HOLD_REQUEST: the broker gets it at `release`; the connection waits behind it.
-    STEAL_REQUEST: the connection is cut, and the broker gets the request at `release`, by when
-        the client has sent another: a late duplicate.
-    HIDE_BROKERS: of METADATA only: the answer names no broker, as while all of them are fenced.
+    HOLD_REQUEST: the broker gets it at `release`; later requests of the connection wait.
+    STEAL_REQUEST: the connection is cut, and the broker gets the request at `release`, when the
+        client has already sent another: a late duplicate.
+    HIDE_BROKERS: for METADATA only: the answer names no broker, as while all are fenced.
     """
 
     DELAY_REQUEST = auto()
@@ -70,7 +70,7 @@ class Request:
 
 
 def parse_request(frame: bytes) -> Request:
-    """The header of a request frame, its length included."""
+    """Parse the header of a request frame, including its length."""
     _, api, version, correlation_id, length = HEADER.unpack_from(frame)
     name = frame[HEADER.size : HEADER.size + length].decode() if length >= 0 else None
     return Request(api=api, version=version, correlation_id=correlation_id, client_id=name)
@@ -91,10 +91,10 @@ class Fault:
     ) -> None:
         """
         Args:
-            delay: How long a delay lasts; None: until `release`.
+            delay: Length of the delay; None: until `release`.
             skip: Let this many matching requests pass first.
-            times: Strike this often; None: always.
-            client_id: Only requests of this client.
+            times: Affect this many requests; None: all.
+            client_id: Affect only requests of this client.
         """
         self.api, self.action = api, action
         self._delay_s = delay.total_seconds() if delay else None
@@ -105,21 +105,21 @@ class Fault:
 
     @property
     def hits(self) -> int:
-        """How often the fault has happened, not how often it matched."""
+        """Return how often the fault has happened, not how often it matched."""
         with self._lock:
             return self._hits
 
     def wait_hit(self, *, within: timedelta = timedelta(seconds=30)) -> None:
-        """Wait until it has happened at least once. Raises TimeoutError."""
+        """Wait until the fault has happened at least once. Raises TimeoutError."""
         what = f"{self.action.name} of {self.api.name}"
         wait_until(lambda: self.hits > 0, within=within, what=what)
 
     def release(self) -> None:
-        """Let what is held or delayed go on."""
+        """Let held or delayed requests and answers pass."""
         self._released.set()
 
     def takes(self, request: Request) -> bool:
-        """Whether this request is to be struck; uses up one strike."""
+        """Return whether the fault affects this request; counts it against `skip` and `times`."""
         other_client = self._client_id is not None and request.client_id != self._client_id
         if request.api != self.api or other_client:
             return False
@@ -133,10 +133,10 @@ class Fault:
             return self._left >= 0
 
     def hit(self) -> None:
-        """Count; the proxy calls this when the fault happens."""
+        """Count a hit; the proxy calls this when the fault happens."""
         with self._lock:
             self._hits += 1
 
     def wait_release(self) -> None:
-        """Return after the delay, or when it is released before that."""
+        """Wait for the delay, or until `release`."""
         self._released.wait(self._delay_s)

@@ -1,8 +1,8 @@
 """
-What it takes to run Kafka here: a Java, the jars, and two files derived from them.
+What Kafka needs to run here: a Java, the jars, and two files derived from them.
 
-The derived files are made once per Java and jar set: an archive of loaded classes that halves
-the start of every JVM, and the bootstrap checkpoint that Kafka's own formatter writes.
+The derived files are made once per Java and jar set. An archive of loaded classes halves the
+start time of every JVM. The other is the bootstrap checkpoint that Kafka's own formatter writes.
 """
 
 import hashlib
@@ -27,9 +27,9 @@ from eos_mirror.testing.training import train
 log = logging.getLogger(__name__)
 
 AOT_CACHE_JAVA = 25
-"""From here on the ahead-of-time cache replaces the class archive (JEP 514)."""
+"""Since this version the ahead-of-time cache replaces the class archive (JEP 514)."""
 JVM_WARNINGS_TO_STDERR = ("-Xlog:disable", "-Xlog:all=warning:stderr")
-"""By default they go to stdout, where the answers of Kafka's tools are."""
+"""By default they go to stdout, into the output of Kafka's tools."""
 ARCHIVE_TIMEOUT_S = 120.0
 FORMAT_TIMEOUT_S = 60.0
 
@@ -44,7 +44,7 @@ appender.console.layout.pattern=[%d] %p %m (%c)%n
 """
 
 TRAINING = "2"
-"""Changes with what a broker does while its archive is made."""
+"""Version of what a broker does while its archive is made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Installation:
 
     Attributes:
         cache: Folder of the derived files.
-        key: Names this pair of Java and jar set.
+        key: Identifies this pair of Java and jar set.
     """
 
     java: Path
@@ -65,11 +65,11 @@ class Installation:
 
     @property
     def classpath(self) -> str:
-        """The jars in a fixed order; the class archive is bound to it."""
+        """Return the jars in a fixed order, which the class archive depends on."""
         return os.pathsep.join(str(self.jars / jar.name) for jar in locked_jars())
 
     def command(self, main_class: str, *arguments: str, flags: Sequence[str] = ()) -> list[str]:
-        """The command line that runs a class of Kafka's."""
+        """Return the command line that runs one of Kafka's classes."""
         return [
             str(self.java),
             *flags,
@@ -81,7 +81,7 @@ class Installation:
         ]
 
     def fast_flags(self) -> list[str]:
-        """JVM flags for a short life: one compiler tier and the class archive, if there is one."""
+        """Return flags for short-lived JVMs: one compiler tier, and the class archive if any."""
         flags = ["-XX:TieredStopAtLevel=1", *JVM_WARNINGS_TO_STDERR]
         archive = class_archive(self)
         if archive is None:
@@ -93,10 +93,10 @@ class Installation:
 
 def find_installation() -> Installation:
     """
-    Java and jars of this machine; fetches the jars the first time.
+    Return Java and jars of this machine; the first time, fetch the jars.
 
     Raises:
-        NotInstalled: No Java, or no jars and no way to fetch them.
+        NotInstalled: There is no Java, or there are no jars and no way to fetch them.
     """
     java = find_java()
     cache = cache_folder()
@@ -109,7 +109,7 @@ def find_installation() -> Installation:
 
 
 def log4j_config(installation: Installation, *, level: str, stream: str) -> Path:
-    """Path of a log4j2 configuration that writes one stream at one level."""
+    """Return the path of a log4j2 configuration that writes to one stream at one level."""
     path = installation.cache / f"log4j2-{level}-{stream}.properties".lower()
     text = LOG4J2.format(level=level, stream=stream)
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
@@ -118,7 +118,7 @@ def log4j_config(installation: Installation, *, level: str, stream: str) -> Path
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a file so that no reader ever sees half of it."""
+    """Write a file atomically: no reader ever sees half of it."""
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
         file.write(text)
     Path(file.name).replace(path)
@@ -126,13 +126,13 @@ def replace_text(path: Path, text: str) -> None:
 
 def bootstrap_checkpoint(installation: Installation, features: Mapping[str, int]) -> Path:
     """
-    What Kafka's formatter puts into an empty log folder: the metadata version and features.
+    Return what Kafka's formatter puts into an empty log folder: metadata version and features.
 
     Args:
         features: Levels that differ from the defaults, such as `{"transaction.version": 1}`.
 
     Raises:
-        ClusterFailed: The formatter refused, for instance an unknown feature.
+        ClusterFailed: The formatter refused, for instance because of an unknown feature.
     """
     levels = [f"{name}={level}" for name, level in sorted(features.items())]
     path = installation.cache / f"bootstrap-{'-'.join([KAFKA_VERSION, *levels])}.checkpoint"
@@ -146,10 +146,10 @@ def bootstrap_checkpoint(installation: Installation, features: Mapping[str, int]
 
 def class_archive(installation: Installation) -> Path | None:
     """
-    The archive of classes that a broker loads; made by running one, the first time.
+    Return the archive of classes that a broker loads; the first time, make it by running one.
 
     Returns:
-        None if this Java cannot make one. Brokers then start a little later.
+        None if this Java cannot make one. Brokers then start a little slower.
     """
     path = installation.cache / f"classes-{installation.key}.jsa"
     if not path.exists():
@@ -169,7 +169,7 @@ def _save_checkpoint(installation: Installation, levels: Sequence[str], path: Pa
 
 
 def _save_archive(installation: Installation, path: Path) -> None:
-    """Leaves an empty file where no archive can be made, so that nobody tries again."""
+    """Make the archive; leave an empty file if that is impossible, so that it is not retried."""
     partial = path.with_suffix(".partial")
     ahead_of_time = installation.java_major >= AOT_CACHE_JAVA
     log4j = log4j_config(installation, level="INFO", stream="SYSTEM_OUT")
@@ -187,7 +187,7 @@ def _save_archive(installation: Installation, path: Path) -> None:
 
 
 def _format_node(installation: Installation, folder: Path, levels: Sequence[str]) -> Path:
-    """Format a single node on ports that the system picks; returns its configuration."""
+    """Format a single node on ports that the system picks; return its configuration."""
     config = folder / "server.properties"
     lines = {
         "process.roles": "broker,controller",
@@ -217,7 +217,7 @@ def _format_node(installation: Installation, folder: Path, levels: Sequence[str]
 
 
 def _run_once(command: Sequence[str], log_file: Path) -> None:
-    """Start a broker, wait until it serves, use it, stop it with SIGTERM."""
+    """Start a broker, wait until it is ready, use it, stop it with SIGTERM."""
     with log_file.open("wb") as output, spawn(command, stdout=output) as broker:
         deadline = time.monotonic() + ARCHIVE_TIMEOUT_S
         while b"Kafka Server started" not in log_file.read_bytes():

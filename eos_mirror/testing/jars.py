@@ -1,10 +1,10 @@
 """
-Kafka's own jars, fetched once into a per-user cache and checked against a lock.
+Fetches Kafka's own jars once into a per-user cache and checks them against a lock.
 
-They come through Maven when it is installed, else through the Ivy inside PySpark. Both honour
-the user's own settings (mirrors, proxies), and no address is known here. Spark leaves
-scala-library out, because it brings its own: that one is taken from PySpark and must match
-the lock like every other jar.
+They come through Maven if it is installed, else through the Ivy inside PySpark. Both use the
+user's settings (mirrors, proxies); this module contains no address. Spark's Ivy skips
+scala-library, because Spark brings its own: it is copied from PySpark and must match the lock
+like every other jar.
 """
 
 import functools
@@ -42,7 +42,7 @@ SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedJar:
-    """What one jar must be."""
+    """Name, size and digest that one jar must have."""
 
     name: str
     size_bytes: int
@@ -51,7 +51,7 @@ class LockedJar:
 
 @functools.cache
 def locked_jars() -> Sequence[LockedJar]:
-    """The committed lock of this Kafka version."""
+    """Return the committed lock of this Kafka version."""
     text = importlib.resources.files("eos_mirror.testing").joinpath(f"kafka-{KAFKA_VERSION}.lock")
     rows = (line.split() for line in text.read_text(encoding="utf-8").splitlines())
     return tuple(
@@ -60,7 +60,7 @@ def locked_jars() -> Sequence[LockedJar]:
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where fetched and derived files live: EOS_MIRROR_CACHE, else the user's cache folder."""
+    """Return the folder of fetched and derived files: EOS_MIRROR_CACHE, or the user's cache."""
     if ours := environ.get("EOS_MIRROR_CACHE"):
         return Path(ours)
     base = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME", "~")).expanduser() / ".cache"
@@ -68,22 +68,22 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def jars_folder(cache: Path) -> Path:
-    """Where the jars are once they were fetched."""
+    """Return the folder of the fetched jars."""
     return cache / f"kafka-{KAFKA_VERSION}"
 
 
 def cached(cache: Path) -> bool:
-    """Whether every jar is there with its size. Contents were checked when they were fetched."""
+    """Return whether every jar exists with its size. Contents were checked after the fetch."""
     folder = jars_folder(cache)
     return all(_size(folder / jar.name) == jar.size_bytes for jar in locked_jars())
 
 
 def ensure_jars(java: Path, *, cache: Path | None = None) -> Path:
     """
-    Folder with exactly the locked jars; fetches them the first time.
+    Return a folder with exactly the locked jars; the first time, fetch them.
 
     Raises:
-        NotInstalled: They can neither be found nor fetched, or are not what the lock says.
+        NotInstalled: The jars are neither cached nor fetchable, or differ from the lock.
     """
     cache = cache or cache_folder()
     if cached(cache):
@@ -99,7 +99,7 @@ def verify(folder: Path) -> None:
     Check that a folder holds the locked jars, by name, size and digest.
 
     Raises:
-        NotInstalled: Something is missing or differs; names the first.
+        NotInstalled: A jar is missing or differs; the message names the first one.
     """
     for jar in locked_jars():
         path = folder / jar.name
@@ -113,7 +113,7 @@ def verify(folder: Path) -> None:
 
 
 def normalised_name(file_name: str) -> str:
-    """Ivy's `<organisation>_<name>-<version>.jar` as Maven's `<name>-<version>.jar`."""
+    """Convert Ivy's `<organisation>_<name>-<version>.jar` to Maven's `<name>-<version>.jar`."""
     return next(
         (jar.name for jar in locked_jars() if file_name.endswith(f"_{jar.name}")), file_name
     )
@@ -171,7 +171,7 @@ def fetch_with_spark(java: Path, folder: Path) -> None:
 def _run_fetcher(what: str, command: Sequence[str], *, environ: Mapping[str, str]) -> None:
     done = run(command, timeout_s=FETCH_TIMEOUT_S, environ={**os.environ, **environ})
     if done.returncode:
-        lines = (done.stdout + done.stderr).strip().splitlines() or ["it said nothing"]
+        lines = (done.stdout + done.stderr).strip().splitlines() or ["no output"]
         causes = [line for line in lines if re.search(r"ERROR|unresolved|Exception", line)]
         cause = (causes or lines[-1:])[0].strip()
         raise NotInstalled(

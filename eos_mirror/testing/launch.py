@@ -1,8 +1,8 @@
 """
-Become another program that dies with its parent.
+Replaces itself by another program that dies with its parent.
 
 Run as `python -I -S launch.py PARENT_PID PROGRAM ARGUMENT...`. A death signal set here survives
-exec, so the program keeps this process id and needs no supervisor of its own.
+exec, so the program keeps this process id and needs no supervisor.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def main(argv: list[str]) -> None:
-    """Ask Linux for SIGKILL when the parent is gone, then exec. Elsewhere only exec."""
+    """Request SIGKILL from Linux for the death of the parent, then exec. Elsewhere only exec."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != int(argv[0]):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of this file; wait for whoever holds it. It ends with the process."""
+    """Hold the lock of this file; wait if another process has it. It ends with the process."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,8 +1,8 @@
 """
-One broker's own view of the cluster.
+Reads one broker's own view of the cluster.
 
-librdkafka asks whichever broker it likes; a test that must know what *every* broker knows has to
-ask each one. One Metadata request (version 4, the oldest with all we need) over a plain socket.
+librdkafka picks the broker that it asks. A test that needs the view of *every* broker must ask each
+one. This is one Metadata request (version 4, the oldest that suffices) over a plain socket.
 """
 
 import socket
@@ -20,10 +20,10 @@ NO_ELEMENTS = b"\x01"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionView:
     """
-    A partition as one broker sees it.
+    A partition as one broker knows it.
 
     Attributes:
-        leader: Node id; None while there is none.
+        leader: Node id; None without a leader.
         isr: In-sync replicas, by node id.
     """
 
@@ -35,7 +35,7 @@ class PartitionView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
     """
-    The cluster as one broker sees it.
+    The cluster as one broker knows it.
 
     Attributes:
         brokers: Ids of the brokers that are alive.
@@ -52,7 +52,7 @@ def ask(port: int, topics: Sequence[str] = (), *, timeout_s: float = 2.0) -> Clu
     Ask the broker at this PLAINTEXT port of the loopback interface.
 
     Raises:
-        OSError: It does not listen, does not answer in time, or hung up.
+        OSError: The broker does not listen, did not answer in time, or closed the connection.
     """
     names = b"".join(_string(topic) for topic in topics)
     body = struct.pack(">i", len(topics)) + names + b"\0"  # the last byte: create no topic
@@ -65,14 +65,14 @@ def ask(port: int, topics: Sequence[str] = (), *, timeout_s: float = 2.0) -> Clu
 
 def without_brokers(frame: bytes, version: int) -> bytes:
     """
-    The same answer to a Metadata request, naming no broker.
+    Return the same answer to a Metadata request, but without any broker.
 
     Args:
-        frame: With its length.
-        version: Of the request; 9 to 13, as clients of today ask.
+        frame: The answer, including its length.
+        version: Version of the request; 9 to 13, which current clients use.
     """
     if not FIRST_FLEXIBLE <= version <= LAST_KNOWN:
-        raise ValueError(f"Metadata version {version} has brokers in a form that is not known here")
+        raise ValueError(f"Metadata version {version} encodes brokers in an unknown form")
     body = _Reader(frame[4:])
     head = body.skip(4) + body.tags() + body.skip(4)  # correlation id; throttle time
     for _ in range(body.compact_length()):
@@ -140,7 +140,7 @@ class _Reader:
         return self._data[self._at :]
 
     def compact_length(self) -> int:
-        """Of a string or an array of the flexible versions; 0 for null."""
+        """Read the length of a string or an array in flexible versions; 0 for null."""
         return max(self._varint() - 1, 0)
 
     def tags(self) -> bytes:
@@ -170,6 +170,6 @@ def _receive(connection: socket.socket, size: int) -> bytes:
     while len(parts) < size:
         part = connection.recv(size - len(parts))
         if not part:
-            raise ConnectionError("the broker hung up in the middle of an answer")
+            raise ConnectionError("the broker closed the connection in the middle of an answer")
         parts += part
     return bytes(parts)

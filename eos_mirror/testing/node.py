@@ -25,12 +25,12 @@ CAUSES = {
 
 
 class Node:
-    """A process with its folder. Not thread-safe."""
+    """A Kafka process with its folder. Not thread-safe."""
 
     def __init__(self, node_id: int, *, folder: Path, command: Sequence[str]) -> None:
         """
         Args:
-            command: Without the path of the configuration, which comes last.
+            command: The command line without the path of the configuration, its last argument.
         """
         self.node_id = node_id
         self.folder = folder
@@ -54,18 +54,18 @@ class Node:
 
     @property
     def running(self) -> bool:
-        """Whether the process is there; a paused one is."""
+        """Return whether the process exists; this includes a paused one."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
         """
-        Start the process; does not wait until it serves.
+        Start the process, without waiting until it is ready.
 
         Raises:
-            ClusterFailed: It is running already.
+            ClusterFailed: The node is already running.
         """
         if self.running:
-            raise ClusterFailed(f"node {self.node_id} is running already")
+            raise ClusterFailed(f"node {self.node_id} is already running")
         # a killed JVM leaves copies of native libraries in its temporary folder
         java, *rest = self._command
         command = [java, f"-Djava.io.tmpdir={self._temporary}", *rest]
@@ -75,17 +75,17 @@ class Node:
         (self.folder / NODE_PROCESS).write_text(process, encoding="utf-8")
 
     def kill(self) -> None:
-        """End it as a power cut would, and wait until it is gone."""
+        """Kill the process, as a power cut would, and wait for its exit."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
     def terminate(self) -> None:
         """
-        Controlled shutdown, and wait for its end.
+        Request a controlled shutdown, and wait for the exit.
 
         Raises:
-            ClusterFailed: It did not end in time; it was killed.
+            ClusterFailed: The process did not exit in time; it was killed.
         """
         if self._process is None:
             return
@@ -97,31 +97,31 @@ class Node:
             raise ClusterFailed(f"node {self.node_id} ignored SIGTERM\n{self.log_tail()}") from None
 
     def pause(self) -> None:
-        """Freeze it: connections stay open, and nothing answers once this returns."""
+        """Freeze the process: connections stay open, and nothing answers once this returns."""
         process = self._running_process()
         process.send_signal(signal.SIGSTOP)
-        # threads run on for a moment; the parent hears of the stop when the last one stands still
+        # threads run on for a moment; the parent is notified when the last one has stopped
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
-        """Let a frozen process go on."""
+        """Resume a frozen process."""
         self._running_process().send_signal(signal.SIGCONT)
 
     def log_tail(self) -> str:
-        """The last lines it logged."""
+        """Return the last lines of the log."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         return "\n".join(lines[-LOG_TAIL_LINES:])
 
     def obituary(self) -> str:
-        """Why the process ended, as far as its log tells."""
+        """Return why the process exited, as far as its log shows."""
         log = self.log.read_text(encoding="utf-8", errors="replace")
         cause = next((text for mark, text in CAUSES.items() if mark in log), "see its log")
         code = self._process.returncode if self._process else None
-        return f"node {self.node_id} ended with code {code}: {cause}\n{self.log_tail()}"
+        return f"node {self.node_id} exited with code {code}: {cause}\n{self.log_tail()}"
 
     @property
     def lost_its_port(self) -> bool:
-        """Whether another program took a port between our look and the broker's start."""
+        """Return whether another program took a port between our check and the broker's start."""
         return b"Address already in use" in self.log.read_bytes()
 
     def _running_process(self) -> subprocess.Popen[bytes]:

@@ -1,5 +1,5 @@
 """
-Child processes that never outlive us, even when we are killed with SIGKILL.
+Starts child processes that never outlive this one, even when it is killed with SIGKILL.
 
 Linux ties a death signal to the *thread* that forked, so one thread that lives as long as this
 process forks every child.
@@ -18,7 +18,7 @@ from eos_mirror.testing import launch
 
 PS_TIMEOUT_S = 10.0
 START_TIME_FIELD = 18
-"""Of those that follow the state in /proc/<pid>/stat (proc(5): field 22)."""
+"""Index among the fields after the state in /proc/<pid>/stat (proc(5): field 22)."""
 
 
 def spawn(
@@ -30,7 +30,7 @@ def spawn(
     stderr: int | IO[bytes] = subprocess.STDOUT,
 ) -> subprocess.Popen[bytes]:
     """
-    Start a program in a session of its own, so that Ctrl-C reaches only us.
+    Start a program in a new session, so that Ctrl-C reaches only this process.
 
     Args:
         command: Absolute path of the program, then its arguments.
@@ -64,7 +64,7 @@ def run(
     environ: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """
-    Run a program to its end and return what it wrote; never raises for its exit code.
+    Run a program to its exit and return its output; never raises for its exit code.
 
     Raises:
         OSError: The program does not exist.
@@ -96,7 +96,7 @@ def run(
 
 
 def start_time(pid: int) -> str | None:
-    """When a process started, in a form that only compares; None if there is no such process."""
+    """Return a process's start time, only fit to compare; None if there is no such process."""
     if not Path("/proc/self/stat").exists():
         shown = run(["/bin/ps", "-o", "lstart=", "-p", str(pid)], timeout_s=PS_TIMEOUT_S)
         return shown.stdout.strip() or None
@@ -109,17 +109,17 @@ def start_time(pid: int) -> str | None:
 
 
 def identity(pid: int) -> str:
-    """Process id and start time: names one process for ever, unlike the id alone."""
+    """Return process id and start time: unlike the id alone, they name one process uniquely."""
     return f"{pid} {start_time(pid)}"
 
 
 def is_running(identity_text: str) -> bool:
-    """Whether the process that `identity` named is still there."""
+    """Return whether the process that `identity` named is still running."""
     pid, _, started = identity_text.strip().partition(" ")
     return pid.isdigit() and started not in {"", "None"} and start_time(int(pid)) == started
 
 
 @functools.cache
 def _forking_thread(pid: int) -> ThreadPoolExecutor:
-    """One thread per process; `pid` keeps a forked child from waiting for its parent's thread."""
+    """Return one thread per process; `pid` keeps a forked child off its parent's thread."""
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"eos-mirror-fork-{pid}")

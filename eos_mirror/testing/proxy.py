@@ -1,9 +1,9 @@
 """
 A TCP proxy in front of one broker that understands just enough Kafka to fail at a chosen request.
 
-It reads frames (4-byte length), and of a request its header: api key, version, correlation id,
-client id. Nothing is rewritten, but by HIDE_BROKERS. A fault counts its hits, so that a test can
-prove that the fault it is about really happened.
+It reads frames (4-byte length), and the header of a request: api key, version, correlation id,
+client id. Only HIDE_BROKERS rewrites anything. A fault counts its hits, so that a test can prove
+that the fault really happened.
 """
 
 import socket
@@ -23,9 +23,9 @@ CONNECT_S = 5.0
 
 class FaultProxy:
     """
-    Listens where a broker says its clients should connect.
+    Listens at the address that a broker advertises to its clients.
 
-    One thread accepts; two threads carry each connection. All methods are thread-safe.
+    One thread accepts; two threads serve each connection. All methods are thread-safe.
     """
 
     def __init__(self, listen_port: int, upstream_port: int) -> None:
@@ -53,25 +53,25 @@ class FaultProxy:
         self._resources.close()
 
     def inject(self, fault: Fault) -> Fault:
-        """Arm a fault; returns it, for its hits. Faults that match together: the first one acts."""
+        """Arm a fault and return it, for its hits. If several match, the first one acts."""
         with self._lock:
             self._faults.append(fault)
         return fault
 
     def clear(self) -> None:
-        """Disarm every fault; what they hold back goes on its way."""
+        """Disarm every fault and release what they hold back."""
         with self._lock:
             faults, self._faults = self._faults, []
         for fault in faults:
             fault.release()
 
     def seen(self, api: Api) -> int:
-        """Requests of this kind that clients sent so far."""
+        """Return how many requests of this kind clients have sent so far."""
         with self._lock:
             return self._seen[api]
 
     def cut_all(self) -> None:
-        """Cut every connection; clients may come back at once."""
+        """Cut every connection; clients may reconnect immediately."""
         with self._lock:
             connections, self._connections = self._connections, []
         for connection in connections:
@@ -80,7 +80,7 @@ class FaultProxy:
             connection.join()
 
     def part(self) -> None:
-        """Be a network partition: cut everything and let nobody in until `heal`."""
+        """Simulate a network partition: cut everything and refuse connections until `heal`."""
         self._parted.set()
         self.cut_all()
 
@@ -89,7 +89,7 @@ class FaultProxy:
         self._parted.clear()
 
     def match(self, request: Request) -> Fault | None:
-        """The fault that a request meets, if any; counts the request."""
+        """Count a request, and return the fault that affects it, if any."""
         with self._lock:
             self._seen[request.api] += 1
             return next((fault for fault in self._faults if fault.takes(request)), None)
@@ -109,7 +109,7 @@ class FaultProxy:
             self._admit(_Connection(self, client=client, upstream=upstream))
 
     def _admit(self, connection: "_Connection") -> None:
-        """Under one lock with `cut_all`: after `part` not a byte passes."""
+        """Start a connection, under the same lock as `cut_all`: after `part` no byte passes."""
         with self._lock:
             if self._parted.is_set():
                 connection.close()
@@ -149,12 +149,12 @@ class _Connection:
             thread.join(JOIN_S)
 
     def close(self) -> None:
-        """Drop both ends; only before `start` or when the threads are through."""
+        """Close both ends; only before `start` or when the threads have finished."""
         self._client.close()
         self._upstream.close()
 
     def _carry_requests(self) -> None:
-        """Ends when the client leaves. What was forwarded by then is still carried out."""
+        """Forward until the client disconnects. Forwarded requests are still carried out."""
         with suppress(OSError):
             while frame := read_frame(self._client):
                 request = parse_request(frame)
@@ -183,7 +183,7 @@ class _Connection:
         self._upstream.sendall(frame)
 
     def _carry_responses(self) -> None:
-        """Ends when the broker leaves. Answers that nobody waits for are dropped."""
+        """Forward until the broker disconnects. Answers for a closed client are dropped."""
         with suppress(OSError):
             while frame := read_frame(self._upstream):
                 struck = self._answers.pop(int.from_bytes(frame[4:8], signed=True), None)
@@ -195,7 +195,7 @@ class _Connection:
         self.close()
 
     def _answer(self, frame: bytes, fault: Fault, request: Request) -> bytes:
-        """What the client gets instead; nothing if it is empty."""
+        """Return what the client gets instead; if empty, it gets nothing."""
         if fault.action is Action.CUT_AFTER_REQUEST:
             return b""
         if fault.action is Action.CUT_BEFORE_RESPONSE:
@@ -212,7 +212,7 @@ class _Connection:
 @contextmanager
 def fault_proxies(ports: Mapping[int, tuple[int, int]]) -> Iterator[Mapping[int, FaultProxy]]:
     """
-    One running proxy per node.
+    Run one proxy per node for the length of the block.
 
     Args:
         ports: `KafkaCluster.proxy_ports`.
@@ -225,7 +225,7 @@ def fault_proxies(ports: Mapping[int, tuple[int, int]]) -> Iterator[Mapping[int,
 
 
 def read_frame(connection: socket.socket) -> bytes:
-    """The next frame with its length; empty at the end of the stream."""
+    """Read the next frame, including its length; empty at the end of the stream."""
     head = _read(connection, 4)
     body = _read(connection, int.from_bytes(head, signed=True)) if head else b""
     return head + body if body else b""
@@ -242,6 +242,6 @@ def _read(connection: socket.socket, size: int) -> bytes:
 
 
 def shut(connection: socket.socket) -> None:
-    """End both directions; whoever reads or writes there wakes up."""
+    """Shut down both directions; threads that read or write there wake up."""
     with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)

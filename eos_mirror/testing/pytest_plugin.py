@@ -1,9 +1,9 @@
 """
 Fixtures for tests that need brokers: `pytest_plugins = ["eos_mirror.testing.pytest_plugin"]`.
 
-Clusters live as long as the session. Tests keep apart by names: every topic, group and
+Clusters live as long as the session. Names keep tests apart: every topic, group and
 transactional id of a test starts with its `ns`. A machine without brokers skips such tests and
-says why; with CI=true it fails, so that green never means "no broker".
+prints why; with CI=true they fail, so that green never means "no broker".
 """
 
 import os
@@ -21,12 +21,12 @@ from eos_mirror.testing.run_folder import kept_logs_folder
 
 NS_CHARACTERS = 40
 TAIL_LINES, TAIL_CHARACTERS = 5, 160
-"""Of a broker's log below a failed test; more would hide the failure itself."""
+"""How much of a broker's log is shown below a failed test; more would hide the failure."""
 
 
 @pytest.fixture(scope="session")
 def broker_backend(pytestconfig: pytest.Config) -> Choice:
-    """The backend of this machine. Prints one line saying which and why."""
+    """Return the backend of this machine, and print one line that says which and why."""
     choice = choose_backend()
     reporter = pytestconfig.pluginmanager.getplugin("terminalreporter")
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
@@ -39,7 +39,7 @@ def broker_backend(pytestconfig: pytest.Config) -> Choice:
 
 @pytest.fixture(scope="session")
 def broker_pair(broker_backend: Choice) -> Iterator[tuple[Cluster, Cluster]]:
-    """The two clusters that tests share, started at the same time."""
+    """Yield the two clusters that tests share; they start at the same time."""
     if broker_backend.backend is None:
         give_up(broker_backend.reason)
     with cluster_pair(broker_backend.backend) as pair:
@@ -48,26 +48,26 @@ def broker_pair(broker_backend: Choice) -> Iterator[tuple[Cluster, Cluster]]:
 
 @pytest.fixture(scope="session")
 def source_cluster(broker_pair: tuple[Cluster, Cluster]) -> Cluster:
-    """The cluster to mirror from. Do not kill it: other tests use it too."""
+    """Return the cluster to mirror from. Do not kill it: other tests use it too."""
     return broker_pair[0]
 
 
 @pytest.fixture(scope="session")
 def target_cluster(broker_pair: tuple[Cluster, Cluster]) -> Cluster:
-    """The cluster to mirror to. Do not kill it: other tests use it too."""
+    """Return the cluster to mirror to. Do not kill it: other tests use it too."""
     return broker_pair[1]
 
 
 @pytest.fixture(scope="session")
 def own_brokers(broker_backend: Choice) -> None:
-    """For tests that start a `KafkaCluster` of their own, to kill it or to give it users."""
+    """Require brokers that a test may start itself, to kill them or to give them users."""
     if broker_backend.backend is not Backend.JVM:
         give_up(f"needs brokers of its own, but has {broker_backend}")
 
 
 @pytest.fixture
 def ns(request: pytest.FixtureRequest) -> str:
-    """A prefix for the names of this test; never used before, also not on an external cluster."""
+    """Return a unique prefix for the names of this test, also on an external cluster."""
     name = re.sub(r"[^A-Za-z0-9]+", "-", request.node.name).strip("-")
     return f"{name[:NS_CHARACTERS]}-{uuid.uuid4().hex[:8]}"
 
@@ -88,12 +88,12 @@ def pytest_runtest_makereport(
 
 
 def shorter(tail: str) -> str:
-    """As much of the end of a log as fits below a failure."""
+    """Return as much of the end of a log as fits below a failure."""
     return "\n".join(line[:TAIL_CHARACTERS] for line in tail.splitlines()[-TAIL_LINES:])
 
 
 def give_up(reason: str) -> NoReturn:
-    """Skip the test; in CI fail it."""
+    """Skip the test; in CI, fail it."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)

@@ -1,5 +1,5 @@
 """
-Where running clusters keep their data, and who cleans up after the dead.
+The folders of running clusters, and the cleanup after dead processes.
 
 Each folder names its owner, and each node its process, by process id *and* start time: nothing
 is ever killed or removed that these files do not prove to be ours.
@@ -17,11 +17,11 @@ from eos_mirror.testing.processes import identity, is_running
 
 OWNER, NODE_PROCESS = "owner", "process"
 ENOUGH_MEMORY_BYTES = 1_000_000_000
-"""Containers often give /dev/shm 64 MB, which a cluster fills at once."""
+"""Containers often give /dev/shm 64 MB, which a cluster fills immediately."""
 
 
 def base_folder() -> Path:
-    """Folder of all running clusters of this user: in memory where there is room."""
+    """Return the folder of all running clusters of this user: in memory if there is room."""
     memory = Path("/dev/shm")  # noqa: S108 - a folder of our own with random names inside
     roomy = memory.is_dir() and os.access(memory, os.W_OK)
     if roomy and shutil.disk_usage(memory).free > ENOUGH_MEMORY_BYTES:
@@ -30,12 +30,12 @@ def base_folder() -> Path:
 
 
 def kept_logs_folder() -> Path:
-    """Where the logs of failed tests are kept; never in memory."""
+    """Return the folder that keeps the logs of failed tests; never in memory."""
     return Path(tempfile.gettempdir()) / f"eos-mirror-logs-{os.getuid()}"
 
 
 def new_run_folder(name: str, *, base: Path | None = None) -> Path:
-    """A new folder for one cluster of this process, after sweeping those of dead processes."""
+    """Sweep the folders of dead processes, and create one for a cluster of this process."""
     base = base or base_folder()
     base.mkdir(parents=True, exist_ok=True)
     with locked(base / ".lock"):
@@ -46,7 +46,7 @@ def new_run_folder(name: str, *, base: Path | None = None) -> Path:
 
 
 def sweep(base: Path) -> None:
-    """Kill what dead owners left running and remove their folders."""
+    """Kill the nodes of dead owners and remove their folders."""
     for folder in (path for path in base.iterdir() if path.is_dir()):
         if is_running(_read(folder / OWNER)):
             continue
@@ -59,7 +59,7 @@ def sweep(base: Path) -> None:
 
 
 def keep_logs(folder: Path) -> Path:
-    """Copy the node logs of a run to where nobody sweeps; returns that folder."""
+    """Copy the node logs of a run to a folder that is not swept, and return that folder."""
     kept = kept_logs_folder() / folder.name
     kept.mkdir(parents=True, exist_ok=True)
     for log in folder.glob("*/*.log"):

@@ -1,7 +1,7 @@
 """
-A standalone Spark cluster on this machine: a master and one worker, from the installed PySpark.
+Runs a standalone Spark cluster here: a master and one worker, from the installed PySpark.
 
-Not offered by the package itself: importing it loads pyspark.
+The package does not export this module, because importing it loads pyspark.
 """
 
 import os
@@ -30,20 +30,20 @@ def spark_cluster(folder: Path, *, cores: int = 2, memory: str = "2g") -> Iterat
     """
     Run the cluster for the length of the block.
 
-    Neither master nor worker outlives this process, however it ends. An executor ends by itself
-    when it has lost its worker.
+    Neither master nor worker outlives this process, however it exits. An executor exits when it
+    has lost its worker.
 
     Args:
         folder: For the log, `spark.log`, and the working folders of executors.
-        cores: Of the worker, shared by all its executors.
-        memory: Of the worker, as Spark writes it.
+        cores: Cores of the worker, shared by all its executors.
+        memory: Memory of the worker, in Spark's notation.
 
     Returns:
         The address, for `spark.master`. Set `spark.driver.host` to LOOPBACK.
 
     Raises:
-        NotInstalled: No Java here.
-        ClusterFailed: A process ended, or no worker came up in time; carries its log.
+        NotInstalled: This machine has no Java.
+        ClusterFailed: A process exited, or no worker started in time; carries its log.
     """
     lease = PortLease()
     address = f"spark://{LOOPBACK}:{lease.port}"
@@ -88,4 +88,4 @@ def _wait_for_worker(log: Path, started: Sequence[subprocess.Popen[bytes]]) -> N
     except TimeoutError as exc:
         raise ClusterFailed(f"{exc}\n{log.read_text()}") from None
     if REGISTERED not in log.read_text():
-        raise ClusterFailed(f"Spark ended at its start\n{log.read_text()}")
+        raise ClusterFailed(f"Spark exited during its start\n{log.read_text()}")

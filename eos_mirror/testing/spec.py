@@ -1,4 +1,4 @@
-"""What a cluster shall be, and the server.properties that make it so. Pure."""
+"""The specification of a cluster, and the server.properties that it results in. Pure functions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,17 +8,17 @@ from typing import Literal
 
 CONTROLLER_ID = 100
 SUPER_USER = "admin"
-"""Exists on every cluster with SASL; also the password."""
+"""A user of every cluster with SASL. The password is the same word."""
 MOST_REPLICAS = 3
 ACCESS_CONTROL = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": f"User:{SUPER_USER};User:ANONYMOUS",
 }
-"""ANONYMOUS is whoever comes over an internal listener, so it has to be a super user."""
+"""Every client of an internal listener is ANONYMOUS, so this must be a super user."""
 
 
 class Security(StrEnum):
-    """How clients speak to the cluster."""
+    """How clients connect to the cluster."""
 
     PLAINTEXT = "PLAINTEXT"
     TLS = "SSL"
@@ -27,18 +27,18 @@ class Security(StrEnum):
 
     @property
     def protocol(self) -> str:
-        """Kafka's `security.protocol`."""
+        """Return Kafka's `security.protocol`."""
         return "SASL_PLAINTEXT" if self.is_sasl else self.value
 
     @property
     def is_sasl(self) -> bool:
-        """Whether clients log in with a name and a password."""
+        """Return whether clients log in with a name and a password."""
         return self in (Security.SASL_PLAIN, Security.SASL_SCRAM)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSpec:
-    """A cluster as it was asked for; `KafkaCluster` says what each field means."""
+    """A requested cluster. `KafkaCluster` documents the fields."""
 
     nodes: int = 1
     name: str = "kafka"
@@ -54,27 +54,27 @@ class ClusterSpec:
 
     @property
     def replication_factor(self) -> int:
-        """What topics get when nobody says."""
+        """Return the default replication factor of topics."""
         return min(MOST_REPLICAS, self.nodes)
 
     @property
     def min_isr(self) -> int:
-        """With three replicas one may die; with fewer none."""
+        """Return the minimum ISR: of three replicas one may die; of fewer, none."""
         return 2 if self.replication_factor == MOST_REPLICAS else 1
 
     @property
     def broker_ids(self) -> Sequence[int]:
-        """Node ids of the brokers."""
+        """Return the node ids of the brokers."""
         return range(1, self.nodes + 1)
 
     @property
     def controller_ids(self) -> Sequence[int]:
-        """Node ids of the controllers."""
+        """Return the node ids of the controllers."""
         return self.broker_ids if self.controllers == "combined" else (CONTROLLER_ID,)
 
     @property
     def node_ids(self) -> Sequence[int]:
-        """Node ids of all processes; the controller first, if it has its own."""
+        """Return the node ids of all processes; a separate controller comes first."""
         if self.controllers == "combined":
             return self.broker_ids
         return (CONTROLLER_ID, *self.broker_ids)
@@ -83,13 +83,13 @@ class ClusterSpec:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePorts:
     """
-    Ports of one node; those of a role that it does not have stay unused.
+    Ports of one node; ports of a role that it does not have stay unused.
 
     Attributes:
-        client: What tests connect to.
-        internal: PLAINTEXT, without SASL: brokers among each other, and our own administration.
-        proxied: Where the broker listens for clients that come through a fault proxy.
-        proxy: Where that proxy listens: what the broker advertises to them.
+        client: The port that tests connect to.
+        internal: PLAINTEXT, without SASL: for other brokers, and for our own administration.
+        proxied: Where the broker listens for clients that connect through a fault proxy.
+        proxy: Where that proxy listens; the broker advertises this port to them.
     """
 
     client: int
@@ -102,7 +102,7 @@ class NodePorts:
 def server_properties(
     spec: ClusterSpec, node_id: int, *, ports: Mapping[int, NodePorts], data: Path
 ) -> dict[str, str]:
-    """The configuration of one node. `broker_config` of the spec wins over everything."""
+    """Return the configuration of one node. `broker_config` of the spec overrides everything."""
     own = ports[node_id]
     voters = ",".join(f"{node}@127.0.0.1:{ports[node].controller}" for node in spec.controller_ids)
     settings: dict[str, object] = {
@@ -126,22 +126,22 @@ def server_properties(
 
 
 def shared_settings(spec: ClusterSpec) -> dict[str, object]:
-    """What every node has in common, whoever runs it."""
+    """Return the settings that all nodes share, on every backend."""
     return {**_timeouts(spec), **_small_footprint(spec)}
 
 
 def property_text(value: object) -> str:
-    """A value as Java writes it."""
+    """Return a value as Java writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def login(security: Security, user: str, password: str) -> str:
-    """Kafka's `sasl.jaas.config` of a client."""
+    """Return Kafka's `sasl.jaas.config` of a client."""
     return f'{_login_module(security)} required username="{user}" password="{password}";'
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """A Java properties file. Values must not need escaping; backslashes are doubled."""
+    """Return a Java properties file. Only backslashes in values are escaped."""
     return "".join(
         f"{key}={value.replace(chr(92), chr(92) * 2)}\n" for key, value in properties.items()
     )
@@ -168,7 +168,7 @@ def _broker_settings(spec: ClusterSpec, own: NodePorts) -> dict[str, object]:
 
 
 def _accepted_logins(spec: ClusterSpec) -> str:
-    """PLAIN keeps its users here; those of SCRAM live in the cluster's metadata."""
+    """Return the brokers' JAAS configuration: PLAIN has its users here, SCRAM in the metadata."""
     if spec.security is Security.SASL_SCRAM:
         return f"{_login_module(spec.security)} required;"
     entries = " ".join(f'user_{user}="{password}"' for user, password in spec.users.items())
@@ -194,10 +194,11 @@ def _protocol_map(spec: ClusterSpec) -> str:
 
 def _timeouts(spec: ClusterSpec) -> dict[str, object]:
     """
-    A killed broker is noticed and let in again within seconds, not within a session of nine.
+    Return short timeouts, so that a killed broker is fenced and readmitted within seconds.
 
-    Where nobody can take over, a short session only hurts: on a busy machine the broker is shut
-    out, moves its coordinators to itself, and may lose a transaction's markers on the way.
+    Kafka's default session is nine seconds. With one broker a shorter session only hurts: on a
+    busy machine the broker is fenced, moves its coordinators to itself, and may lose a
+    transaction's markers meanwhile.
     """
     return {
         "broker.session.timeout.ms": 3000 if spec.nodes == 1 else 2500,
@@ -209,11 +210,11 @@ def _timeouts(spec: ClusterSpec) -> dict[str, object]:
 
 
 def _small_footprint(spec: ClusterSpec) -> dict[str, object]:
-    """One partition per internal topic: creating fifty takes longer than most tests."""
+    """Return small settings: one partition per internal topic, because fifty take too long."""
     replicas, min_isr = spec.replication_factor, spec.min_isr
     return {
         "auto.create.topics.enable": False,
-        "log.retention.ms": -1,  # or records with a made-up timestamp vanish after half a minute
+        "log.retention.ms": -1,  # else old made-up timestamps expire after half a minute
         "default.replication.factor": replicas,
         "min.insync.replicas": min_isr,
         "offsets.topic.replication.factor": replicas,
@@ -224,7 +225,7 @@ def _small_footprint(spec: ClusterSpec) -> dict[str, object]:
         "share.coordinator.state.topic.replication.factor": replicas,
         "share.coordinator.state.topic.min.isr": min_isr,
         "share.coordinator.state.topic.num.partitions": 1,
-        # threads of an idle broker wake up three times a second each
+        # each thread of an idle broker wakes up three times a second
         "num.network.threads": 1 if spec.fast_start else 2,
         "num.io.threads": 2 if spec.fast_start else 3,
         "metadata.max.idle.interval.ms": 10_000,  # a third of what an idle broker costs

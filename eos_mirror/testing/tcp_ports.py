@@ -1,8 +1,8 @@
 """
-Ports that stay ours while a cluster is up, also while its broker is down.
+Reserves ports for as long as a cluster is up, even while its broker is down.
 
-Below the range from which systems pick the ports of outgoing connections (32768 and up on
-Linux), so that no client takes the port of a broker that was just killed.
+They are below the range from which systems pick the ports of outgoing connections (32768 and up
+on Linux), so that no client takes the port of a broker that was just killed.
 """
 
 import fcntl
@@ -27,7 +27,7 @@ class PortLease:
         Pick a free port.
 
         Raises:
-            ClusterFailed: None was found.
+            ClusterFailed: No free port was found.
         """
         self.port, self._lock = _pick()
 
@@ -53,7 +53,7 @@ def _pick() -> tuple[int, IO[bytes]]:
 
 
 def is_free(port: int) -> bool:
-    """Whether a broker could listen on this port of the loopback interface now."""
+    """Return whether a broker could listen on this port of the loopback interface now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

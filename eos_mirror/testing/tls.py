@@ -1,4 +1,4 @@
-"""Keys for a cluster that speaks TLS: its brokers' and one for every client, each trusting both."""
+"""Makes the keys of a TLS cluster: one for brokers, one for all clients; each trusts the other."""
 
 import subprocess
 from collections.abc import Mapping
@@ -14,6 +14,8 @@ TIMEOUT_S: Final = 60.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keys:
     """
+    The key stores of a cluster.
+
     Attributes:
         brokers, clients: PKCS12 stores with a key and its certificate.
         trusted: PKCS12 store with the clients' certificate, for brokers.
@@ -26,7 +28,7 @@ class Keys:
     authority: Path
 
     def broker_settings(self) -> dict[str, object]:
-        """A client without a trusted key is not let in."""
+        """Return the brokers' settings. Clients without a trusted key are refused."""
         return {
             "ssl.client.auth": "required",
             "ssl.keystore.type": "PKCS12",
@@ -38,7 +40,7 @@ class Keys:
         }
 
     def librdkafka_config(self) -> dict[str, str]:
-        """Configuration for librdkafka."""
+        """Return the configuration for librdkafka."""
         return {
             "security.protocol": "SSL",
             "ssl.ca.location": str(self.authority),
@@ -47,7 +49,7 @@ class Keys:
         }
 
     def java_properties(self) -> dict[str, str]:
-        """Configuration for Java clients."""
+        """Return the configuration for Java clients."""
         return {
             "security.protocol": "SSL",
             "ssl.truststore.type": "PEM",
@@ -60,10 +62,10 @@ class Keys:
 
 def make_keys(java: Path, folder: Path) -> Keys:
     """
-    Write the keys into a folder, with the `keytool` beside this `java`.
+    Write the keys into a folder, with the `keytool` of this `java`.
 
     Raises:
-        subprocess.CalledProcessError: It failed; `output` says why.
+        subprocess.CalledProcessError: `keytool` failed; `output` has the reason.
     """
     keys = Keys(
         brokers=folder / "brokers.p12",

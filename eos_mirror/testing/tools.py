@@ -1,7 +1,7 @@
 """
-Kafka's own command line tools: an independent witness.
+Runs Kafka's own command line tools, as independent evidence.
 
-None of them shares code with librdkafka, which is the point of asking them.
+They share no code with librdkafka. That is why tests use them.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ class Tool:
     A tool of Kafka 4.3.
 
     Attributes:
-        bootstrap_option: How it is told the cluster; None if it reads files instead.
+        bootstrap_option: The option that takes the cluster; None if the tool reads files.
     """
 
     main_class: str
@@ -47,10 +47,10 @@ TOOLS = {
 
 def find_tool(name: str) -> Tool:
     """
-    A tool by its short name; a name with dots is a main class that reads files.
+    Return a tool by its short name; a name with dots is a main class that reads files.
 
     Raises:
-        KeyError: No such tool; lists those there are.
+        KeyError: There is no such tool; the message lists all.
     """
     if "." in name:
         return Tool(name, None)
@@ -69,10 +69,10 @@ def run_tool(
     timeout_s: float,
 ) -> subprocess.CompletedProcess[str]:
     """
-    Run a tool to its end. The cluster is passed unless the arguments name one.
+    Run a tool to its exit. The cluster is passed unless the arguments name one.
 
     Raises:
-        TimeoutError: It did not end in time; carries what it had written.
+        TimeoutError: The tool did not exit in time; carries its output so far.
     """
     tool = find_tool(name)
     if tool.bootstrap_option and tool.bootstrap_option not in arguments:

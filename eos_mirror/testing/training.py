@@ -1,4 +1,4 @@
-"""What a broker does in tests, once, so that the classes it takes come into the archive."""
+"""Uses a broker once as tests do, so that the archive has the classes that it loads then."""
 
 import contextlib
 import re
@@ -17,11 +17,11 @@ LISTENING = re.compile(rb"Awaiting socket connections on (127\.0\.0\.1:\d+)")
 
 def train(log_file: Path) -> None:
     """
-    Use a broker; one that does not answer makes a smaller archive.
+    Use a broker. If it does not answer, the archive is only smaller.
 
     Args:
-        log_file: Of the broker, which has said where it listens: first for other controllers,
-            then for clients.
+        log_file: Log of the broker. It contains the addresses where the broker listens: first for
+            other controllers, then for clients.
     """
     *_, address = LISTENING.findall(log_file.read_bytes())
     with contextlib.suppress(KafkaException, TimeoutError):

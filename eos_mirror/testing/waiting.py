@@ -1,4 +1,4 @@
-"""Waiting for a condition, never for a time."""
+"""Waits for a condition, never for a fixed time."""
 
 import time
 from collections.abc import Callable
@@ -12,10 +12,10 @@ def wait_until(condition: Callable[[], bool], *, within: timedelta, what: str) -
     Return as soon as the condition holds.
 
     Args:
-        what: What is waited for, for the message.
+        what: Description of the condition, for the message.
 
     Raises:
-        TimeoutError: It did not hold in time.
+        TimeoutError: The condition did not hold in time.
     """
     deadline = time.monotonic() + within.total_seconds()
     while not condition():

@@ -57,7 +57,7 @@ def test_a_process_that_is_killed_is_not_waited_for() -> None:
     """With what to do about it."""
     with (
         closing(LocalPool(on_start=nothing, look=nothing)) as pool,
-        pytest.raises(MirrorError, match="was killed, perhaps for its memory"),
+        pytest.raises(MirrorError, match="was killed, perhaps for lack of memory"),
     ):
         list(pool.map(die, [1]))
 

@@ -9,6 +9,7 @@ from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.errors import RangeUnreadable
 from eos_mirror.kafka.ranges import RangeReader
 from eos_mirror.testing.external import Cluster
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.brokers
 @pytest.fixture
 def reader(source_cluster: Cluster) -> Iterator[RangeReader]:
     """Of the source."""
-    reader = RangeReader(source_cluster.client_config(), source=True)
+    reader = RangeReader(source_cluster.client_config(), side=Side.SOURCE)
     yield reader
     reader.close()
 

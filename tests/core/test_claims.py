@@ -8,7 +8,6 @@ from eos_mirror.core.claims import (
     Claim,
     ClaimRecord,
     earlier_claims,
-    keys_of,
     parse_claim,
     superseded,
 )
@@ -141,11 +140,3 @@ def test_of_two_claimants_exactly_one_stands_down() -> None:
     assert superseded(log, {P0: 1}, {"y"}) == set()
     assert set(earlier_claims(log, {P0: 1}, "y")) == {_claim(P0, "x").key}
     assert earlier_claims(log, {P0: 0}, "x") == {}
-
-
-def test_keys_of_one_incarnation_on_some_partitions() -> None:
-    """What a release buries: all own claims there, repeated ones too."""
-    log = _log(_claim(P0, "me", 0), _claim(P0, "me", 1), _claim(P1, "me"), _claim(P0, "old"))
-
-    assert keys_of(log, "me", [P0]) == [_claim(P0, "me", 0).key, _claim(P0, "me", 1).key]
-    assert keys_of(log, "me", []) == []

@@ -8,9 +8,7 @@ from eos_mirror.core.offset_syncs import (
     SLOTS,
     UNTRANSLATABLE,
     Sync,
-    SyncRule,
     SyncStore,
-    loaded,
 )
 
 
@@ -25,26 +23,6 @@ def store_of(*pairs: tuple[int, int]) -> SyncStore:
 def usable(store: SyncStore) -> list[int]:
     """Upstream offsets of the syncs that a store still has, oldest first."""
     return sorted({sync.upstream for sync in store.slots})
-
-
-@pytest.mark.parametrize(
-    ("max_lag", "records"),
-    [
-        (
-            50,
-            [
-                *((0, 100, True), (2, 102, True), (3, 152, False), (4, 153, True)),
-                *((5, 154, False), (6, 203, False), (7, 204, True), (2, 206, True)),
-                *((3, 207, False), (4, 3, True), (5, 4, False)),
-            ],
-        ),
-        (0, [(0, 100, True), (1, 101, True), (2, 102, True), (3, 103, True)]),
-    ],
-)
-def test_a_sync_is_due_as_in_kafka(max_lag: int, records: list[tuple[int, int, bool]]) -> None:
-    """First, far behind, behind a hole, after the target went back."""
-    rule = SyncRule(max_lag)
-    assert [rule.is_due(up, down) for up, down, _ in records] == [due for *_, due in records]
 
 
 def test_a_translation_is_exact_or_behind() -> None:
@@ -79,8 +57,12 @@ def test_what_stays_usable_is_dense_at_the_end(
     only_the_last: bool, after_load: list[int], after_all: list[int]
 ) -> None:
     """Kafka's testPastOffsetTranslation: 0 to 1,000 read at the start, up to 10,000 live."""
-    store = loaded((Sync(o, o) for o in range(0, 1001, 10)), only_the_last=only_the_last)
-    assert store is not None
+    store = SyncStore(Sync(0, 0))
+    for offset in range(10, 1001, 10):
+        if only_the_last:
+            store.clear(Sync(offset, offset))
+        else:
+            store.add(Sync(offset, offset))
     if only_the_last:
         assert usable(store) == after_load
     else:
@@ -126,18 +108,12 @@ def test_a_translation_never_overshoots(steps: list[int], upstream: int) -> None
     for step in steps:
         at = Sync(at.upstream + step, at.downstream + (step + 1) // 2)
         syncs.append(at)
-    store = loaded(syncs, only_the_last=False)
-    assert store is not None
+    store = store_of(*syncs)
     found = store.translate(upstream)
     last = max(sync for sync in syncs if sync.upstream <= upstream)
     assert found <= last.downstream + (last.upstream != upstream)
     if upstream >= at.upstream:
         assert found == at.downstream + (upstream != at.upstream)
-
-
-def test_nothing_is_known_of_a_partition_without_syncs() -> None:
-    """None, which is not the same as an offset before the first one."""
-    assert loaded([], only_the_last=True) is None
 
 
 def test_offsets_near_the_end_of_a_long_do_not_confuse_it() -> None:

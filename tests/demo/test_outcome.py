@@ -52,7 +52,7 @@ def test_a_good_outcome_is_said_to_be_exactly_once() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"killed": 0}, "no open transaction was hit"),
+        ({"killed": 0}, "hit no open transaction"),
         ({"exit_code": 1}, "exit code 1"),
         (
             {"proof": Proof(comparison=compare(by_partition(LINE), {}), written={}, read={})},

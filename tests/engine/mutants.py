@@ -111,7 +111,7 @@ def claims_not_made_again() -> AbstractContextManager[object]:
     return mock.patch.object(Ownership, "renew", Ownership.new_incarnation)
 
 
-def nobody_fenced() -> AbstractContextManager[object]:
+def no_writer_fenced() -> AbstractContextManager[object]:
     """I4 left out, first half: earlier claims are buried, their writers live."""
     return mock.patch.object(Ownership, "_fence", return_value=None)
 
@@ -206,7 +206,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         position_from_before_the_fence,
         committed_again_after_an_error,
         claims_not_made_again,
-        nobody_fenced,
+        no_writer_fenced,
         unread_claims_buried,
         claims_read_before_the_own,
         unstable_offsets_taken,

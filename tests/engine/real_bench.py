@@ -11,6 +11,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.core.topic_limits import limits_of
 from eos_mirror.kafka.claims import KafkaClaimsLog
 from eos_mirror.kafka.errors import translated
@@ -238,7 +239,7 @@ class RealSourceBench:
 
     def recreate_topic(self, topic: str) -> None:
         """See `SourceBench`."""
-        metadata = ClusterMetadata(self._config, source=True)
+        metadata = ClusterMetadata(self._config, side=Side.SOURCE)
         self._cluster.admin().delete_topics([topic])[topic].result(10)
         self.until(lambda: not metadata.topics([topic]), f"{topic} is gone")
         self._cluster.create_topic(topic, 1)
@@ -288,7 +289,7 @@ class RealSourceBench:
 
     def metadata(self) -> SourceMetadata:
         """See `SourceBench`."""
-        return ClusterMetadata(self._config, source=True)
+        return ClusterMetadata(self._config, side=Side.SOURCE)
 
     def open_source(self, listener: RebalanceListener, slot: int) -> Source:
         """See `SourceBench`."""

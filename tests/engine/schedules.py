@@ -233,7 +233,7 @@ SCHEDULES: Final[Mapping[str, Schedule]] = {
     "position from before the fence": committed_between_claim_and_fence,
     "committed again after an error": offsets_lost_before_the_commit,
     "claims not made again": renewed_and_overtaken,
-    "nobody fenced": overtaken_before_the_records_are_sent,
+    "no writer fenced": overtaken_before_the_records_are_sent,
     "unread claims buried": three_claims_in_a_row,
     "claims read before the own": two_claims_at_once,
     "unstable offsets taken": moved_with_the_offset_marker_late,

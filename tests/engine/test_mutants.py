@@ -24,7 +24,7 @@ MODES: Final = {"naive": Fencing.NAIVE, "stable only": Fencing.STABLE_ONLY}
 QUICK: Final = (
     "naive",
     "stable only",
-    "nobody fenced",
+    "no writer fenced",
     "position from before the fence",
     "committed again after an error",
     "end taken past a fault",

@@ -32,7 +32,7 @@ def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
 
 
 ASKING = {
-    "members": "group_members(admin, 'readers', source=True)",
+    "members": "group_members(admin, 'readers', side=Side.SOURCE)",
     "rights": "may_commit_in_group(admin, 'readers')",
 }
 
@@ -46,6 +46,7 @@ def test_a_coordinator_that_is_found_late_does_not_end_the_process(
     asking = textwrap.dedent(
         f"""
         from confluent_kafka.admin import AdminClient
+        from eos_mirror.core.side import Side
         from eos_mirror.kafka.authorization import may_commit_in_group
         from eos_mirror.kafka.groups import group_members
         admin = AdminClient({{"bootstrap.servers": "{proxied.proxied_bootstrap}"}})

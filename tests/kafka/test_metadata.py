@@ -10,6 +10,7 @@ from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
 from confluent_kafka.admin import OffsetSpec
 
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.errors import NotAuthorized, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.metadata import ClusterMetadata
@@ -73,7 +74,7 @@ class Denied(Admin):
 
 def metadata_with(admin: Admin) -> ClusterMetadata:
     """Of a target that answers so."""
-    metadata = ClusterMetadata({}, source=False, patience=timedelta(milliseconds=50))
+    metadata = ClusterMetadata({}, side=Side.TARGET, patience=timedelta(milliseconds=50))
     metadata.answer_s = -0.99  # a second more is waited for the client
     fake: ReconnectingClient[Any] = ReconnectingClient(lambda _: admin, {})
     metadata._client = fake  # noqa: SLF001
@@ -131,6 +132,6 @@ def test_an_answer_that_never_comes_is_an_outage_with_a_name() -> None:
     never: Future[Any] = Future()
     with (
         pytest.raises(SourceUnavailable, match="describe topics: no answer"),
-        translated("describe topics", source=True),
+        translated("describe topics", side=Side.SOURCE),
     ):
         never.result(0.01)

@@ -9,12 +9,13 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.errors import RestartTask, SourceUnavailable
 from eos_mirror.kafka import reconnecting
 from eos_mirror.kafka.leadership import Leadership
 from eos_mirror.kafka.reconnecting import ReconnectingProducer
 from eos_mirror.kafka.source import KafkaSource
-from eos_mirror.kafka.topic_writer import Appender
+from eos_mirror.kafka.topic_writer import TopicWriter
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.settings.clients import MEMBER
 from eos_mirror.testing import FaultProxy, KafkaCluster, fault_proxies, read_topic, wait_until
@@ -91,7 +92,7 @@ def test_a_client_that_finds_no_broker_any_more_is_replaced(
     cluster: KafkaCluster, proxy: FaultProxy
 ) -> None:
     """The next question is answered. The client itself would never be."""
-    topics = Topics(config_of(cluster), source=True)
+    topics = Topics(config_of(cluster), side=Side.SOURCE)
     assert ORDERS.topic in topics.list()
     lost = topics.admin
     lose(proxy, lost)
@@ -200,7 +201,7 @@ def test_who_appends_has_another_client_after_an_outage(
 ) -> None:
     """What a file says of timeouts may end a record before its deadline ends the wait."""
     cluster.create_topic("log", 1)
-    log = Appender({**config_of(cluster), "message.timeout.ms": "500"}, "log")
+    log = TopicWriter({**config_of(cluster), "message.timeout.ms": "500"}, "log")
     log.append([("key", "before")])
     first = log._producer  # noqa: SLF001 (which client it has, nobody else knows)
     assert first is not None

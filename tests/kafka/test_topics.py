@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from eos_mirror.core.side import Side
 from eos_mirror.errors import ConfigError
 from eos_mirror.kafka.authorization import MIRROR_TO, missing_topic_rights
 from eos_mirror.kafka.topics import Topics, TopicSpec
@@ -26,7 +27,7 @@ def test_a_topic_that_the_cluster_refuses_keeps_no_other_from_being_created(
     strange = replace(good, name=f"{name}-entry", config={"message.format.version": "2.8"})
     wide = replace(good, name=f"{name}-wide", replication_factor=99)
     empty = replace(good, name=f"{name}-empty", partitions=0)
-    topics = Topics(target_cluster.client_config(), source=False)
+    topics = Topics(target_cluster.client_config(), side=Side.TARGET)
     specs = [strange, wide, good, empty]
     for refused in (topics.create(specs, validate_only=True), topics.create(specs)):
         assert refused.keys() == {strange.name, wide.name, empty.name}
@@ -44,7 +45,7 @@ def test_a_topic_that_does_not_grow_keeps_no_other_from_growing(target_cluster: 
     name = f"small-{uuid.uuid4().hex[:8]}"
     target_cluster.create_topic(name, 1)
     target_cluster.create_topic(f"{name}-large", 3)
-    topics = Topics(target_cluster.client_config(), source=False)
+    topics = Topics(target_cluster.client_config(), side=Side.TARGET)
 
     refused = topics.grow({f"{name}-gone": 3, name: 3, f"{name}-large": 3})
 
@@ -57,7 +58,7 @@ def test_a_topic_that_no_broker_knows_is_named(target_cluster: Cluster) -> None:
     """After a bounded wait, and beside one that they know."""
     name = f"known-{uuid.uuid4().hex[:8]}"
     target_cluster.create_topic(name, 2)
-    topics = Topics(target_cluster.client_config(), source=False)
+    topics = Topics(target_cluster.client_config(), side=Side.TARGET)
     wanted = {name: 2, f"{name}-gone": 1}
 
     assert topics.wait_until_known(wanted, within=timedelta(seconds=1)) == {f"{name}-gone"}
@@ -68,7 +69,7 @@ def test_more_topics_than_a_controller_takes_at_once_are_asked_for_in_portions(
     target_cluster: Cluster,
 ) -> None:
     """It makes at most 10,000 records of metadata for one request; nothing is created here."""
-    topics = Topics(target_cluster.client_config(), source=False)
+    topics = Topics(target_cluster.client_config(), side=Side.TARGET)
     config = {"retention.ms": "-1", "retention.bytes": "-1"}
     specs = [
         TopicSpec(name=f"many-{number}", partitions=2, replication_factor=1, config=config)
@@ -95,7 +96,7 @@ def test_a_question_for_rights_whose_connection_breaks_is_asked_again(
         "log_level": "0",
     }
     with fault_proxies(proxied.proxy_ports) as proxies:
-        topics = Topics(config, source=False)
+        topics = Topics(config, side=Side.TARGET)
         assert "orders" in topics.list()
         cut = proxies[1].inject(Fault(Api.METADATA, Action.CUT_BEFORE_RESPONSE))
 
@@ -106,7 +107,7 @@ def test_a_question_for_rights_whose_connection_breaks_is_asked_again(
 
 def test_a_topic_that_is_not_there_lacks_every_right(target_cluster: Cluster) -> None:
     """Nobody is told that it is missing who may not know."""
-    topics = Topics(target_cluster.client_config(), source=False)
+    topics = Topics(target_cluster.client_config(), side=Side.TARGET)
 
     missing = missing_topic_rights(topics, {"not-there": MIRROR_TO})
 
@@ -117,7 +118,7 @@ def test_a_topic_that_is_gone_does_not_hide_the_others(target_cluster: Cluster) 
     """They are asked for in one request, and answered each for itself."""
     name = f"there-{uuid.uuid4().hex[:8]}"
     target_cluster.create_topic(name, 3, config={"retention.ms": "1234567"})
-    topics = Topics(target_cluster.client_config(), source=False)
+    topics = Topics(target_cluster.client_config(), side=Side.TARGET)
     asked = [name, f"{name}-gone"]
 
     described = topics.describe(asked)

@@ -14,6 +14,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from eos_mirror.core.side import Side
 from eos_mirror.core.topic_acls import Acl
 from eos_mirror.kafka.acls import TopicAcls
 from eos_mirror.testing import KafkaCluster, Security
@@ -102,7 +103,7 @@ def test_who_may_read_a_topic_may_read_its_copy(tmp_path: Path, guarded: KafkaCl
         look_again(running, 3)
         assert running.stop() == 0, running.errors
     assert len(running.found("acl.added")) == 3
-    everything = TopicAcls(guarded.client_config(), source=False).list()
+    everything = TopicAcls(guarded.client_config(), side=Side.TARGET).list()
     assert everything is not None
     assert {acl for acl in everything if acl.topic == site.remote} == {
         Acl(
@@ -129,7 +130,7 @@ def test_a_right_that_the_target_refuses_holds_up_no_other(guarded: KafkaCluster
     )
     nobody = replace(good, principal="no principal")
     strange = replace(good, operation="UNKNOWN")
-    acls = TopicAcls(guarded.client_config("mirror"), source=False)
+    acls = TopicAcls(guarded.client_config("mirror"), side=Side.TARGET)
 
     refused = acls.add([nobody, strange, good])
 

@@ -16,6 +16,7 @@ from eos_mirror.core.ledger import Kind, LedgerEntry
 from eos_mirror.core.metadata import GroupMetadata, encode_group
 from eos_mirror.core.offset_map import Untranslatable
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.operate.translate import MapReader
@@ -240,7 +241,7 @@ def test_a_topic_created_again_is_not_taken_for_the_old_one(site: Site) -> None:
             TopicPartition(site.topic, p): GroupOffset(position=Position(5), metadata=other)
             for p in range(site.partitions)
         },
-        source=True,
+        side=Side.SOURCE,
     )
 
     with mirror(site.config(**MODE)) as running:

@@ -14,6 +14,7 @@ from confluent_kafka import KafkaError, Producer
 
 from eos_mirror.client import MirrorClient
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.settings import clients
 from eos_mirror.settings.clients import claims_producer
@@ -205,7 +206,9 @@ def test_an_offset_of_a_topic_that_does_not_exist_creates_nothing(site: Site, st
     """What a task asks before its first record, with the clients that the file describes."""
     (flow,) = load_settings(site.config()).flows
     missing = f"missing-{site.topic}"
-    source = ClusterMetadata(clients.source_admin(flow), source=True, patience=timedelta(seconds=2))
+    source = ClusterMetadata(
+        clients.source_admin(flow), side=Side.SOURCE, patience=timedelta(seconds=2)
+    )
 
     with pytest.raises(Exception, match=missing):
         source.start_offset(TopicPartition(missing, 0), start)

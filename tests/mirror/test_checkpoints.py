@@ -14,8 +14,9 @@ from confluent_kafka import Consumer
 from eos_mirror.client import MirrorClient, OffsetAndMetadata
 from eos_mirror.core.internal_records import OffsetSync
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.groups import CommittedOffsets, set_group_offsets
-from eos_mirror.kafka.internal_topics import read_internal
+from eos_mirror.kafka.topic_reader import TopicReader
 from eos_mirror.ports import GroupOffset
 from eos_mirror.tasks.group_offset_sync import HAS_MEMBERS
 from eos_mirror.testing import wait_until
@@ -53,12 +54,12 @@ def commit(cluster: Cluster, group: str, offsets: Offsets) -> None:
         partition: GroupOffset(position=Position(offset, None), metadata=f"of {group}")
         for partition, offset in offsets.items()
     }
-    set_group_offsets(cluster.admin(), group, found, source=True)
+    set_group_offsets(cluster.admin(), group, found, side=Side.SOURCE)
 
 
 def committed(cluster: Cluster, group: str, wanted: list[TopicPartition]) -> Offsets:
     """Offsets of a group."""
-    found = CommittedOffsets(cluster.client_config(), group, source=False).read(wanted)
+    found = CommittedOffsets(cluster.client_config(), group, side=Side.TARGET).read(wanted)
     return {partition: offset.position.next_offset for partition, offset in found.items()}
 
 
@@ -382,7 +383,7 @@ def test_a_task_that_slept_through_its_session_notes_no_pair(site: Site) -> None
     sources = read_topic(site.source.client_config(), site.topic, partitions=site.partitions)
     copies = read_topic(config_of, site.remote, partitions=site.partitions)
     syncs = f"mm2-offset-syncs.{site.flow.source}.internal"
-    for key, value in read_internal(config_of, syncs, within=SOON):
+    for key, value in TopicReader(config_of, syncs, group="test").updates(within=SOON):
         pair = OffsetSync.decode(key, value)
         number = pair.partition.partition
         behind = {copy.value for copy in copies[number] if copy.offset >= pair.downstream}

@@ -14,6 +14,7 @@ from confluent_kafka import Producer
 from eos_mirror.client import MirrorClient, OffsetAndMetadata
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.testing import KafkaCluster, wait_until
 from tests.mirror.remote_clusters import WITHIN, Questions
@@ -106,7 +107,7 @@ def test_the_consumer_of_the_page_goes_on_where_its_group_stood(cluster: KafkaCl
     names: dict[str, Any] = {}
     exec(snippet.replace("b:9092", cluster.bootstrap), names)  # noqa: S102 (our own page)
     names["consumer"].close()
-    committed = CommittedOffsets(cluster.client_config(), "readers", source=False)
+    committed = CommittedOffsets(cluster.client_config(), "readers", side=Side.TARGET)
     partitions = [TopicPartition("A.orders", 0), TopicPartition("A.orders", 1)]
     wait_until(
         lambda: len(committed.read(partitions)) == 2, within=WITHIN, what="both are committed"

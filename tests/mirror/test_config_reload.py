@@ -7,6 +7,7 @@ import pytest
 
 from eos_mirror.client import MirrorClient
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import wait_until
@@ -77,7 +78,7 @@ def test_groups_come_with_the_file(site: Site) -> None:
             for p in range(site.partitions)
         }
         name = f"{group} of {site.topic}"
-        set_group_offsets(site.source.admin(), name, partitions, source=True)
+        set_group_offsets(site.source.admin(), name, partitions, side=Side.SOURCE)
     site.produce(400)
     config = site.config(
         emit_checkpoints_enabled="true",

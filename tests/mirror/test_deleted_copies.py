@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import Producer
 
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.errors import RestartTask
 from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.kafka.topic_reader import read_compacted
@@ -80,7 +81,9 @@ def forget(site: Site, *, exactly_once: bool) -> None:
 
         def is_reset() -> bool:
             try:
-                set_group_offsets(site.source.admin(), site.flow.source_group, offsets, source=True)
+                set_group_offsets(
+                    site.source.admin(), site.flow.source_group, offsets, side=Side.SOURCE
+                )
             except RestartTask:
                 return False
             return True

@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka.admin import OffsetSpec
 
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.errors import RestartTask, SourceUnavailable
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.testing import KafkaCluster, wait_until
@@ -74,7 +75,7 @@ def test_offsets_come_for_the_partitions_that_have_a_leader(
     """Each of the others has a reason that names it and says whether to ask again."""
     good, lonely = (TopicPartition(topic, 0) for topic in lost_leader)
     missing, beyond = TopicPartition(f"{good.topic}.gone", 0), TopicPartition(good.topic, 7)
-    metadata = ClusterMetadata(trio.client_config(), source=True)
+    metadata = ClusterMetadata(trio.client_config(), side=Side.SOURCE)
 
     found, reasons = metadata.offsets_or_reasons(
         [good, lonely, missing, beyond], OffsetSpec.latest()
@@ -95,7 +96,7 @@ def test_a_partition_without_a_leader_has_its_own_reason_when_it_is_asked_alone(
     """The client says only "No leaders found", also of topics that do not exist."""
     lonely = TopicPartition(lost_leader[1], 0)
     missing = TopicPartition(f"{lonely.topic}.gone", 0)
-    metadata = ClusterMetadata(trio.client_config(), source=True)
+    metadata = ClusterMetadata(trio.client_config(), side=Side.SOURCE)
 
     found, reasons = metadata.offsets_or_reasons([lonely, missing], OffsetSpec.earliest())
 
@@ -109,7 +110,7 @@ def test_a_partition_whose_leader_is_back_is_answered_for(
 ) -> None:
     """By the same client, which is told of the new leader."""
     lonely = TopicPartition(lost_leader[1], 0)
-    metadata = ClusterMetadata(trio.client_config(), source=True)
+    metadata = ClusterMetadata(trio.client_config(), side=Side.SOURCE)
     assert metadata.offsets_or_reasons([lonely], OffsetSpec.latest()).reasons
 
     trio.start_node(NODE)
@@ -126,7 +127,7 @@ def test_a_leader_that_stands_still_keeps_nobody_waiting(trio: KafkaCluster, ns:
     good, frozen = TopicPartition(f"{ns}.good", 0), TopicPartition(f"{ns}.frozen", 0)
     create_on(trio, good.topic, 1, 2)
     create_on(trio, frozen.topic, NODE)
-    metadata = ClusterMetadata(trio.client_config(), source=True)
+    metadata = ClusterMetadata(trio.client_config(), side=Side.SOURCE)
     assert metadata.ends([good, frozen]) == {good: 0, frozen: 0}
     trio.pause(NODE)
     try:
@@ -143,7 +144,9 @@ def test_a_leader_that_stands_still_keeps_nobody_waiting(trio: KafkaCluster, ns:
 
 def test_a_cluster_that_is_gone_is_no_reason_of_a_partition() -> None:
     """Otherwise every partition would look broken when nothing but the network is."""
-    metadata = ClusterMetadata({"bootstrap.servers": "127.0.0.1:1", "log_level": "0"}, source=True)
+    metadata = ClusterMetadata(
+        {"bootstrap.servers": "127.0.0.1:1", "log_level": "0"}, side=Side.SOURCE
+    )
 
     with pytest.raises(SourceUnavailable):
         metadata.offsets_or_reasons(
@@ -217,7 +220,7 @@ def test_verify_compares_what_has_a_leader(tmp_path: Path, trio: KafkaCluster) -
 
 def is_leaderless(trio: KafkaCluster, *topics: str) -> bool:
     """One of these has no leader, as the other brokers know by now."""
-    known = ClusterMetadata(trio.client_config(), source=True).topics(topics)
+    known = ClusterMetadata(trio.client_config(), side=Side.SOURCE).topics(topics)
     return any(topic.leaderless for topic in known.values())
 
 

@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.ledger import Kind, LedgerEntry
+from eos_mirror.core.side import Side
 from eos_mirror.driver.ledger import STORM_RESTARTS, LedgerKeeper
 from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.kafka.topics import Topics
@@ -107,7 +108,7 @@ def test_a_fence_and_a_stop_are_in_the_ledger(site: Site) -> None:
 @contextmanager
 def keeper(settings: FlowSettings, failures: list[str]) -> Iterator[LedgerKeeper]:
     """A driver's part of the ledger, without the driver."""
-    topics = Topics(clients.target_admin(settings), source=False)
+    topics = Topics(clients.target_admin(settings), side=Side.TARGET)
     keeper = LedgerKeeper(settings, topics, on_failure=failures.append)
     keeper.start()
     try:

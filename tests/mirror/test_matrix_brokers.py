@@ -120,10 +120,11 @@ READER = """
 import sys
 from contextlib import suppress
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.errors import RestartTask
 from eos_mirror.kafka.groups import CommittedOffsets
 
-offsets = CommittedOffsets({"bootstrap.servers": sys.argv[1]}, sys.argv[2], source=False)
+offsets = CommittedOffsets({"bootstrap.servers": sys.argv[1]}, sys.argv[2], side=Side.TARGET)
 print(offsets.read([TopicPartition("t", 0)]), flush=True)
 while True:
     with suppress(RestartTask):

@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import KafkaCluster, Security
@@ -227,7 +228,7 @@ def test_groups_are_followed_also_when_commits_cannot_be_heard(
     try:
         with mirror(config) as running:
             running.wait_for("group-commits.unreadable")
-            set_group_offsets(guarded.admin(), group, partitions, source=True)
+            set_group_offsets(guarded.admin(), group, partitions, side=Side.SOURCE)
             told = len(running.found("checkpoints.emitted"))
             running.wait_for("checkpoints.emitted", count=told + 3)
             assert running.stop() == 0, running.errors

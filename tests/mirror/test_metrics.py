@@ -16,6 +16,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 from prometheus_client.parser import text_string_to_metric_families
 
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import wait_until
@@ -79,7 +80,7 @@ def test_prometheus_reads_mm2s_metrics_and_the_lag(site: Site) -> None:
         for p in range(site.partitions)
     }
     group = f"readers of {site.topic}"
-    set_group_offsets(site.source.admin(), group, partitions, source=True)
+    set_group_offsets(site.source.admin(), group, partitions, side=Side.SOURCE)
     flow = f'source="{site.flow.source}",target="{site.flow.target}"'
     each = RECORDS // site.partitions
     with mirror(config) as running:

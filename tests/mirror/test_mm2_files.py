@@ -15,6 +15,7 @@ import pytest
 from eos_mirror.client import MirrorClient
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.kafka.offset_syncs import FollowedSyncs
 from eos_mirror.ports import GroupOffset
@@ -229,4 +230,4 @@ def commit(cluster: KafkaCluster, topic: str, at: int = STOOD_AT) -> None:
         TopicPartition(topic, p): GroupOffset(position=Position(at, None), metadata="")
         for p in range(PARTITIONS)
     }
-    set_group_offsets(cluster.admin(), GROUP, partitions, source=True)
+    set_group_offsets(cluster.admin(), GROUP, partitions, side=Side.SOURCE)

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.groups import CommittedOffsets, set_group_offsets
 from eos_mirror.testing import wait_until
 from tests.mirror.conftest import Site
@@ -71,9 +72,9 @@ def change_the_number_only(site: Site, partition: int, offset: int) -> None:
     """As a tool that copies or restores groups may do."""
     remote = TopicPartition(site.remote, partition)
     group = site.flow.shadow_group
-    offsets = CommittedOffsets(site.target.client_config(), group, source=False)
+    offsets = CommittedOffsets(site.target.client_config(), group, side=Side.TARGET)
     changed = {remote: replace(offsets.read([remote])[remote], position=Position(offset))}
-    set_group_offsets(site.target.admin(), group, changed, source=False)
+    set_group_offsets(site.target.admin(), group, changed, side=Side.TARGET)
 
 
 @pytest.mark.parametrize("change", [reset_with_kafkas_tool, change_the_number_only])

@@ -8,6 +8,7 @@ import pytest
 
 from eos_mirror.client import MirrorClient
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import KafkaCluster, Security, wait_until
@@ -47,7 +48,7 @@ def test_clusters_that_speak_tls_are_mirrored_with_java_settings(
         TopicPartition(site.topic, p): GroupOffset(position=Position(100, None), metadata="")
         for p in range(site.partitions)
     }
-    set_group_offsets(sealed.admin(), "readers", partitions, source=True)
+    set_group_offsets(sealed.admin(), "readers", partitions, side=Side.SOURCE)
     config = config_of(
         site,
         sealed,

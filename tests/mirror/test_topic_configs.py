@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.external import Cluster
@@ -44,7 +45,7 @@ def alter(cluster: Cluster, topic: str, *, put: str = "", drop: str = "") -> Non
 
 def described(cluster: Cluster, topic: str) -> dict[str, str]:
     """What is in effect."""
-    return Topics(cluster.client_config(), source=False).configs([topic])[topic]
+    return Topics(cluster.client_config(), side=Side.TARGET).configs([topic])[topic]
 
 
 def wait_for(cluster: Cluster, topic: str, name: str, value: str) -> None:

@@ -19,6 +19,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.operate.translate import MapReader
@@ -120,7 +121,7 @@ def test_folds_are_those_of_anybody_who_reads_the_logs(site: Site) -> None:
         ]
     code, _, said = verify(site, "--folds", "--sample", "5%")
     assert code == 2
-    assert "leave --resume, --sample and --watch out" in said
+    assert "remove --resume, --sample and --watch" in said
 
 
 def fold_by_the_page(records: Sequence[Record], base: int) -> int:
@@ -262,7 +263,7 @@ def test_each_fault_of_a_broken_mirror_is_found_named_and_placed(
 
 def note_left_out(site: Site, partition: int) -> None:
     """As a task does that leaves a record out, but after the fact."""
-    metadata = ClusterMetadata(site.source.client_config(), source=True)
+    metadata = ClusterMetadata(site.source.client_config(), side=Side.SOURCE)
     site.target.create_topic(site.flow.ledger_topic, 1)
     KafkaLedger(site.target.client_config(), site.flow.ledger_topic).append(
         Kind.DROP,

@@ -95,7 +95,7 @@ def test_a_watch_is_for_one_flow(site: Site) -> None:
     state = site.folder / "proven.json"
     code, _, said = verify(site, "--watch", "--sample", "5%", "--resume", str(state))
     assert (code, state.exists()) == (2, False)
-    assert "--watch looks at all of one flow" in said
+    assert "--watch verifies all of one flow" in said
 
 
 def test_a_file_of_somebody_else_is_not_overwritten(site: Site) -> None:

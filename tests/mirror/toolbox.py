@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
 from eos_mirror.kafka.retry import retrying
@@ -215,11 +216,15 @@ class FlowView:
 
     def __init__(self, flow: Flow, source: Cluster, target: Cluster) -> None:
         self.flow = flow
-        self.source = ClusterMetadata(source.client_config(), source=True)
-        self.target = ClusterMetadata(target.client_config(), source=False)
+        self.source = ClusterMetadata(source.client_config(), side=Side.SOURCE)
+        self.target = ClusterMetadata(target.client_config(), side=Side.TARGET)
         self.admin: AdminClient = self.target.admin
-        self._shadows = CommittedOffsets(target.client_config(), flow.shadow_group, source=False)
-        self._upstream = CommittedOffsets(source.client_config(), flow.source_group, source=True)
+        self._shadows = CommittedOffsets(
+            target.client_config(), flow.shadow_group, side=Side.TARGET
+        )
+        self._upstream = CommittedOffsets(
+            source.client_config(), flow.source_group, side=Side.SOURCE
+        )
 
     def ends(self, topic: str, partitions: int) -> dict[int, int]:
         """Last stable offsets on the source."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from eos_mirror.runtime.channel import Channel, LineRefusedError, Side
+from eos_mirror.runtime.channel import Channel, End, LineRefusedError
 
 KEY = "ab" * 32
 Pair = tuple[Channel, Channel]
@@ -21,10 +21,10 @@ def both_ends(driver_key: str, task_key: str) -> tuple[Pair, Sockets]:
         sock.settimeout(5)
     made: list[Channel] = []
     thread = threading.Thread(
-        target=lambda: made.append(Channel(there, side=Side.TASK, key=task_key))
+        target=lambda: made.append(Channel(there, end=End.TASK, key=task_key))
     )
     thread.start()
-    driver = Channel(here, side=Side.DRIVER, key=driver_key)
+    driver = Channel(here, end=End.DRIVER, key=driver_key)
     thread.join(5)
     return (driver, made[0]), (here, there)
 

@@ -63,7 +63,7 @@ def test_a_block_over_its_budget_ends_the_process(
     told = capsys.readouterr().err
     assert told.startswith(f"{reason}, in ")
     assert "test_a_block_over_its_budget_ends_the_process (test_watchdog.py:" in told
-    assert told.endswith("; the process ends\n")
+    assert told.endswith("; the process exits\n")
 
 
 def test_a_stopped_process_is_not_ended_for_the_pause(kennel: Kennel) -> None:

@@ -38,7 +38,6 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
          "Python reads as Java does: min repeat greater than max repeat at position 2"),
         ("topics = [a-z&&[b]]", "f:5: topics = [a-z&&[b]]: '[a-z&&[b]]' is not a regular "
          "expression that Python reads as Java does: Possible set intersection at position 4"),
-        ("data.path = fast", "f:5: data.path = fast: input should be 'auto' or 'record'"),
         ("connector.type = source", "f:5: connector.type = source: input should be 'sink'"),
         ("abort.on.send.failure = maybe", "f:5: abort.on.send.failure = maybe: "
          "expected true or false"),
@@ -53,7 +52,7 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
          "'localhost' is not host:port"),
         ("tasks.max = ${env:N}", "f:5: tasks.max: ${env:N}: environment variable N is not set"),
         ("tasks.max = ${env:SECRET}", "f:5: tasks.max = ${env:SECRET}: "
-         "stands for something that is not of type int"),
+         "resolves to something that is not of type int"),
         ("internal.topic.min.insync.replicas = 4", "f:5: flow A->B: "
          "internal.topic.min.insync.replicas must not exceed internal.topic.replication.factor"),
         ("transaction.timeout.ms = 50", "f:5: flow A->B: "

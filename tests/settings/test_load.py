@@ -11,7 +11,6 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.settings import (
     BoundaryMode,
     ConnectorType,
-    DataPath,
     PolicyClass,
     Runtime,
     load_settings,
@@ -61,7 +60,6 @@ def test_four_lines_are_enough(load: Load) -> None:
     assert flow.transaction_timeout == timedelta(minutes=1)
     assert flow.session_timeout == timedelta(seconds=10)
     assert flow.start_position == "earliest"
-    assert flow.data_path is DataPath.AUTO
     assert flow.internal_topic_replication_factor == 3
     assert flow.internal_topic_min_insync_replicas == 2
     assert flow.offsets_keepalive == timedelta(days=1)
@@ -284,7 +282,7 @@ def test_a_client_setting_knows_where_it_came_from(load: Load) -> None:
         (
             "replication.policy.separator = A",
             "flow A->B: alias 'A' contains the separator 'A': "
-            "the source of a remote topic cannot be told from its name",
+            "the name of a remote topic does not show its source",
         ),
     ],
 )

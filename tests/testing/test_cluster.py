@@ -191,7 +191,7 @@ def test_a_broken_configuration_fails_with_the_log_and_leaves_nothing() -> None:
     good = KafkaCluster(name="good")
     bad = KafkaCluster(name="bad", broker_config={"log.retention.ms": "never"})
 
-    with pytest.raises(ClusterFailed, match=r"node 1 ended with code 1[\s\S]*log\.retention\.ms"):
+    with pytest.raises(ClusterFailed, match=r"node 1 exited with code 1[\s\S]*log\.retention\.ms"):
         start_clusters(good, bad)
 
     with pytest.raises(ClusterFailed, match="not running"):
