@@ -80,7 +80,7 @@ class Gap(NamedTuple):
     downstream_next: int
 
 
-class Odd(NamedTuple):
+class UnmatchedRecord(NamedTuple):
     """A record without an equal one in the range."""
 
     gap: Gap
@@ -102,8 +102,8 @@ class Comparison:
 
     matched: int
     differences: Sequence[Difference]
-    unseen: Sequence[Odd]
-    unknown: Sequence[Odd]
+    unseen: Sequence[UnmatchedRecord]
+    unknown: Sequence[UnmatchedRecord]
 
 
 class Settled(NamedTuple):
@@ -116,7 +116,7 @@ class Settled(NamedTuple):
     """
 
     differences: list[Difference]
-    strangers: list[Odd]
+    strangers: list[UnmatchedRecord]
 
 
 def settle(comparisons: Iterable[Comparison]) -> Settled:
@@ -130,7 +130,7 @@ def settle(comparisons: Iterable[Comparison]) -> Settled:
     found, unseen, unknown = _match_moved(
         [odd for one in every for odd in one.unseen], [odd for one in every for odd in one.unknown]
     )
-    strangers: dict[Gap, deque[Odd]] = defaultdict(deque)
+    strangers: dict[Gap, deque[UnmatchedRecord]] = defaultdict(deque)
     for odd in unknown:
         strangers[odd.gap].append(odd)
     for odd in unseen:
@@ -143,7 +143,7 @@ def settle(comparisons: Iterable[Comparison]) -> Settled:
 
 
 def name_strangers(
-    strangers: Iterable[Odd], originals: Mapping[bytes, tuple[TopicPartition, int]]
+    strangers: Iterable[UnmatchedRecord], originals: Mapping[bytes, tuple[TopicPartition, int]]
 ) -> Iterator[Difference]:
     """
     Distinguish surplus copies from foreign records.
@@ -167,12 +167,12 @@ def name_strangers(
 
 
 def _match_moved(
-    unseen: Sequence[Odd], unknown: Sequence[Odd]
-) -> tuple[list[Difference], list[Odd], list[Odd]]:
+    unseen: Sequence[UnmatchedRecord], unknown: Sequence[UnmatchedRecord]
+) -> tuple[list[Difference], list[UnmatchedRecord], list[UnmatchedRecord]]:
     """Pair records of equal digest, first within a partition; also return the unpaired ones."""
     found: list[Difference] = []
     for kind in (Kind.REORDERED, Kind.MISPLACED):
-        by_digest: dict[object, deque[Odd]] = defaultdict(deque)
+        by_digest: dict[object, deque[UnmatchedRecord]] = defaultdict(deque)
         for odd in unknown:
             by_digest[_address(odd, kind)].append(odd)
         left = []
@@ -195,7 +195,7 @@ def _match_moved(
     return found, list(unseen), sorted(unknown, key=lambda odd: (odd.gap.target, odd.offset))
 
 
-def _address(odd: Odd, kind: Kind) -> object:
+def _address(odd: UnmatchedRecord, kind: Kind) -> object:
     return (odd.digest, odd.gap.target) if kind is Kind.REORDERED else odd.digest
 
 

@@ -16,7 +16,7 @@ from eos_mirror.core.records import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class OffsetWindow:
     """
     The records to compare: start <= upstream offset < end.
 
@@ -34,7 +34,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class PartitionSnapshot:
     """
     A snapshot of one partition on both clusters.
 
@@ -61,7 +61,7 @@ class Standing:
     offsets: OffsetMap
     timestamps: bool = True
     compaction: Compaction | None = None
-    window: Window = Window()
+    window: OffsetWindow = OffsetWindow()
     source_topic_id: str = ""
     target_topic_id: str = ""
 
@@ -124,7 +124,7 @@ class Extent:
     unproven: Sequence[Unproven]
 
 
-def plan_extent(standing: Standing) -> Extent:
+def plan_extent(snapshot: PartitionSnapshot) -> Extent:
     """
     Plan the range to compare from a snapshot.
 
@@ -135,13 +135,13 @@ def plan_extent(standing: Standing) -> Extent:
     Raises:
         ValueError: The map does not know the start of the remaining records.
     """
-    offsets = standing.offsets
-    first, frozen = offsets.upstream_start, _upstream_end(standing)
-    end = max(first, min(frozen, standing.source_log_end))
-    on_source = min(max(first, standing.source_start), end)
-    on_target = min(max(on_source, _first_copied(standing)), end)
+    offsets = snapshot.offsets
+    first, frozen = offsets.upstream_start, _upstream_end(snapshot)
+    end = max(first, min(frozen, snapshot.source_log_end))
+    on_source = min(max(first, snapshot.source_start), end)
+    on_target = min(max(on_source, _first_copied(snapshot)), end)
     unproven = [
-        Unproven(partition=standing.source, start=start, end=until, cause=cause)
+        Unproven(partition=snapshot.source, start=start, end=until, cause=cause)
         for start, until, cause in (
             (first, on_source, Cause.EXPIRED_ON_SOURCE),
             (on_source, on_target, Cause.EXPIRED_ON_TARGET),
@@ -149,32 +149,32 @@ def plan_extent(standing: Standing) -> Extent:
         )
         if start < until
     ]
-    target_start, target_end = standing.target_start, standing.target_end
+    target_start, target_end = snapshot.target_start, snapshot.target_end
     if end < frozen:
         target_end = min(target_end, offsets.copy_of(end))
     if on_target > first:
         target_start = max(target_start, _exactly(offsets.translate(on_target)))
     whole = Range(
-        source=standing.source,
+        source=snapshot.source,
         start=on_target,
         end=end,
-        target=standing.target,
+        target=snapshot.target,
         target_start=min(target_start, target_end),
         target_end=target_end,
-        timestamps=standing.timestamps,
+        timestamps=snapshot.timestamps,
     )
-    return _within(standing, Extent(whole=whole, unproven=unproven))
+    return _within(snapshot, Extent(whole=whole, unproven=unproven))
 
 
-def _within(standing: Standing, extent: Extent) -> Extent:
+def _within(snapshot: PartitionSnapshot, extent: Extent) -> Extent:
     """Clip an extent to the window."""
-    window, whole = standing.window, extent.whole
+    window, whole = snapshot.window, extent.whole
 
     def copy_of(upstream: int) -> int:
         """Return where a reader of the copy resumes; copies after its end were lost there."""
         if upstream == whole.end:
             return whole.target_end
-        return min(_exactly(standing.offsets.translate(upstream)), whole.target_end)
+        return min(_exactly(snapshot.offsets.translate(upstream)), whole.target_end)
 
     start = min(window.clip(whole.start), whole.end)
     end = max(start, min(window.clip(whole.end), whole.end))
@@ -217,18 +217,18 @@ def cut_to(where: Range, extent: Extent) -> tuple[Range | None, Sequence[Unprove
     return replace(where, start=start, target_start=whole.target_start), gone
 
 
-def _upstream_end(standing: Standing) -> int:
+def _upstream_end(snapshot: PartitionSnapshot) -> int:
     """Return the end after the last record whose copy is, or should be, below the target's end."""
-    known = standing.offsets.downstream_end
-    if known is None or standing.target_end >= known or standing.target_log_end < known:
-        return standing.offsets.upstream_end
-    return _exactly(standing.offsets.reverse(standing.target_end))
+    known = snapshot.offsets.downstream_end
+    if known is None or snapshot.target_end >= known or snapshot.target_log_end < known:
+        return snapshot.offsets.upstream_end
+    return _exactly(snapshot.offsets.reverse(snapshot.target_end))
 
 
-def _first_copied(standing: Standing) -> int:
+def _first_copied(snapshot: PartitionSnapshot) -> int:
     """Return the upstream offset of the first record whose copy still exists."""
-    answer = standing.offsets.reverse(standing.target_start)
-    return standing.offsets.upstream_start if isinstance(answer, Untranslatable) else answer
+    answer = snapshot.offsets.reverse(snapshot.target_start)
+    return snapshot.offsets.upstream_start if isinstance(answer, Untranslatable) else answer
 
 
 def _exactly(answer: int | Untranslatable) -> int:

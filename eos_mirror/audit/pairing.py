@@ -5,7 +5,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from eos_mirror.audit.differences import Comparison, Difference, Gap, Kind, Log, Odd
+from eos_mirror.audit.differences import Comparison, Difference, Gap, Kind, Log, UnmatchedRecord
 
 Pairs = dict[int, int]
 """Index on the source to index on the target."""
@@ -22,21 +22,25 @@ def compare_range(source: Log, target: Log) -> Comparison:
     _take_what_fits(pairs, spine, spare, source.digests)
     paired = set(pairs.values())
     copied = {source.digests[i]: i for i in reversed(pairs)}
-    unseen: list[Odd] = []
-    unknown: list[Odd] = []
+    unseen: list[UnmatchedRecord] = []
+    unknown: list[UnmatchedRecord] = []
     found = [
         _difference(Kind.REORDERED, source, i, target, t)
         for i, t in pairs.items()
         if i not in spine
     ]
     for gap, lonely, strange in _gaps(source, target, pairs, spine):
-        unseen += (Odd(gap, source.offsets[i], source.digests[i]) for i in lonely if i not in pairs)
+        unseen += (
+            UnmatchedRecord(gap, source.offsets[i], source.digests[i])
+            for i in lonely
+            if i not in pairs
+        )
         for t in strange:
             if t in paired:
                 continue
             original = copied.get(target.digests[t])
             if original is None:
-                unknown.append(Odd(gap, target.offsets[t], target.digests[t]))
+                unknown.append(UnmatchedRecord(gap, target.offsets[t], target.digests[t]))
             else:
                 found.append(_difference(Kind.DUPLICATED, source, original, target, t))
     return Comparison(matched=len(spine), differences=found, unseen=unseen, unknown=unknown)

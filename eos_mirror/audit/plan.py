@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eos_mirror.audit.extent import Standing, plan_extent
+from eos_mirror.audit.extent import PartitionSnapshot, plan_extent
 from eos_mirror.audit.proven import Proven
 
 RANGE_BYTES = 128 * 2**20
@@ -34,7 +34,7 @@ class TopicPlan:
         sample: Share of the topic that is compared.
     """
 
-    standings: Sequence[Standing]
+    snapshots: Sequence[PartitionSnapshot]
     offsets_count: int
     record_bytes: float
     max_offsets: int
@@ -44,7 +44,7 @@ class TopicPlan:
     @property
     def is_compacted(self) -> bool:
         """Return whether the topic is compared key by key."""
-        return any(one.compaction is not None for one in self.standings)
+        return any(one.compaction is not None for one in self.snapshots)
 
     @property
     def size_bytes(self) -> float:
@@ -53,7 +53,7 @@ class TopicPlan:
 
 
 def plan_topic(
-    standings: Sequence[Standing],
+    snapshots: Sequence[PartitionSnapshot],
     *,
     record_bytes: float,
     sample: float = 1.0,
@@ -70,11 +70,11 @@ def plan_topic(
     Raises:
         ValueError: An offset map does not know the remaining records of its partition.
     """
-    is_compacted = any(one.compaction is not None for one in standings)
+    is_compacted = any(one.compaction is not None for one in snapshots)
     known = Proven() if proven is None or is_compacted else proven
     lengths = [
         piece.end - piece.start
-        for one in standings
+        for one in snapshots
         for piece in known.rest(plan_extent(one).whole, one.topics)
     ]
     wanted = int(RANGE_BYTES / max(record_bytes, 1) / (SAMPLES if sample < 1 else 1))
@@ -82,7 +82,7 @@ def plan_topic(
     if is_compacted:
         max_offsets, sample = KEY_OFFSETS, 1.0
     return TopicPlan(
-        standings=standings,
+        snapshots=snapshots,
         offsets_count=sum(lengths),
         record_bytes=record_bytes,
         max_offsets=max_offsets,

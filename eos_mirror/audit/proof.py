@@ -11,12 +11,18 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from eos_mirror.audit.compacted import Why
-from eos_mirror.audit.differences import Comparison, Difference, Odd, name_strangers, settle
+from eos_mirror.audit.differences import (
+    Comparison,
+    Difference,
+    UnmatchedRecord,
+    name_strangers,
+    settle,
+)
 from eos_mirror.audit.digest import Fold, Folder
 from eos_mirror.audit.examine import Folded, Matched
 from eos_mirror.audit.extent import (
     Cause,
-    Standing,
+    PartitionSnapshot,
     Unproven,
     cut_to,
     plan_extent,
@@ -96,13 +102,15 @@ class Prover:
 
     pool: Pool
     examiner: Examiner
-    look_again: Callable[[Standing], Standing]
+    look_again: Callable[[PartitionSnapshot], PartitionSnapshot]
     on_done: Callable[[], None] = lambda: None
     sample: float = 1.0
     proven: Proven = field(default_factory=Proven)
     folder: Folder | None = None
 
-    def prove(self, standings: Sequence[Standing], *, max_offsets: int) -> list[PartitionProof]:
+    def prove(
+        self, snapshots: Sequence[PartitionSnapshot], *, max_offsets: int
+    ) -> list[PartitionProof]:
         """
         Prove all partitions, in order.
 
@@ -112,13 +120,13 @@ class Prover:
         Raises:
             RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
-        case = _Case(standings, self.proven, max_offsets=max_offsets, sample=self.sample)
+        case = _Case(snapshots, self.proven, max_offsets=max_offsets, sample=self.sample)
         unequal = []
         for part, found in self._first_look(case):
             self.on_done()
             if found.equal:
                 case.matched[part.source] += found.count
-                topics = case.standings[part.source].topics
+                topics = case.snapshots[part.source].topics
                 self.proven.add(ProvenRange(where=part, topics=topics, count=found.count))
             else:
                 unequal.append(part)
@@ -143,7 +151,7 @@ class Prover:
         case.folded = {source: _joined(self.folder, parts) for source, parts in folds.items()}
 
     def _originals_of(
-        self, strangers: Sequence[Odd], case: "_Case"
+        self, strangers: Sequence[UnmatchedRecord], case: "_Case"
     ) -> dict[bytes, tuple[TopicPartition, int]]:
         """Find the originals in all ranges; this reads the source once more."""
         wanted = frozenset(odd.digest for odd in strangers[:MAX_STRANGERS])
@@ -172,7 +180,7 @@ class Prover:
                 elif attempt == ATTEMPTS:
                     case.unproven.append(unreadable(part, result.reason))
                 else:
-                    now = plan_extent(self.look_again(case.standings[part.source]))
+                    now = plan_extent(self.look_again(case.snapshots[part.source]))
                     rest, gone = cut_to(part, now)
                     case.unproven += gone
                     left += [rest] if rest is not None else []
@@ -201,20 +209,20 @@ class _Case:
 
     def __init__(
         self,
-        standings: Sequence[Standing],
+        snapshots: Sequence[PartitionSnapshot],
         proven: Proven,
         *,
         max_offsets: int,
         sample: float,
     ) -> None:
-        self.standings = {one.source: one for one in standings}
-        self.extents = {one.source: plan_extent(one) for one in standings}
+        self.snapshots = {one.source: one for one in snapshots}
+        self.extents = {one.source: plan_extent(one) for one in snapshots}
         self.matched: Counter[TopicPartition] = Counter()
         self.folded: Mapping[TopicPartition, Folded] = {}
         self.unproven = [gap for extent in self.extents.values() for gap in extent.unproven]
         self.ranges: list[Range] = []
         self.proven: list[Range] = []
-        for one in standings:
+        for one in snapshots:
             whole = self.extents[one.source].whole
             for known in proven.within(whole, one.topics):
                 self.proven.append(known.where)

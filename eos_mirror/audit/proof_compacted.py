@@ -12,7 +12,7 @@ from typing import Protocol
 
 from eos_mirror.audit.compacted import CompactedComparison, Why
 from eos_mirror.audit.differences import Difference
-from eos_mirror.audit.extent import Cause, Extent, Standing, plan_extent, unreadable
+from eos_mirror.audit.extent import Cause, Extent, PartitionSnapshot, plan_extent, unreadable
 from eos_mirror.audit.proof import ATTEMPTS, PartitionProof, Pool
 from eos_mirror.audit.worker import Keys, Unreadable
 
@@ -38,10 +38,12 @@ class CompactedProver:
 
     pool: Pool
     examiner: KeyExaminer
-    look_again: Callable[[Standing], Standing]
+    look_again: Callable[[PartitionSnapshot], PartitionSnapshot]
     on_done: Callable[[], None] = lambda: None
 
-    def prove(self, standings: Sequence[Standing], *, max_offsets: int) -> list[PartitionProof]:
+    def prove(
+        self, snapshots: Sequence[PartitionSnapshot], *, max_offsets: int
+    ) -> list[PartitionProof]:
         """
         Prove all partitions, in order.
 
@@ -53,7 +55,7 @@ class CompactedProver:
             RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
         proofs: dict[int, PartitionProof] = {}
-        left = dict(enumerate(standings))
+        left = dict(enumerate(snapshots))
         for attempt in range(ATTEMPTS):
             on_done = (lambda: None) if attempt else self.on_done
             proofs.update(self._once(left, max_offsets, on_done))
@@ -67,15 +69,15 @@ class CompactedProver:
         return [proof for _, proof in sorted(proofs.items())]
 
     def _once(
-        self, standings: dict[int, Standing], max_offsets: int, on_done: Callable[[], None]
+        self, snapshots: dict[int, PartitionSnapshot], max_offsets: int, on_done: Callable[[], None]
     ) -> Iterator[tuple[int, PartitionProof]]:
-        extents = {number: plan_extent(one) for number, one in standings.items()}
+        extents = {number: plan_extent(one) for number, one in snapshots.items()}
         tasks = {
             keys: number
-            for number, one in standings.items()
+            for number, one in snapshots.items()
             for keys in _parts(one, extents[number], max_offsets)
         }
-        found: dict[int, list[CompactedComparison | Unreadable]] = {n: [] for n in standings}
+        found: dict[int, list[CompactedComparison | Unreadable]] = {n: [] for n in snapshots}
         for keys, result in self.pool.map(self.examiner.compare_keys, list(tasks)):
             found[tasks[keys]].append(result)
             on_done()
@@ -83,7 +85,7 @@ class CompactedProver:
             yield number, _proof(extents[number], results)
 
 
-def _parts(one: Standing, extent: Extent, max_offsets: int) -> Iterator[Keys]:
+def _parts(one: PartitionSnapshot, extent: Extent, max_offsets: int) -> Iterator[Keys]:
     if one.compaction is None:
         raise ValueError(f"{one.source} is not compacted")
     length = extent.whole.end - extent.whole.start

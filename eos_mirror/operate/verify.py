@@ -11,7 +11,7 @@ from typing import Protocol
 from eos_mirror.audit.close_up import CloseUp, look_at
 from eos_mirror.audit.differences import Difference, Kind
 from eos_mirror.audit.digest import Folder, random_base
-from eos_mirror.audit.extent import Standing, plan_extent
+from eos_mirror.audit.extent import PartitionSnapshot, plan_extent
 from eos_mirror.audit.left_out import explain_left_out, left_out_by
 from eos_mirror.audit.local import LocalPool
 from eos_mirror.audit.plan import TopicPlan, minutes_of, plan_topic
@@ -186,14 +186,14 @@ class Verification:
         if plan is None:
             return []
         prover = self.compacted if plan.is_compacted else self.plain
-        proofs = prover.prove(plan.standings, max_offsets=plan.max_offsets)
+        proofs = prover.prove(plan.snapshots, max_offsets=plan.max_offsets)
         kinds = {difference.kind for one in proofs for difference in one.differences}
         if Kind.MISSING not in kinds:
             return proofs
         left_out = left_out_by(self.ledger())
         return [
-            explain_left_out(proof, standing.source_topic_id, left_out)
-            for proof, standing in zip(proofs, plan.standings, strict=True)
+            explain_left_out(proof, snapshot.source_topic_id, left_out)
+            for proof, snapshot in zip(proofs, plan.snapshots, strict=True)
         ]
 
     def _close_ups(self, partitions: Sequence[PartitionProof]) -> dict[Difference, CloseUp]:
@@ -246,19 +246,19 @@ def _plans(
     """Return a plan for each source topic."""
     return {
         topic: plan_topic(
-            standings,
-            record_bytes=_record_bytes(standings, source),
+            snapshots,
+            record_bytes=_record_bytes(snapshots, source),
             sample=sample,
             proven=proven,
         )
-        for topic, standings in survey.topics.items()
+        for topic, snapshots in survey.topics.items()
     }
 
 
-def _record_bytes(standings: Sequence[Standing], reader: RangeReader) -> float:
+def _record_bytes(snapshots: Sequence[PartitionSnapshot], reader: RangeReader) -> float:
     """Return the average size of some records in the middle of the longest partition."""
     longest = max(
-        (plan_extent(one).whole for one in standings), key=lambda whole: whole.end - whole.start
+        (plan_extent(one).whole for one in snapshots), key=lambda whole: whole.end - whole.start
     )
     middle = (longest.start + longest.end) // 2
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from eos_mirror.audit.compacted import Compaction
-from eos_mirror.audit.extent import Standing, Window
+from eos_mirror.audit.extent import OffsetWindow, PartitionSnapshot
 from eos_mirror.core.map_records import StartRecord, segments_in, starts_in
 from eos_mirror.core.map_segment import decode_segment
 from eos_mirror.core.metadata import decode
@@ -51,7 +51,7 @@ class Survey:
         incomparable: The other partitions.
     """
 
-    topics: Mapping[str, Sequence[Standing]]
+    topics: Mapping[str, Sequence[PartitionSnapshot]]
     incomparable: Sequence[Incomparable]
 
 
@@ -105,9 +105,9 @@ class Surveyor:
         faults = self._faults(starts)
         self._check_rights([remote for remote in starts if remote not in faults])
         maps = self._frozen([remote for remote in starts if remote not in faults], faults)
-        standing = self._in_period(self._standings(maps), period or Period())
-        topics: defaultdict[str, list[Standing]] = defaultdict(list)
-        for one in sorted(standing, key=lambda one: one.source):
+        snapshot = self._in_period(self._standings(maps), period or Period())
+        topics: defaultdict[str, list[PartitionSnapshot]] = defaultdict(list)
+        for one in sorted(snapshot, key=lambda one: one.source):
             topics[one.source.topic].append(one)
         incomparable = [
             Incomparable(source=self._source_of(remote), target=remote, reason=reason)
@@ -115,23 +115,27 @@ class Surveyor:
         ]
         return Survey(topics=topics, incomparable=incomparable)
 
-    def _in_period(self, standings: list[Standing], period: Period) -> list[Standing]:
+    def _in_period(
+        self, snapshots: list[PartitionSnapshot], period: Period
+    ) -> list[PartitionSnapshot]:
         """Limit each partition to the period: Kafka knows the first offset at a time or later."""
-        starts = self._first_since(period.start, standings)
-        ends = self._first_since(period.end, standings)
+        starts = self._first_since(period.start, snapshots)
+        ends = self._first_since(period.end, snapshots)
         return [
-            replace(one, window=Window(start=starts.get(one.source, 0), end=ends.get(one.source)))
-            for one in standings
+            replace(
+                one, window=OffsetWindow(start=starts.get(one.source, 0), end=ends.get(one.source))
+            )
+            for one in snapshots
         ]
 
     def _first_since(
-        self, at: datetime | None, standings: list[Standing]
+        self, at: datetime | None, snapshots: list[PartitionSnapshot]
     ) -> dict[TopicPartition, int]:
-        if at is None or not standings:
+        if at is None or not snapshots:
             return {}
-        return self._source.since(at, [one.source for one in standings])
+        return self._source.since(at, [one.source for one in snapshots])
 
-    def look_again(self, one: Standing) -> Standing:
+    def look_again(self, one: PartitionSnapshot) -> PartitionSnapshot:
         """Return the partition with its current log starts and ends. The frozen end stays."""
         return replace(
             one,
@@ -226,7 +230,9 @@ class Surveyor:
             if not late or time.monotonic() > deadline:
                 return ends
 
-    def _standings(self, maps: Mapping[TopicPartition, tuple[int, OffsetMap]]) -> list[Standing]:
+    def _standings(
+        self, maps: Mapping[TopicPartition, tuple[int, OffsetMap]]
+    ) -> list[PartitionSnapshot]:
         if not maps:
             return []
         remotes = list(maps)
@@ -240,7 +246,7 @@ class Surveyor:
         ids_on_source = self._source.topics(sorted({one.topic for one in sources}))
         ids_on_target = self._target.topics(sorted({one.topic for one in remotes}))
         return [
-            Standing(
+            PartitionSnapshot(
                 source=source,
                 source_start=source_starts[source],
                 target=remote,

@@ -4,13 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eos_mirror.audit.extent import Cause, Extent, Standing, Unproven, Window, plan_extent
+from eos_mirror.audit.extent import (
+    Cause,
+    Extent,
+    OffsetWindow,
+    PartitionSnapshot,
+    Unproven,
+    plan_extent,
+)
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
 
 SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
 START, RECORDS = 100, 10
-ALL = Window()
+ALL = OffsetWindow()
 COPIES = [(100 + i, i) for i in range(4)] + [(106 + i, 5 + i) for i in range(6)]
 """Two transactions: upstream 104 and 105 are no records, downstream 4 and 11 are markers."""
 
@@ -30,11 +37,11 @@ def extent(
     target_end: int = 12,
     source_log_end: int = 200,
     target_log_end: int = 12,
-    window: Window = ALL,
+    window: OffsetWindow = ALL,
 ) -> Extent:
     """Of a partition that stands so."""
     return plan_extent(
-        Standing(
+        PartitionSnapshot(
             source=SOURCE,
             source_start=source_start,
             target=TARGET,
@@ -95,18 +102,18 @@ def test_everything_may_have_expired() -> None:
 @pytest.mark.parametrize(
     ("window", "upstream", "downstream"),
     [
-        (Window(start=0, end=1_000), (100, 112), (0, 13)),
-        (Window(start=102, end=108), (102, 108), (2, 7)),
-        (Window(start=104, end=105), (104, 105), (5, 5)),
-        (Window(start=106), (106, 112), (5, 13)),
-        (Window(end=100), (100, 100), (0, 0)),
-        (Window(start=112), (112, 112), (13, 13)),
-        (Window(start=500, end=600), (112, 112), (13, 13)),
-        (Window(start=108, end=102), (108, 108), (7, 7)),
+        (OffsetWindow(start=0, end=1_000), (100, 112), (0, 13)),
+        (OffsetWindow(start=102, end=108), (102, 108), (2, 7)),
+        (OffsetWindow(start=104, end=105), (104, 105), (5, 5)),
+        (OffsetWindow(start=106), (106, 112), (5, 13)),
+        (OffsetWindow(end=100), (100, 100), (0, 0)),
+        (OffsetWindow(start=112), (112, 112), (13, 13)),
+        (OffsetWindow(start=500, end=600), (112, 112), (13, 13)),
+        (OffsetWindow(start=108, end=102), (108, 108), (7, 7)),
     ],
 )
 def test_only_what_is_wanted_is_compared(
-    window: Window, upstream: tuple[int, int], downstream: tuple[int, int]
+    window: OffsetWindow, upstream: tuple[int, int], downstream: tuple[int, int]
 ) -> None:
     """Between exact copies of its borders; what is foreign at the end belongs to the last part."""
     found = extent(target_end=13, window=window)
@@ -116,7 +123,7 @@ def test_only_what_is_wanted_is_compared(
 
 def test_what_nobody_wants_is_not_missed() -> None:
     """Neither compared nor named, as far as it lies outside."""
-    found = extent(source_start=103, window=Window(start=101, end=108))
+    found = extent(source_start=103, window=OffsetWindow(start=101, end=108))
     assert (found.whole.start, found.whole.end) == (103, 108)
     assert found.unproven == [unproven(101, 103, Cause.EXPIRED_ON_SOURCE)]
 
@@ -150,7 +157,7 @@ def test_a_copy_that_holds_nothing_of_ours_yet_is_looked_at() -> None:
     """A position was committed, and no record: anything on the target is foreign."""
     empty = OffsetMap([], MapTail.empty(START, downstream=None))
     found = plan_extent(
-        Standing(
+        PartitionSnapshot(
             source=SOURCE,
             source_start=0,
             target=TARGET,

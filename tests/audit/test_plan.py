@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from eos_mirror.audit.compacted import Compaction
-from eos_mirror.audit.extent import Standing
+from eos_mirror.audit.extent import PartitionSnapshot
 from eos_mirror.audit.plan import (
     KEY_OFFSETS,
     LEAST_OFFSETS,
@@ -18,12 +18,12 @@ from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
 
 
-def standing(partition: int, count: int) -> Standing:
+def snapshot(partition: int, count: int) -> PartitionSnapshot:
     """A partition with so many records, all mirrored."""
     tail = MapTail.empty(0, downstream=0)
     if count:
         tail.add([(0, count)], 0)
-    return Standing(
+    return PartitionSnapshot(
         source=TopicPartition("orders", partition),
         source_start=0,
         target=TopicPartition("A.orders", partition),
@@ -41,7 +41,7 @@ def standing(partition: int, count: int) -> Standing:
 )
 def test_ranges_are_sized_by_bytes(record_bytes: float, max_offsets: int) -> None:
     """Between bounds: a tiny range costs more to begin, a huge one too much memory."""
-    plan = plan_topic([standing(0, 5_000_000), standing(1, 0)], record_bytes=record_bytes)
+    plan = plan_topic([snapshot(0, 5_000_000), snapshot(1, 0)], record_bytes=record_bytes)
     assert plan.max_offsets == max_offsets
     assert plan.tasks_count == -(-5_000_000 // max_offsets) + 1
     assert plan.size_bytes == 2 * 5_000_000 * record_bytes
@@ -49,7 +49,7 @@ def test_ranges_are_sized_by_bytes(record_bytes: float, max_offsets: int) -> Non
 
 def test_a_compacted_topic_is_cut_by_keys() -> None:
     """However small its records are."""
-    compacted = replace(standing(0, 2_500_000), compaction=Compaction(source=True, target=True))
+    compacted = replace(snapshot(0, 2_500_000), compaction=Compaction(source=True, target=True))
     plan = plan_topic([compacted], record_bytes=10)
     assert plan.is_compacted
     assert (plan.max_offsets, plan.tasks_count) == (KEY_OFFSETS, 3)
@@ -57,7 +57,7 @@ def test_a_compacted_topic_is_cut_by_keys() -> None:
 
 def test_minutes_shrink_with_slots() -> None:
     """Twice the slots, half the time; none counts as one."""
-    plans = [plan_topic([standing(0, 1_000_000)], record_bytes=3_000)]
+    plans = [plan_topic([snapshot(0, 1_000_000)], record_bytes=3_000)]
     assert (
         minutes_of(plans, slots=1) == 2 * minutes_of(plans, slots=2) == minutes_of(plans, slots=0)
     )
@@ -66,12 +66,12 @@ def test_minutes_shrink_with_slots() -> None:
 
 def test_a_sample_is_planned_in_many_short_ranges() -> None:
     """As many offsets as are asked for, in more places; a compacted topic is compared whole."""
-    whole = plan_topic([standing(0, 5_000_000)], record_bytes=1_000)
-    plan = plan_topic([standing(0, 5_000_000)], record_bytes=1_000, sample=0.1)
+    whole = plan_topic([snapshot(0, 5_000_000)], record_bytes=1_000)
+    plan = plan_topic([snapshot(0, 5_000_000)], record_bytes=1_000, sample=0.1)
     assert plan.max_offsets <= whole.max_offsets / 6
     assert plan.size_bytes == pytest.approx(whole.size_bytes / 10)
     ranges = -(-5_000_000 // plan.max_offsets)
     assert plan.tasks_count == -(-ranges // 10)
 
-    compacted = replace(standing(0, 2_500_000), compaction=Compaction(source=True, target=True))
+    compacted = replace(snapshot(0, 2_500_000), compaction=Compaction(source=True, target=True))
     assert plan_topic([compacted], record_bytes=10, sample=0.1).tasks_count == 3

@@ -15,7 +15,7 @@ from eos_mirror.audit.examine import (
     fold_range,
     match_range,
 )
-from eos_mirror.audit.extent import Cause, Standing, Unproven
+from eos_mirror.audit.extent import Cause, PartitionSnapshot, Unproven
 from eos_mirror.audit.proof import PartitionProof, Prover
 from eos_mirror.audit.proof_compacted import CompactedProver
 from eos_mirror.audit.ranges import Range
@@ -23,7 +23,7 @@ from eos_mirror.audit.worker import Found, Keys, Unreadable
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import RangeUnreadable
-from tests.audit.shelf import Shelf
+from tests.audit.in_memory_log import InMemoryLog
 
 SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
 RECORDS, MOST = 100, 10
@@ -50,10 +50,10 @@ class AtOnce:
         return ((task, work(task)) for task in reversed(tasks))
 
 
-class Clerk:
+class CountingWorker:
     """Looks at ranges of two shelves, and counts how often."""
 
-    def __init__(self, source: Shelf, target: Shelf) -> None:
+    def __init__(self, source: InMemoryLog, target: InMemoryLog) -> None:
         self.source, self.target = source, target
         self.looked = self.examined = 0
 
@@ -94,11 +94,11 @@ def shelves() -> tuple[dict[int, bytes], dict[int, bytes]]:
     )
 
 
-def standing(clerk: Clerk) -> Standing:
+def snapshot(clerk: CountingWorker) -> PartitionSnapshot:
     """Of the only partition."""
     tail = MapTail.empty(0, downstream=1_000)
     tail.add([(0, RECORDS)], 1_000)
-    return Standing(
+    return PartitionSnapshot(
         source=SOURCE,
         source_start=clerk.source.start,
         target=TARGET,
@@ -111,21 +111,21 @@ def standing(clerk: Clerk) -> Standing:
 
 
 def prove(
-    clerk: Clerk,
+    clerk: CountingWorker,
     *,
-    frozen: Standing | None = None,
+    frozen: PartitionSnapshot | None = None,
     sample: float = 1.0,
     folder: Folder | None = None,
 ) -> PartitionProof:
     """With the log starts that the shelves have when they are asked again."""
 
-    def look_again(one: Standing) -> Standing:
+    def look_again(one: PartitionSnapshot) -> PartitionSnapshot:
         return replace(one, source_start=clerk.source.start, target_start=clerk.target.start)
 
     prover = Prover(
         pool=AtOnce(), examiner=clerk, look_again=look_again, sample=sample, folder=folder
     )
-    (proof,) = prover.prove([frozen or standing(clerk)], max_offsets=MOST)
+    (proof,) = prover.prove([frozen or snapshot(clerk)], max_offsets=MOST)
     return proof
 
 
@@ -143,7 +143,7 @@ def difference(kind: Kind, upstream: int, downstream: int) -> Difference:
 def test_an_exact_copy_is_looked_at_once() -> None:
     """Nothing is read twice."""
     source, target = shelves()
-    clerk = Clerk(Shelf(source), Shelf(target))
+    clerk = CountingWorker(InMemoryLog(source), InMemoryLog(target))
     proof = prove(clerk)
     assert proof.matched == RECORDS
     assert not proof.differences
@@ -156,7 +156,7 @@ def test_folds_of_ranges_are_those_of_the_partition() -> None:
     """Joined in the order of the log, in whichever order they came; of both sides."""
     source, target = shelves()
     target[1_012], target[1_077] = target[1_077], target[1_012]
-    clerk = Clerk(Shelf(source), Shelf(target))
+    clerk = CountingWorker(InMemoryLog(source), InMemoryLog(target))
     proof = prove(clerk, folder=FOLDER)
     assert proof.folded == fold_range(WHOLE, clerk.source, clerk.target, FOLDER)
     assert not proof.folded.equal
@@ -167,7 +167,7 @@ def test_folds_of_ranges_are_those_of_the_partition() -> None:
 def test_what_a_sample_leaves_out_is_said() -> None:
     """Every offset is compared or named, and a record that is gone outside is not missed."""
     source, target = shelves()
-    clerk = Clerk(Shelf(source), Shelf(target))
+    clerk = CountingWorker(InMemoryLog(source), InMemoryLog(target))
     proof = prove(clerk, sample=0.3)
     assert (clerk.looked, proof.matched) == (3, 30)
     assert {gap.cause for gap in proof.unproven} == {Cause.NOT_SAMPLED}
@@ -179,7 +179,7 @@ def test_only_what_is_not_equal_is_looked_at_closely() -> None:
     source, target = shelves()
     target[1_012], target[1_077] = target[1_077], target[1_012]
     del target[1_050]
-    clerk = Clerk(Shelf(source), Shelf(target))
+    clerk = CountingWorker(InMemoryLog(source), InMemoryLog(target))
     proof = prove(clerk)
     assert clerk.examined == 3
     assert proof.differences == [
@@ -196,8 +196,8 @@ def test_a_copy_too_many_is_found_however_far_from_its_original() -> None:
     shifted = {offset + (offset >= 1_095): value for offset, value in target.items()}
     shifted[1_095] = target[1_015]
     shifted[1_101] = b"never"
-    clerk = Clerk(Shelf(source), Shelf(shifted))
-    frozen = replace(standing(clerk), target_end=1_102, target_log_end=1_102)
+    clerk = CountingWorker(InMemoryLog(source), InMemoryLog(shifted))
+    frozen = replace(snapshot(clerk), target_end=1_102, target_log_end=1_102)
     proof = prove(clerk, frozen=frozen)
     assert proof.differences == [
         difference(Kind.DUPLICATED, 15, 1_095),
@@ -209,8 +209,8 @@ def test_a_copy_too_many_is_found_however_far_from_its_original() -> None:
 def test_retention_that_passes_during_the_proof_is_no_loss() -> None:
     """The ranges it met are cut, and what is gone is named."""
     source, target = shelves()
-    clerk = Clerk(Shelf(source), Shelf(target))
-    frozen = standing(clerk)
+    clerk = CountingWorker(InMemoryLog(source), InMemoryLog(target))
+    frozen = snapshot(clerk)
     clerk.source.start = 25
     proof = prove(clerk, frozen=frozen)
     assert proof.matched == RECORDS - 25
@@ -226,8 +226,8 @@ def test_retention_that_passes_during_the_proof_is_no_loss() -> None:
 def test_retention_of_the_target_that_passes_during_the_proof_is_no_loss() -> None:
     """The same on the other side."""
     source, target = shelves()
-    clerk = Clerk(Shelf(source), Shelf(target))
-    frozen = standing(clerk)
+    clerk = CountingWorker(InMemoryLog(source), InMemoryLog(target))
+    frozen = snapshot(clerk)
     clerk.target.start = 1_013
     proof = prove(clerk, frozen=frozen)
     assert proof.matched == RECORDS - 13
@@ -258,11 +258,11 @@ def compared(matched: int, *differences: Difference) -> CompactedComparison:
 def prove_compacted(clerk: KeyClerk, *, max_offsets: int = RECORDS) -> PartitionProof:
     """Both logs grow by one record while it is looked at."""
 
-    def look_again(one: Standing) -> Standing:
+    def look_again(one: PartitionSnapshot) -> PartitionSnapshot:
         return replace(one, source_log_end=one.source_log_end + 1)
 
     frozen = replace(
-        standing(Clerk(Shelf({}), Shelf({}))),
+        snapshot(CountingWorker(InMemoryLog({}), InMemoryLog({}))),
         compaction=Compaction(source=True, target=False),
         source_log_end=RECORDS,
     )
@@ -297,7 +297,7 @@ def test_a_long_compacted_partition_is_read_in_parts_of_its_keys() -> None:
 def test_what_cannot_be_read_is_not_called_equal() -> None:
     """Nor lost: it says why."""
     source, target = shelves()
-    clerk = Clerk(Shelf(source), Shelf(target))
+    clerk = CountingWorker(InMemoryLog(source), InMemoryLog(target))
 
     def refuse(where: Range) -> Matched | Unreadable:
         if where.start == 30:

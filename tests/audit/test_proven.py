@@ -14,17 +14,17 @@ from eos_mirror.audit.proven import MOST_OFFSETS, Proven, ProvenRange
 from eos_mirror.audit.ranges import Range
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.proven_file import ProvenFile
-from tests.audit.shelf import Shelf
+from tests.audit.in_memory_log import InMemoryLog
 from tests.audit.test_proof import (
     MOST,
     RECORDS,
     SOURCE,
     TARGET,
     AtOnce,
-    Clerk,
+    CountingWorker,
     difference,
     shelves,
-    standing,
+    snapshot,
 )
 
 SOURCE_ID, TARGET_ID = "here", "there"
@@ -93,12 +93,14 @@ def test_nothing_is_known_of_another_topic(other: Callable[[Range], tuple[Range,
     assert Proven([proven_range(0, 10)]).rest(whole, topics) == [whole]
 
 
-def prove(clerk: Clerk, proven: Proven, *, target_end: int = 1_000 + RECORDS) -> PartitionProof:
+def prove(
+    clerk: CountingWorker, proven: Proven, *, target_end: int = 1_000 + RECORDS
+) -> PartitionProof:
     """With the log starts that the shelves have."""
     clerk.target.start = max(clerk.target.start, 1_000)
     prover = Prover(pool=AtOnce(), examiner=clerk, look_again=lambda one: one, proven=proven)
     now = replace(
-        standing(clerk),
+        snapshot(clerk),
         source_topic_id=SOURCE_ID,
         target_topic_id=TARGET_ID,
         target_end=target_end,
@@ -113,8 +115,11 @@ def test_a_second_proof_compares_what_the_first_one_could_not() -> None:
     source, target = shelves()
     broken = {**target, 1_055: b"?"}
     proven = Proven()
-    assert len(prove(Clerk(Shelf(source), Shelf(broken)), proven).differences) == 1
-    clerk = Clerk(Shelf(source), Shelf(target))
+    assert (
+        len(prove(CountingWorker(InMemoryLog(source), InMemoryLog(broken)), proven).differences)
+        == 1
+    )
+    clerk = CountingWorker(InMemoryLog(source), InMemoryLog(target))
     proof = prove(clerk, proven)
     assert (clerk.looked, proof.matched, proof.differences) == (1, RECORDS, [])
     assert proven.ranges == [proven_range(0, RECORDS)]
@@ -124,7 +129,7 @@ def test_a_copy_of_a_proven_record_is_called_a_duplicate() -> None:
     """Its original lies in a range that is not compared again."""
     source, target = shelves()
     proven = Proven([proven_range(0, 50)])
-    clerk = Clerk(Shelf(source), Shelf({**target, 1_100: b"7"}))
+    clerk = CountingWorker(InMemoryLog(source), InMemoryLog({**target, 1_100: b"7"}))
     proof = prove(clerk, proven, target_end=1_101)
     assert proof.differences == [difference(Kind.DUPLICATED, 7, 1_100)]
     assert proof.matched == RECORDS
@@ -133,7 +138,7 @@ def test_a_copy_of_a_proven_record_is_called_a_duplicate() -> None:
 def test_retention_that_reaches_into_a_proven_range_has_it_compared_again() -> None:
     """What is left of it; the rest is named as expired."""
     source, target = shelves()
-    clerk = Clerk(Shelf(source), Shelf(target))
+    clerk = CountingWorker(InMemoryLog(source), InMemoryLog(target))
     clerk.source.start = 15
     proof = prove(clerk, Proven([proven_range(0, 20), proven_range(20, 100)]))
     assert proof.matched == RECORDS - 15

@@ -14,7 +14,7 @@ from eos_mirror.audit.ranges import Range, sample_ranges, split_range
 from eos_mirror.core.offset_map import PENDING, Run, Untranslatable
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.ranges import Columns
-from tests.audit.shelf import CREATED, Shelf
+from tests.audit.in_memory_log import CREATED, InMemoryLog
 
 SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
 APPENDED = (2, 1_700_000_000_000)
@@ -101,9 +101,9 @@ def test_a_cut_that_the_map_does_not_know_is_not_guessed() -> None:
 
 def test_a_copy_is_laid_beside_its_source_however_it_is_read() -> None:
     """Chunks of any length, with markers between the records; an exchange of two is seen."""
-    source = Shelf({i: b"%d" % i for i in range(10)}, chunk=3)
-    exact = Shelf({2 * i: b"%d" % i for i in range(10)}, chunk=4)
-    swapped = Shelf({2 * i: b"%d" % (i ^ (i > 5)) for i in range(10)}, chunk=2)
+    source = InMemoryLog({i: b"%d" % i for i in range(10)}, chunk=3)
+    exact = InMemoryLog({2 * i: b"%d" % i for i in range(10)}, chunk=4)
+    swapped = InMemoryLog({2 * i: b"%d" % (i ^ (i > 5)) for i in range(10)}, chunk=2)
     where = Range(source=SOURCE, start=0, end=10, target=TARGET, target_start=0, target_end=20)
     assert match_range(where, source, exact) == Matched(equal=True, count=10)
     assert match_range(where, source, swapped) == Matched(equal=False, count=6)
@@ -121,7 +121,7 @@ def test_a_copy_is_laid_beside_its_source_however_it_is_read() -> None:
 )
 def test_a_record_that_only_one_side_has_is_seen(original: range, copy: range, count: int) -> None:
     """At either end, and where the other side has nothing at all."""
-    source, target = (Shelf({i: b"%d" % i for i in one}, chunk=3) for one in (original, copy))
+    source, target = (InMemoryLog({i: b"%d" % i for i in one}, chunk=3) for one in (original, copy))
     where = Range(source=SOURCE, start=0, end=10, target=TARGET, target_start=0, target_end=10)
     assert match_range(where, source, target) == Matched(equal=False, count=count)
 
@@ -129,7 +129,7 @@ def test_a_record_that_only_one_side_has_is_seen(original: range, copy: range, c
 def test_nothing_is_equal_to_nothing() -> None:
     """Nothing but aborted records, for one."""
     where = Range(source=SOURCE, start=0, end=10, target=TARGET, target_start=0, target_end=10)
-    assert match_range(where, Shelf({}), Shelf({})) == Matched(equal=True, count=0)
+    assert match_range(where, InMemoryLog({}), InMemoryLog({})) == Matched(equal=True, count=0)
 
 
 @pytest.mark.parametrize("field", ["timestamps", "keys", "values", "headers"])
@@ -167,9 +167,9 @@ class Page:
 
 def test_a_fold_leaves_no_trace_of_chunks_and_offsets() -> None:
     """A copy with markers between its records is equal; an exchange of two is not."""
-    source = Shelf({i: b"%d" % i for i in range(10)})
-    exact = Shelf({2 * i: b"%d" % i for i in range(10)})
-    swapped = Shelf({2 * i: b"%d" % (i ^ 1) for i in range(10)})
+    source = InMemoryLog({i: b"%d" % i for i in range(10)})
+    exact = InMemoryLog({2 * i: b"%d" % i for i in range(10)})
+    swapped = InMemoryLog({2 * i: b"%d" % (i ^ 1) for i in range(10)})
     where = Range(source=SOURCE, start=0, end=10, target=TARGET, target_start=0, target_end=20)
     folded = fold_range(where, source, exact, Folder(12345))
     assert folded.equal
@@ -179,7 +179,7 @@ def test_a_fold_leaves_no_trace_of_chunks_and_offsets() -> None:
 
 def test_a_fold_sees_only_its_range() -> None:
     """What lies outside belongs to others."""
-    source = Shelf({i: b"%d" % i for i in range(10)})
+    source = InMemoryLog({i: b"%d" % i for i in range(10)})
     where = Range(source=SOURCE, start=3, end=3, target=TARGET, target_start=3, target_end=5)
     folded = fold_range(where, source, source, Folder(12345))
     assert folded.source == Fold()
@@ -188,8 +188,8 @@ def test_a_fold_sees_only_its_range() -> None:
 
 def test_a_comparison_counts_what_matches() -> None:
     """Record by record, with the offsets of both sides."""
-    source = Shelf({i: b"%d" % i for i in range(10)})
-    copy = Shelf({2 * i: b"%d" % i for i in range(10) if i != 4})
+    source = InMemoryLog({i: b"%d" % i for i in range(10)})
+    copy = InMemoryLog({2 * i: b"%d" % i for i in range(10) if i != 4})
     where = Range(source=SOURCE, start=0, end=10, target=TARGET, target_start=0, target_end=20)
     comparison = examine_range(where, source, copy)
     assert comparison.matched == 9
@@ -218,7 +218,7 @@ def test_a_timestamp_is_compared_with_what_the_mirror_writes(
         target_end=1,
         timestamps=with_timestamps,
     )
-    source, target = Shelf({0: b"x"}, stamp=original), Shelf({0: b"x"}, stamp=copy)
+    source, target = InMemoryLog({0: b"x"}, stamp=original), InMemoryLog({0: b"x"}, stamp=copy)
     assert fold_range(where, source, target, Folder(12345)).equal == equal
     assert match_range(where, source, target).equal == equal
     assert examine_range(where, source, target).matched == equal

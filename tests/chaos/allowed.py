@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from eos_mirror.runtime.outcome import ExitCode
-from tests.chaos.crew import Exit, Heard
+from tests.chaos.restarting_driver import Exit, Heard
 from tests.chaos.site import DOOMED, LONELY, PICKY
 
 ALWAYS = r".*"

@@ -11,7 +11,7 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import MirrorError
 from eos_mirror.testing import ClusterFailed
 from tests.chaos.allowed import MARKERS_LOST
-from tests.chaos.crew import Crew
+from tests.chaos.restarting_driver import RestartingDriver
 from tests.chaos.site import FLOW, LONELY, PARTITIONS, SAFE_REPLICATION, Site, remote
 from tests.mirror.toolbox import FlowView
 
@@ -52,19 +52,19 @@ def positions(site: Site) -> dict[TopicPartition, int]:
     }
 
 
-def wait_drained(site: Site, crew: Crew) -> Drained:
+def wait_drained(site: Site, restarting: RestartingDriver) -> Drained:
     """Until every position is at its end; no progress for STALL_S ends the wait."""
     view = site.view
     ends, best, since = source_ends(view), -1, monotonic()
     while monotonic() - since < STALL_S:
-        lost = without_markers(crew)
+        lost = without_markers(restarting)
         with suppress(MirrorError):
             found = positions(site)
             if all(found[one] >= end for one, end in ends.items() if one not in lost):
                 return Drained.YES
             if sum(found.values()) > best:
                 best, since = sum(found.values()), monotonic()
-        if site.replication < SAFE_REPLICATION and crew.found(
+        if site.replication < SAFE_REPLICATION and restarting.found(
             "partition.stopped", cause=MARKERS_LOST
         ):
             return Drained.MARKERS_LOST
@@ -72,7 +72,7 @@ def wait_drained(site: Site, crew: Crew) -> Drained:
     return Drained.NO
 
 
-def without_markers(crew: Crew) -> set[TopicPartition]:
+def without_markers(restarting: RestartingDriver) -> set[TopicPartition]:
     """
     The lonely partition, if the target lost its transaction markers.
 
@@ -81,7 +81,7 @@ def without_markers(crew: Crew) -> set[TopicPartition]:
     stops the partition and says so; what it copied until then has to be right.
     """
     lonely = TopicPartition(LONELY, 0)
-    stopped = crew.found("partition.stopped", cause=MARKERS_LOST, partition=str(lonely))
+    stopped = restarting.found("partition.stopped", cause=MARKERS_LOST, partition=str(lonely))
     return {lonely} if stopped else set()
 
 

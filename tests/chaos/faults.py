@@ -1,8 +1,8 @@
 """
 What the nemesis can do, one function per kind of fault.
 
-Each acts, holds, and undoes itself; it answers whether it struck. `Arena.hold` ends early when
-everything is to be healed, so no fault outlives the run.
+Each acts, holds, and undoes itself; it answers whether it struck. `ChaosTargets.hold` ends early
+when everything is to be healed, so no fault outlives the run.
 """
 
 import os
@@ -16,8 +16,8 @@ from confluent_kafka import KafkaException
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing import Action, Api, Fault
-from tests.chaos.arena import (
-    Arena,
+from tests.chaos.chaos_targets import (
+    ChaosTargets,
     Kind,
     any_broker,
     any_task,
@@ -40,145 +40,149 @@ POINT_WITHIN = timedelta(seconds=10)
 # ---------------------------------------------------------------------- tasks and drivers
 
 
-def kill_task(arena: Arena, dice: random.Random) -> bool:
+def kill_task(targets: ChaosTargets, dice: random.Random) -> bool:
     """SIGKILL of the process of a task."""
-    pid = any_task(arena, dice)
+    pid = any_task(targets, dice)
     if pid is not None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     return pid is not None
 
 
-def pause_task(arena: Arena, dice: random.Random) -> bool:
+def pause_task(targets: ChaosTargets, dice: random.Random) -> bool:
     """SIGSTOP for a moment, for less than a session, or for up to three sessions."""
     length_s = pause_s(dice)
-    pid = any_task(arena, dice)
+    pid = any_task(targets, dice)
     if pid is None:
         return False
-    freeze(arena, pid, length_s)
+    freeze(targets, pid, length_s)
     return True
 
 
-def pause_at_point(arena: Arena, dice: random.Random) -> bool:
+def pause_at_point(targets: ChaosTargets, dice: random.Random) -> bool:
     """The first task that comes to a named point of its transaction stops itself there."""
     point, length_s = dice.choice(POINTS), pause_s(dice)
-    flag = arena.site.flag(point)
+    flag = targets.site.flag(point)
     flag.touch()
     with suppress(TimeoutError):
-        wait_for(arena, lambda: not flag.exists(), POINT_WITHIN, point)
+        wait_for(targets, lambda: not flag.exists(), POINT_WITHIN, point)
     if flag.exists():
         flag.unlink(missing_ok=True)
         return False
     with suppress(TimeoutError):
-        wait_for(arena, lambda: bool(stopped_by_themselves(arena)), POINT_WITHIN, "a stopped task")
-    stopped = stopped_by_themselves(arena)
+        wait_for(
+            targets, lambda: bool(stopped_by_themselves(targets)), POINT_WITHIN, "a stopped task"
+        )
+    stopped = stopped_by_themselves(targets)
     for pid in stopped:
-        freeze(arena, pid, length_s)
+        freeze(targets, pid, length_s)
     return bool(stopped)
 
 
-def kill_driver(arena: Arena, _: random.Random) -> bool:
+def kill_driver(targets: ChaosTargets, _: random.Random) -> bool:
     """kill -9, and a new start at once."""
-    return arena.crew.replace(signal.SIGKILL)
+    return targets.restarting.replace(signal.SIGKILL)
 
 
-def stop_driver(arena: Arena, _: random.Random) -> bool:
+def stop_driver(targets: ChaosTargets, _: random.Random) -> bool:
     """A graceful stop, and a new start at once."""
-    return arena.crew.replace(signal.SIGTERM)
+    return targets.restarting.replace(signal.SIGTERM)
 
 
-def kill_python_daemon(arena: Arena, _: random.Random) -> bool:
+def kill_python_daemon(targets: ChaosTargets, _: random.Random) -> bool:
     """SIGKILL of pyspark.daemon: every task goes with it."""
-    return kill_below_driver(arena, b"pyspark.daemon")
+    return kill_below_driver(targets, b"pyspark.daemon")
 
 
-def kill_jvm(arena: Arena, _: random.Random) -> bool:
+def kill_jvm(targets: ChaosTargets, _: random.Random) -> bool:
     """SIGKILL of the JVM of the driver."""
-    return kill_below_driver(arena, b"java")
+    return kill_below_driver(targets, b"java")
 
 
 # ---------------------------------------------------------------------- brokers
 
 
-def kill_target(arena: Arena, dice: random.Random) -> bool:
+def kill_target(targets: ChaosTargets, dice: random.Random) -> bool:
     """kill -9 of a broker of the target, back after two seconds."""
-    target = arena.site.target
-    node = any_broker(arena, dice)
+    target = targets.site.target
+    node = any_broker(targets, dice)
     target.kill(node)
-    arena.hold(DOWN_S)
+    targets.hold(DOWN_S)
     target.start_node(node)
-    settle(arena)
+    settle(targets)
     return True
 
 
-def pause_target(arena: Arena, dice: random.Random) -> bool:
+def pause_target(targets: ChaosTargets, dice: random.Random) -> bool:
     """SIGSTOP of a broker of the target."""
-    return pause_broker(arena, arena.site.target, any_broker(arena, dice), dice)
+    return pause_broker(targets, targets.site.target, any_broker(targets, dice), dice)
 
 
-def roll_target(arena: Arena, _: random.Random) -> bool:
+def roll_target(targets: ChaosTargets, _: random.Random) -> bool:
     """A rolling restart: each broker in turn, when the others are in sync."""
-    target = arena.site.target
+    target = targets.site.target
     for node in target.spec.broker_ids:
         target.terminate(node)
         target.start_node(node)
-        settle(arena)
-        if arena.healing.is_set():
+        settle(targets)
+        if targets.healing.is_set():
             break
     return True
 
 
-def restart_source(arena: Arena, _: random.Random) -> bool:
+def restart_source(targets: ChaosTargets, _: random.Random) -> bool:
     """
     A controlled restart of the only broker of the source, between two of its transactions.
 
     A broker without replicas can forget to write markers when it is restarted (KAFKA-20734): the
     source would lose what it has acknowledged, and the run would say nothing.
     """
-    with arena.ledger:
-        arena.site.source.terminate(1)
-        arena.site.source.start_node(1)
+    with targets.ledger:
+        targets.site.source.terminate(1)
+        targets.site.source.start_node(1)
     return True
 
 
-def pause_source(arena: Arena, dice: random.Random) -> bool:
+def pause_source(targets: ChaosTargets, dice: random.Random) -> bool:
     """SIGSTOP of the broker of the source."""
-    return pause_broker(arena, arena.site.source, 1, dice)
+    return pause_broker(targets, targets.site.source, 1, dice)
 
 
-def lonely_broker_away(arena: Arena, dice: random.Random) -> bool:
+def lonely_broker_away(targets: ChaosTargets, dice: random.Random) -> bool:
     """A copy without other replicas has no leader, for longer than a flush lasts or not."""
-    target = arena.site.target
+    target = targets.site.target
     if LONELY_NODE not in target.spec.broker_ids:
         return False
     target.terminate(LONELY_NODE)
-    arena.hold(dice.uniform(5, 30))
+    targets.hold(dice.uniform(5, 30))
     target.start_node(LONELY_NODE)
-    settle(arena)
+    settle(targets)
     return True
 
 
 # ---------------------------------------------------------------------- the copies
 
 
-def compact_copy(arena: Arena, dice: random.Random) -> bool:
+def compact_copy(targets: ChaosTargets, dice: random.Random) -> bool:
     """A copy refuses records without a key, for a while; nothing is compacted away so soon."""
-    with configured_copy(arena, PICKY, {"cleanup.policy": "compact"}, {"cleanup.policy": "delete"}):
-        arena.hold(dice.uniform(2, 20))
+    with configured_copy(
+        targets, PICKY, {"cleanup.policy": "compact"}, {"cleanup.policy": "delete"}
+    ):
+        targets.hold(dice.uniform(2, 20))
     return True
 
 
-def limit_copy(arena: Arena, dice: random.Random) -> bool:
+def limit_copy(targets: ChaosTargets, dice: random.Random) -> bool:
     """A copy takes small batches only, or not even every record, for a while."""
     limit, usual = str(dice.choice((120, 180, 400, 2_000))), str(1_048_588)
-    with configured_copy(arena, PICKY, {MAX_BYTES: limit}, {MAX_BYTES: usual}):
-        arena.hold(dice.uniform(2, 20))
+    with configured_copy(targets, PICKY, {MAX_BYTES: limit}, {MAX_BYTES: usual}):
+        targets.hold(dice.uniform(2, 20))
     return True
 
 
-def delete_copy(arena: Arena, _: random.Random) -> bool:
+def delete_copy(targets: ChaosTargets, _: random.Random) -> bool:
     """Of a topic that is not compared; it must not come back full of holes."""
-    target = arena.site.target.admin()
+    target = targets.site.target.admin()
     copy = remote(TopicPartition(DOOMED, 0)).topic
     try:
         target.delete_topics([copy])[copy].result(10)
@@ -190,18 +194,18 @@ def delete_copy(arena: Arena, _: random.Random) -> bool:
 # ---------------------------------------------------------------------- the network
 
 
-def cut_connections(arena: Arena, dice: random.Random) -> bool:
+def cut_connections(targets: ChaosTargets, dice: random.Random) -> bool:
     """Reset every connection to a broker of the target."""
-    arena.site.proxies[any_broker(arena, dice)].cut_all()
+    targets.site.proxies[any_broker(targets, dice)].cut_all()
     return True
 
 
-def part_broker(arena: Arena, dice: random.Random) -> bool:
+def part_broker(targets: ChaosTargets, dice: random.Random) -> bool:
     """Nobody of the mirror reaches a broker of the target, for seconds."""
-    proxy = arena.site.proxies[any_broker(arena, dice)]
+    proxy = targets.site.proxies[any_broker(targets, dice)]
     length_s = dice.uniform(1, 5)
     proxy.part()
-    arena.hold(length_s)
+    targets.hold(length_s)
     proxy.heal()
     return True
 
@@ -216,22 +220,22 @@ LOSSES = (
 )
 
 
-def lose_answer(arena: Arena, dice: random.Random) -> bool:
+def lose_answer(targets: ChaosTargets, dice: random.Random) -> bool:
     """The answer to one request is late or lost."""
     delay = timedelta(seconds=dice.choice([dice.uniform(0.05, 1), dice.uniform(1, 8)]))
-    api = dice.choice(ANSWERS) if arena.site.exactly_once else Api.PRODUCE
+    api = dice.choice(ANSWERS) if targets.site.exactly_once else Api.PRODUCE
     fault = Fault(api, dice.choice(LOSSES), delay=delay)
-    return strike(arena, fault, hold_s=delay.total_seconds())
+    return strike(targets, fault, hold_s=delay.total_seconds())
 
 
-def duplicate_commit(arena: Arena, dice: random.Random) -> bool:
+def duplicate_commit(targets: ChaosTargets, dice: random.Random) -> bool:
     """An EndTxn arrives after the client has sent it again (KAFKA-17754)."""
-    return strike(arena, Fault(Api.END_TXN, Action.STEAL_REQUEST), hold_s=dice.uniform(0.05, 3))
+    return strike(targets, Fault(Api.END_TXN, Action.STEAL_REQUEST), hold_s=dice.uniform(0.05, 3))
 
 
-def hold_commit(arena: Arena, dice: random.Random) -> bool:
+def hold_commit(targets: ChaosTargets, dice: random.Random) -> bool:
     """An EndTxn arrives after its sender has given up."""
-    return strike(arena, Fault(Api.END_TXN, Action.HOLD_REQUEST), hold_s=dice.uniform(7, 10))
+    return strike(targets, Fault(Api.END_TXN, Action.HOLD_REQUEST), hold_s=dice.uniform(7, 10))
 
 
 KINDS: Mapping[str, Kind] = {

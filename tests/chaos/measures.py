@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from tests.chaos.crew import Heard
 from tests.chaos.nemesis import Strike
+from tests.chaos.restarting_driver import Heard
 
 AFTERMATH_S = 1.0
 """A silence that begins this soon after a fault is put down to it."""

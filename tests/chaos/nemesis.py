@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from time import monotonic
 
-from tests.chaos.arena import Arena, Kind
+from tests.chaos.chaos_targets import ChaosTargets, Kind
 from tests.chaos.faults import KINDS
 
 WINDOW_S = 10.0
@@ -72,10 +72,10 @@ def plan(seed: int, *, seconds: float, runtime: str, names: Sequence[str] = ()) 
 class Nemesis:
     """Carries a plan out. A fault waits for its place; what finds none in time is left out."""
 
-    def __init__(self, arena: Arena, episodes: Sequence[Episode]) -> None:
+    def __init__(self, targets: ChaosTargets, episodes: Sequence[Episode]) -> None:
         self.strikes: list[Strike] = []
         self.missed: list[str] = []
-        self._arena = arena
+        self._targets = targets
         self._episodes = episodes
         self._places: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
@@ -86,24 +86,24 @@ class Nemesis:
         with ThreadPoolExecutor(THREADS) as pool:
             try:
                 for episode in self._episodes:
-                    self._arena.hold(began + episode.at_s - monotonic())
+                    self._targets.hold(began + episode.at_s - monotonic())
                     running.append(pool.submit(self._perform, episode))
-                self._arena.hold(began + seconds - monotonic())
+                self._targets.hold(began + seconds - monotonic())
             finally:
-                self._arena.healing.set()
+                self._targets.healing.set()
         for one in running:
             one.result()
-        self._arena.heal()
+        self._targets.heal()
 
     def _perform(self, episode: Episode) -> None:
         kind = episode.kind
         with self._places[kind.place]:
-            if self._arena.healing.is_set():
+            if self._targets.healing.is_set():
                 self.missed.append(kind.name)
                 return
             began, problem, struck = monotonic(), "", True
             try:
-                struck = kind.act(self._arena, random.Random(episode.seed))
+                struck = kind.act(self._targets, random.Random(episode.seed))
             except Exception as exc:  # noqa: BLE001 (shown in the report, which then fails)
                 problem = f"{type(exc).__name__}: {exc}"
             if struck:

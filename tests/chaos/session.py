@@ -15,7 +15,6 @@ from eos_mirror.testing import Record, wait_until
 from eos_mirror.testing.entry import environ_for
 from tests.chaos import measures
 from tests.chaos.allowed import check_errors, check_events, check_exits
-from tests.chaos.arena import Arena
 from tests.chaos.audit import (
     Audit,
     audit_leftovers,
@@ -25,13 +24,14 @@ from tests.chaos.audit import (
     audit_witness,
     read_all,
 )
+from tests.chaos.chaos_targets import ChaosTargets
 from tests.chaos.checks import check_bound
-from tests.chaos.crew import Crew
 from tests.chaos.drain import Drained, behind, wait_drained, without_markers, write_evidence
 from tests.chaos.faults import applicable
 from tests.chaos.load import Load, number_of
 from tests.chaos.nemesis import Nemesis, plan
 from tests.chaos.report import Report
+from tests.chaos.restarting_driver import RestartingDriver
 from tests.chaos.site import (
     BATCH_RECORDS,
     BUSY,
@@ -81,14 +81,16 @@ class Session:
         self._options = options
         self._site = site
         environ = environ_for(pause_at=site.pause_at, fencing=options.broken or "")
-        self._crew = Crew(site.config, environ)
+        self._restarting = RestartingDriver(site.config, environ)
         self._load = Load(site.source, options.seed)
         self._witness = Witness(site.target)
-        self._arena = Arena(site=site, crew=self._crew, ledger=self._load.ledger)
+        self._targets = ChaosTargets(
+            site=site, restarting=self._restarting, ledger=self._load.ledger
+        )
         seconds = options.minutes * 60
         kinds = options.kinds or applicable(exactly_once=site.exactly_once)
         episodes = plan(options.seed, seconds=seconds, runtime=options.runtime, names=kinds)
-        self._nemesis = Nemesis(self._arena, episodes)
+        self._nemesis = Nemesis(self._targets, episodes)
         self._seconds = seconds
         self._began = monotonic()
         self._audit = Audit()
@@ -103,37 +105,37 @@ class Session:
             self._judge_events()
             return self._report()
         finally:
-            self._arena.heal()
-            self._crew.close()
+            self._targets.heal()
+            self._restarting.close()
             self._witness.close()
             self._keep()
 
     def _mirror_under_fire(self) -> None:
-        self._crew.start()
+        self._restarting.start()
         self._witness.start()
         wait_until(
-            lambda: bool(self._crew.found("ready")),
+            lambda: bool(self._restarting.found("ready")),
             within=READY_WITHIN,
-            what=f"ready: {self._crew.errors[-5:]}",
+            what=f"ready: {self._restarting.errors[-5:]}",
         )
         self._began = monotonic()
         with self._load.running():
             self._nemesis.rage(self._seconds)
         healed = monotonic()
-        self._drained = wait_drained(self._site, self._crew)
+        self._drained = wait_drained(self._site, self._restarting)
         self._drain_s = monotonic() - healed
         if self._drained is Drained.NO:
             self._audit.add("drained", "run", behind(self._site))
             if self._options.keep is not None:
                 write_evidence(self._site, self._options.keep)
-            self._crew.dump()
+            self._restarting.dump()
 
     def _stop_and_audit(self) -> None:
         audit, journal = self._audit, self._load.journal
-        code = self._crew.stop()
+        code = self._restarting.stop()
         whole = self._drained is not Drained.MARKERS_LOST
         deleted = any(strike.kind == "copy.delete" for strike in self._nemesis.strikes)
-        lost = without_markers(self._crew)
+        lost = without_markers(self._restarting)
         expected = 1 if deleted or lost else 0  # not everything is mirrored, and the run says so
         audit.add("graceful stop", "driver", [f"exit code {code}"] * (whole and code != expected))
         source = read_all(self._site.source.client_config(), copies=False)
@@ -147,7 +149,7 @@ class Session:
             exactly_once=self._site.exactly_once,
         )
         if not self._site.exactly_once:
-            repeats = self._processes + len(self._crew.found("batch.refused"))
+            repeats = self._processes + len(self._restarting.found("batch.refused"))
             audit.add("bound", "run", check_bound(self._duplicates, repeats, A_BATCH))
         try:
             self._witness.finish(target)
@@ -168,10 +170,12 @@ class Session:
     def _survivors(self) -> list[int]:
         try:
             wait_until(
-                lambda: not self._crew.survivors(), within=GONE_WITHIN, what="all tasks to end"
+                lambda: not self._restarting.survivors(),
+                within=GONE_WITHIN,
+                what="all tasks to end",
             )
         except TimeoutError:
-            return self._crew.survivors()
+            return self._restarting.survivors()
         return []
 
     @property
@@ -180,16 +184,16 @@ class Session:
 
     @property
     def _processes(self) -> int:
-        return len(self._crew.found("task.started"))
+        return len(self._restarting.found("task.started"))
 
     def _judge_events(self) -> None:
-        crew = self._crew
+        restarting = self._restarting
         single = self._site.replication < SAFE_REPLICATION
-        self._audit.add("events", "log", check_events(crew.events, single_node=single))
+        self._audit.add("events", "log", check_events(restarting.events, single_node=single))
         jvm_kills = [s.began for s in self._nemesis.strikes if s.kind == "jvm.kill"]
-        exits = check_exits(crew.exits, crew.errors, jvm_kills=jvm_kills)
+        exits = check_exits(restarting.exits, restarting.errors, jvm_kills=jvm_kills)
         self._audit.add("events", "exit", exits)
-        self._audit.add("events", "stderr", check_errors(crew.errors))
+        self._audit.add("events", "stderr", check_errors(restarting.errors))
         problems = [f"{s.kind}: {s.problem}" for s in self._nemesis.strikes if s.problem]
         self._audit.add("nemesis", "fault", problems)
 
@@ -222,21 +226,21 @@ class Session:
     def _figures(
         self, arrivals: Sequence[measures.Times], recovered: Mapping[str, Sequence[float]]
     ) -> dict[str, object]:
-        compared, crew = self._audit.compared.values(), self._crew
+        compared, restarting = self._audit.compared.values(), self._restarting
         spent = [s for kind in recovered.values() for s in kind]
-        done = measures.counters(crew.events)
+        done = measures.counters(restarting.events)
         return {
             "faults": len(self._nemesis.strikes),
             "faults that met nothing": len(self._nemesis.missed),
             "records on the target": sum(map(len, self._witness.seen.values())),
             "records, committed by tasks": done["records"],
             "transactions": done["transactions"],
-            "incarnations": len(crew.found("incarnation.started")),
-            "fences": len(crew.found("incarnation.fenced")),
-            "suspicious commits": len(crew.found("commit.suspicious")),
-            "re-acquires": len(crew.found("partitions.acquired")),
+            "incarnations": len(restarting.found("incarnation.started")),
+            "fences": len(restarting.found("incarnation.fenced")),
+            "suspicious commits": len(restarting.found("commit.suspicious")),
+            "re-acquires": len(restarting.found("partitions.acquired")),
             "task processes": self._processes,
-            "driver processes": len(crew.exits),
+            "driver processes": len(restarting.exits),
             "duplicates": self._duplicates,
             **({} if self._site.exactly_once else {"explained": self._processes * A_BATCH}),
             "missing": sum(one.missing for one in compared),
@@ -266,7 +270,7 @@ class Session:
         shutil.copy(self._site.config, folder / "mm2.properties")
         events = [
             json.dumps({"at": round(h.at - self._began, 3), "run": h.run, **h.fields})
-            for h in list(self._crew.events)
+            for h in list(self._restarting.events)
         ]
         (folder / "events.jsonl").write_text("\n".join(events))
         strikes = [
@@ -274,7 +278,7 @@ class Session:
             for s in self._nemesis.strikes
         ]
         (folder / "faults.txt").write_text("\n".join(strikes))
-        lines = [f"{run} {line}" for run, line in list(self._crew.errors)]
+        lines = [f"{run} {line}" for run, line in list(self._restarting.errors)]
         (folder / "stderr.txt").write_text("\n".join(lines))
         for cluster in (self._site.source, self._site.target):
             for node in cluster.spec.node_ids:

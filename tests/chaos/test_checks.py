@@ -12,7 +12,7 @@ from eos_mirror.telemetry.events import EVENTS
 from eos_mirror.testing import Record, compare_partition
 from tests.chaos import allowed, checks
 from tests.chaos.audit import transactions_of
-from tests.chaos.crew import Exit, Heard
+from tests.chaos.restarting_driver import Exit, Heard
 
 ONE = TopicPartition("orders", 0)
 

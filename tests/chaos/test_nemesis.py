@@ -7,14 +7,14 @@ from time import monotonic
 import pytest
 
 from eos_mirror.testing import KafkaCluster
-from tests.chaos.arena import Arena, Kind
-from tests.chaos.crew import Crew
+from tests.chaos.chaos_targets import ChaosTargets, Kind
 from tests.chaos.nemesis import Episode, Nemesis
+from tests.chaos.restarting_driver import RestartingDriver
 from tests.chaos.site import Site
 
 
 @pytest.fixture
-def arena(tmp_path: Path) -> Arena:
+def targets(tmp_path: Path) -> ChaosTargets:
     """Nothing in it runs."""
     cluster = KafkaCluster()
     site = Site(
@@ -25,38 +25,38 @@ def arena(tmp_path: Path) -> Arena:
         config=tmp_path / "none",
         replication=1,
     )
-    return Arena(site=site, crew=Crew(site.config, {}))
+    return ChaosTargets(site=site, restarting=RestartingDriver(site.config, {}))
 
 
-def test_faults_in_one_place_do_not_overlap(arena: Arena) -> None:
+def test_faults_in_one_place_do_not_overlap(targets: ChaosTargets) -> None:
     """The second waits for the first."""
     inside: list[int] = []
     most: list[int] = []
 
-    def act(arena: Arena, _: random.Random) -> bool:
+    def act(targets: ChaosTargets, _: random.Random) -> bool:
         inside.append(1)
         most.append(len(inside))
-        arena.hold(0.05)
+        targets.hold(0.05)
         inside.pop()
         return True
 
     kind = Kind(name="toy", place="here", act=act)
-    nemesis = Nemesis(arena, [Episode(0.0, kind, seed) for seed in range(4)])
+    nemesis = Nemesis(targets, [Episode(0.0, kind, seed) for seed in range(4)])
     nemesis.rage(1.0)
 
     assert most == [1, 1, 1, 1]
     assert [strike.kind for strike in nemesis.strikes] == ["toy"] * 4
 
 
-def test_a_fault_ends_with_the_run(arena: Arena) -> None:
+def test_a_fault_ends_with_the_run(targets: ChaosTargets) -> None:
     """However long it wanted to last; what waits for its place is left out."""
 
-    def act(arena: Arena, _: random.Random) -> bool:
-        arena.hold(60)
+    def act(targets: ChaosTargets, _: random.Random) -> bool:
+        targets.hold(60)
         return True
 
     kind = Kind(name="toy", place="here", act=act)
-    nemesis = Nemesis(arena, [Episode(0.0, kind, 1), Episode(0.0, kind, 2)])
+    nemesis = Nemesis(targets, [Episode(0.0, kind, 1), Episode(0.0, kind, 2)])
     began = monotonic()
     nemesis.rage(0.2)
 
@@ -65,13 +65,13 @@ def test_a_fault_ends_with_the_run(arena: Arena) -> None:
     assert nemesis.missed == ["toy"]
 
 
-def test_a_fault_that_fails_is_told(arena: Arena) -> None:
+def test_a_fault_that_fails_is_told(targets: ChaosTargets) -> None:
     """A nemesis that could not do its work makes the run fail."""
 
-    def act(_: Arena, __: random.Random) -> bool:
+    def act(_: ChaosTargets, __: random.Random) -> bool:
         raise OSError("no such process")
 
-    nemesis = Nemesis(arena, [Episode(0.0, Kind(name="toy", place="here", act=act), 1)])
+    nemesis = Nemesis(targets, [Episode(0.0, Kind(name="toy", place="here", act=act), 1)])
     nemesis.rage(0.1)
 
     assert nemesis.strikes[0].problem == "OSError: no such process"

@@ -4,7 +4,7 @@ import random
 from typing import Final
 
 from eos_mirror.replication.config import Fencing
-from tests.engine.drama import Drama
+from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.misfortunes import MOVES, Misfortunes
 from tests.engine.oracle import Violation
 
@@ -14,16 +14,16 @@ DEEDS: Final = 80
 def play(number: int, *, fencing: Fencing = Fencing.CLAIMS) -> Violation | None:
     """One game, always the same for its number; what it found."""
     dice = random.Random(number)
-    drama = Drama(slots=dice.choice((2, 3)), fencing=fencing)
-    misfortunes = Misfortunes(drama)
+    scenario = CheckedScenario(slots=dice.choice((2, 3)), fencing=fencing)
+    misfortunes = Misfortunes(scenario)
     try:
-        for slot in drama.slots:
-            drama.start(slot)
+        for slot in scenario.slots:
+            scenario.start(slot)
         for move in dice.choices(MOVES, [move.weight for move in MOVES], k=DEEDS):
             getattr(misfortunes, move.name)(*map(dice.choice, move.arguments))
-        drama.drain()
+        scenario.drain()
     except Violation as exc:
         return exc
     finally:
-        drama.close()
+        scenario.close()
     return None

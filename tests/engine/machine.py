@@ -7,7 +7,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.engine.drama import Drama
+from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.misfortunes import MOVES, Misfortunes, Move
 
 DEALT: Final = [move for move in MOVES for _ in range(move.weight)]
@@ -28,9 +28,9 @@ class MirrorMachine(RuleBasedStateMachine):
     @initialize(slots=st.integers(2, 3), start=st.sampled_from(["earliest", "latest"]))
     def begin(self, slots: int, start: str) -> None:
         """Every slot has a process."""
-        self.misfortunes = Misfortunes(Drama(slots=slots, start_position=start))
+        self.misfortunes = Misfortunes(CheckedScenario(slots=slots, start_position=start))
         for slot in range(slots):
-            self.misfortunes.drama.start(slot)
+            self.misfortunes.scenario.start(slot)
 
     @rule(move=st.sampled_from(DEALT).flatmap(_arguments))
     def deal(self, move: tuple[str, Sequence[Any]]) -> None:
@@ -42,13 +42,13 @@ class MirrorMachine(RuleBasedStateMachine):
     def holds(self) -> None:
         """The oracle has looked at every step already; this is for what was done from outside."""
         if hasattr(self, "misfortunes"):
-            self.misfortunes.drama.oracle.check()
+            self.misfortunes.scenario.oracle.check()
 
     def teardown(self) -> None:
         """Everything heals, and arrives."""
         if hasattr(self, "misfortunes"):
             try:
                 if sys.exc_info()[0] is None:  # a violation is told as it was found
-                    self.misfortunes.drama.drain()
+                    self.misfortunes.scenario.drain()
             finally:
-                self.misfortunes.drama.close()
+                self.misfortunes.scenario.close()

@@ -1,10 +1,10 @@
-"""Every misfortune that can be dealt to a drama, and how often."""
+"""Every misfortune that can be dealt to a scenario, and how often."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from tests.engine.drama import Drama
+from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.gate import Fate
 from tests.engine.stage import TOPICS, Process
 
@@ -31,12 +31,12 @@ YES_NO: Final = (False, True)
 class Misfortunes:
     """One method is one misfortune, or some requests of one task."""
 
-    def __init__(self, drama: Drama) -> None:
-        self.drama = drama
+    def __init__(self, scenario: CheckedScenario) -> None:
+        self.scenario = scenario
 
     def process(self, choice: int) -> Process | None:
         """One of those that live, zombies included."""
-        alive = self.drama.stage.alive()
+        alive = self.scenario.stage.alive()
         return alive[choice % len(alive)] if alive else None
 
     # ------------------------------------------------------------------ tasks go on
@@ -44,23 +44,23 @@ class Misfortunes:
     def run_some(self, choice: int, count: int) -> None:
         process = self.process(choice)
         if process is not None:
-            self.drama.step(process, count)
+            self.scenario.step(process, count)
 
     def run_to(self, choice: int, point: str, on: int) -> None:
         process = self.process(choice)
-        if process is not None and self.drama.run_to(process, point):
-            self.drama.step(process, on)
+        if process is not None and self.scenario.run_to(process, point):
+            self.scenario.step(process, on)
 
     def lose_a_request(self, choice: int, point: str, fate: Fate) -> None:
         process = self.process(choice)
-        if process is not None and self.drama.run_to(process, point):
-            self.drama.step(process, 1, fate)
+        if process is not None and self.scenario.run_to(process, point):
+            self.scenario.step(process, 1, fate)
 
     def double_a_request(self, choice: int, point: str, fate: Fate, on: int) -> None:
         process = self.process(choice)
-        if process is not None and self.drama.run_to(process, point):
-            self.drama.step(process, 1, fate)
-            self.drama.step(process, on)
+        if process is not None and self.scenario.run_to(process, point):
+            self.scenario.step(process, 1, fate)
+            self.scenario.step(process, on)
 
     def send_in_background(self, choice: int) -> None:
         process = self.process(choice)
@@ -70,132 +70,132 @@ class Misfortunes:
     def crash(self, choice: int) -> None:
         process = self.process(choice)
         if process is not None:
-            self.drama.crash(process)
+            self.scenario.crash(process)
 
     def start_or_replace(self, slot: int) -> None:
-        self.drama.start(self.drama.slots[slot % len(self.drama.slots)])
+        self.scenario.start(self.scenario.slots[slot % len(self.scenario.slots)])
 
     def stop(self, slot: int) -> None:
-        process = self.drama.stage.current(slot % len(self.drama.slots))
+        process = self.scenario.stage.current(slot % len(self.scenario.slots))
         if process is not None:
             process.context.stop.set()
 
     def refuse_a_record(self, choice: int) -> None:
         process = self.process(choice)
-        if process is not None and self.drama.run_to(process, "produce"):
-            self.drama.step(process, 1, Fate.REFUSED)
+        if process is not None and self.scenario.run_to(process, "produce"):
+            self.scenario.step(process, 1, Fate.REFUSED)
 
     # ------------------------------------------------------------------ source
 
     def produce(self, choice: int, count: int) -> None:
-        partitions = self.drama.stage.partitions
+        partitions = self.scenario.stage.partitions
         for _ in range(count):
-            self.drama.stage.produce(partitions[choice % len(partitions)])
+            self.scenario.stage.produce(partitions[choice % len(partitions)])
 
     def produce_in_a_transaction(self, choice: int) -> None:
-        partitions = self.drama.stage.partitions
-        self.drama.produce_in_transaction(partitions[choice % len(partitions)])
+        partitions = self.scenario.stage.partitions
+        self.scenario.produce_in_transaction(partitions[choice % len(partitions)])
 
     def finish_a_transaction(self, choice: int, commit: bool) -> None:
-        found = self.drama.open_source_transactions()
+        found = self.scenario.open_source_transactions()
         if found:
             partition, number = found[choice % len(found)]
-            self.drama.stage.log(partition).finish(number, commit=commit)
+            self.scenario.stage.log(partition).finish(number, commit=commit)
 
     def abort_a_transaction(self, choice: int) -> None:
         """Nothing to mirror, and an end that moves on."""
-        partitions = self.drama.stage.partitions
-        self.drama.produce_aborted(partitions[choice % len(partitions)])
+        partitions = self.scenario.stage.partitions
+        self.scenario.produce_aborted(partitions[choice % len(partitions)])
 
     def compact(self, choice: int, count: int) -> None:
-        partitions = self.drama.stage.partitions
-        self.drama.stage.log(partitions[choice % len(partitions)]).skip(count)
+        partitions = self.scenario.stage.partitions
+        self.scenario.stage.log(partitions[choice % len(partitions)]).skip(count)
 
     def move(self, which: int, heir: int) -> None:
-        moved = [p for n, p in enumerate(self.drama.stage.partitions) if which >> n & 1]
-        self.drama.stage.group.move(heir % len(self.drama.slots), *moved)
+        moved = [p for n, p in enumerate(self.scenario.stage.partitions) if which >> n & 1]
+        self.scenario.stage.group.move(heir % len(self.scenario.slots), *moved)
 
     def hear_late(self, polls: int) -> None:
         """How long a member that is out goes on without knowing."""
-        self.drama.stage.group.heartbeat_polls = polls
+        self.scenario.stage.group.heartbeat_polls = polls
 
     def end_session(self, slot: int, heir: int) -> None:
-        slots = len(self.drama.slots)
-        self.drama.stage.group.expire(slot % slots, heir % slots)
+        slots = len(self.scenario.slots)
+        self.scenario.stage.group.expire(slot % slots, heir % slots)
 
     def overtake(
         self, choice: int, point: str, forced: bool, records: int, others: int, back: int
     ) -> None:
         """A task stalls, another takes its partitions and runs, the first wakes up."""
-        drama, process = self.drama, self.process(choice)
-        for partition in drama.stage.partitions * records:
-            drama.stage.produce(partition)
-        if process is None or not drama.run_to(process, point):
+        scenario, process = self.scenario, self.process(choice)
+        for partition in scenario.stage.partitions * records:
+            scenario.stage.produce(partition)
+        if process is None or not scenario.run_to(process, point):
             return
         if forced:
-            drama.stage.group.expire(process.slot, (process.slot + 1) % len(drama.slots))
+            scenario.stage.group.expire(process.slot, (process.slot + 1) % len(scenario.slots))
         else:
-            drama.start(process.slot)
-        for other in drama.stage.alive():
+            scenario.start(process.slot)
+        for other in scenario.stage.alive():
             if other is not process:
-                drama.step(other, others)
-        drama.step(process, back)
+                scenario.step(other, others)
+        scenario.step(process, back)
 
     def hand_over(self, choice: int, heir: int, first: int, then: int) -> None:
         """A partition moves in peace, while markers are on their way."""
-        drama = self.drama
-        partition = drama.stage.partitions[choice % len(drama.stage.partitions)]
-        drama.hold_markers()
-        drama.stage.produce(partition)
+        scenario = self.scenario
+        partition = scenario.stage.partitions[choice % len(scenario.stage.partitions)]
+        scenario.hold_markers()
+        scenario.stage.produce(partition)
         for count, also in ((first, False), (then, True)):
-            for process in drama.stage.alive():
-                drama.step(process, count)
+            for process in scenario.stage.alive():
+                scenario.step(process, count)
             if not also:
-                drama.stage.group.move(heir % len(drama.slots), partition)
+                scenario.stage.group.move(heir % len(scenario.slots), partition)
 
     def rejoin(self) -> None:
-        orders = self.drama.stage.orders
-        self.drama.stage.order(replace(orders, rejoin=orders.rejoin + 1))
+        orders = self.scenario.stage.orders
+        self.scenario.stage.order(replace(orders, rejoin=orders.rejoin + 1))
 
     # ------------------------------------------------------------------ target
 
     def hold_markers(self) -> None:
-        self.drama.hold_markers()
+        self.scenario.hold_markers()
 
     def release_markers(self) -> None:
-        self.drama.release_markers()
+        self.scenario.release_markers()
 
     def write_a_marker(self, choice: int) -> None:
-        self.drama.write_marker(choice)
+        self.scenario.write_marker(choice)
 
     def deliver_late(self, choice: int) -> None:
-        self.drama.deliver_late(choice)
+        self.scenario.deliver_late(choice)
 
     def time_out(self, choice: int) -> None:
-        self.drama.time_out(choice)
+        self.scenario.time_out(choice)
 
     def expire_id(self, choice: int) -> None:
-        self.drama.expire_id(choice)
+        self.scenario.expire_id(choice)
 
     def compact_claims(self) -> None:
-        self.drama.stage.target.compact_claims()
+        self.scenario.stage.target.compact_claims()
 
     def let_time_pass(self, ms: int) -> None:
-        self.drama.stage.clock.advance(ms / 1000)
+        self.scenario.stage.clock.advance(ms / 1000)
 
     # ------------------------------------------------------------------ what ends a partition
 
     def lose_something(self, choice: int, dice: int) -> None:
-        partitions = self.drama.stage.partitions
+        partitions = self.scenario.stage.partitions
         partition = partitions[choice % len(partitions)]
         if dice == 0:
-            self.drama.recreate(sorted(TOPICS)[choice % len(TOPICS)])
+            self.scenario.recreate(sorted(TOPICS)[choice % len(TOPICS)])
         elif dice == 1:
-            self.drama.expire_offset(partition)
+            self.scenario.expire_offset(partition)
         elif dice == 2:
-            self.drama.retain(partition, choice + 1)
+            self.scenario.retain(partition, choice + 1)
         elif dice == 3:
-            self.drama.produce_uncarriable(partition)
+            self.scenario.produce_uncarriable(partition)
 
 
 class Move(NamedTuple):

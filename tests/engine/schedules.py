@@ -8,105 +8,105 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from eos_mirror.core.records import TopicPartition
-from tests.engine.drama import Drama
+from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.gate import Fate
 from tests.engine.stage import SPILL_AFTER_COMMITS, Process, remote_of
 from tests.engine.target_cluster import GROUP
 
-Schedule = Callable[[Drama], None]
+Schedule = Callable[[CheckedScenario], None]
 ORDERS: Final = TopicPartition("orders", 0)
 LIMIT: Final = 400
 
 
-def settled(drama: Drama, slot: int = 0) -> Process:
+def settled(scenario: CheckedScenario, slot: int = 0) -> Process:
     """A process that has mirrored everything there is, and owns everything."""
-    process = drama.start(slot)
-    mirror_all(drama, process)
+    process = scenario.start(slot)
+    mirror_all(scenario, process)
     return process
 
 
-def mirror_all(drama: Drama, process: Process) -> None:
+def mirror_all(scenario: CheckedScenario, process: Process) -> None:
     """Run it until it has partitions and nothing is left to do, or it ends."""
     for _ in range(LIMIT):
-        done = all(map(drama.oracle.reached, drama.stage.partitions))
+        done = all(map(scenario.oracle.reached, scenario.stage.partitions))
         is_idle = process.actor.at == "poll" and process.events("partitions.acquired")
         if process.is_over or (done and is_idle):
             return
-        drama.step(process)
+        scenario.step(process)
 
 
-def with_open_transaction(drama: Drama, *, records: int = 2) -> Process:
+def with_open_transaction(scenario: CheckedScenario, *, records: int = 2) -> Process:
     """A has read new records of one partition, and sent nothing yet."""
-    process = settled(drama)
+    process = settled(scenario)
     for _ in range(records):
-        drama.stage.produce(ORDERS)
-    drama.step(process)
+        scenario.stage.produce(ORDERS)
+    scenario.step(process)
     return process
 
 
-def reach(drama: Drama, process: Process, point: str) -> None:
+def reach(scenario: CheckedScenario, process: Process, point: str) -> None:
     """Stop it before this request, which must come."""
-    assert drama.run_to(process, point), f"{process.actor.at}: {point} did not come"
+    assert scenario.run_to(process, point), f"{process.actor.at}: {point} did not come"
 
 
-def finish(drama: Drama, *processes: Process) -> None:
+def finish(scenario: CheckedScenario, *processes: Process) -> None:
     """Let each of them go on, one after the other."""
     for process in processes:
-        drama.step(process, LIMIT)
+        scenario.step(process, LIMIT)
 
 
-def stalled_while_it_lets_go(drama: Drama) -> None:
+def stalled_while_it_lets_go(scenario: CheckedScenario) -> None:
     """A stalls inside the revocation, before its records are sent; B takes over by force."""
-    a = with_open_transaction(drama)
-    drama.stage.group.move(1, *drama.stage.partitions)
-    reach(drama, a, "produce")
-    b = drama.start(1)
-    drama.stage.group.expire(0, 1)
-    finish(drama, b, a)
+    a = with_open_transaction(scenario)
+    scenario.stage.group.move(1, *scenario.stage.partitions)
+    reach(scenario, a, "produce")
+    b = scenario.start(1)
+    scenario.stage.group.expire(0, 1)
+    finish(scenario, b, a)
 
 
-def committed_between_claim_and_fence(drama: Drama) -> None:
+def committed_between_claim_and_fence(scenario: CheckedScenario) -> None:
     """B is about to claim while A stalls before its offsets; then A commits, and B goes on."""
-    a = with_open_transaction(drama)
-    reach(drama, a, "offsets")
-    b = drama.start(1)
-    drama.stage.group.expire(0, 1)
-    reach(drama, b, "claim")
-    drama.step(a, 3)
-    finish(drama, b, a)
+    a = with_open_transaction(scenario)
+    reach(scenario, a, "offsets")
+    b = scenario.start(1)
+    scenario.stage.group.expire(0, 1)
+    reach(scenario, b, "claim")
+    scenario.step(a, 3)
+    finish(scenario, b, a)
 
 
-def three_claims_in_a_row(drama: Drama) -> None:
+def three_claims_in_a_row(scenario: CheckedScenario) -> None:
     """A claims and stalls; B claims, fences A, writes, stalls; A goes on; C claims and writes."""
-    a = drama.start(0)
+    a = scenario.start(0)
     for _ in range(2):
-        drama.stage.produce(ORDERS)
-    reach(drama, a, "read the claims")
-    drama.step(a)
-    b = drama.start(1)
-    drama.stage.group.expire(0, 1)
-    reach(drama, b, "produce")
-    drama.step(a)
-    drama.step(a, len(drama.stage.partitions))
-    c = drama.start(2)
-    drama.stage.group.expire(1, 2)
-    finish(drama, c, b, a)
+        scenario.stage.produce(ORDERS)
+    reach(scenario, a, "read the claims")
+    scenario.step(a)
+    b = scenario.start(1)
+    scenario.stage.group.expire(0, 1)
+    reach(scenario, b, "produce")
+    scenario.step(a)
+    scenario.step(a, len(scenario.stage.partitions))
+    c = scenario.start(2)
+    scenario.stage.group.expire(1, 2)
+    finish(scenario, c, b, a)
 
 
-def two_claims_at_once(drama: Drama) -> None:
+def two_claims_at_once(scenario: CheckedScenario) -> None:
     """B is about to claim when its session ends; A claims and reads, B does not know yet."""
-    finish(drama, *_stopped(settled(drama)))
-    b = drama.start(1)
-    drama.stage.group.expire(0, 1)
+    finish(scenario, *_stopped(settled(scenario)))
+    b = scenario.start(1)
+    scenario.stage.group.expire(0, 1)
     for _ in range(2):
-        drama.stage.produce(ORDERS)
-    reach(drama, b, "claim")
-    drama.stage.group.heartbeat_polls = 3
-    a = drama.start(0)
-    drama.stage.group.expire(1, 0)
-    reach(drama, a, "produce")
-    reach(drama, b, "produce")
-    finish(drama, a, b)
+        scenario.stage.produce(ORDERS)
+    reach(scenario, b, "claim")
+    scenario.stage.group.heartbeat_polls = 3
+    a = scenario.start(0)
+    scenario.stage.group.expire(1, 0)
+    reach(scenario, a, "produce")
+    reach(scenario, b, "produce")
+    finish(scenario, a, b)
 
 
 def _stopped(process: Process) -> list[Process]:
@@ -114,115 +114,115 @@ def _stopped(process: Process) -> list[Process]:
     return [process]
 
 
-def _moved_with_markers_held(drama: Drama, written: TopicPartition) -> None:
-    a = with_open_transaction(drama)
-    drama.hold_markers()
-    b = drama.start(1)
-    drama.stage.group.move(1, ORDERS)
-    drama.step(a, 60)
-    coordinator = drama.stage.target.coordinator
+def _moved_with_markers_held(scenario: CheckedScenario, written: TopicPartition) -> None:
+    a = with_open_transaction(scenario)
+    scenario.hold_markers()
+    b = scenario.start(1)
+    scenario.stage.group.move(1, ORDERS)
+    scenario.step(a, 60)
+    coordinator = scenario.stage.target.coordinator
     for txid, participant in coordinator.owed():
         if participant == written:
             coordinator.write_marker(txid, participant)
     for _ in range(8):
-        drama.stage.produce(ORDERS)
-    drama.step(b, 60)
-    drama.release_markers()
-    finish(drama, b, a)
+        scenario.stage.produce(ORDERS)
+    scenario.step(b, 60)
+    scenario.release_markers()
+    finish(scenario, b, a)
 
 
-def moved_with_the_offset_marker_late(drama: Drama) -> None:
+def moved_with_the_offset_marker_late(scenario: CheckedScenario) -> None:
     """A commits and releases; its data is visible, its shadow offset is not yet."""
-    _moved_with_markers_held(drama, remote_of(ORDERS))
+    _moved_with_markers_held(scenario, remote_of(ORDERS))
 
 
-def moved_with_the_data_marker_late(drama: Drama) -> None:
+def moved_with_the_data_marker_late(scenario: CheckedScenario) -> None:
     """A commits, spills and releases; its shadow offset is visible, its data is not yet."""
-    a = settled(drama)
+    a = settled(scenario)
     for _ in range(SPILL_AFTER_COMMITS - 1):
-        drama.stage.produce(ORDERS)
-        mirror_all(drama, a)
-    drama.stage.produce(ORDERS)
-    drama.hold_markers()
-    reach(drama, a, "end")
-    drama.step(a)
-    write_owed(drama, GROUP)
-    write_owed(drama, drama.stage.target.map_partition)
-    b = drama.start(1)
-    drama.stage.group.move(1, ORDERS)
-    drama.step(a, 10)
+        scenario.stage.produce(ORDERS)
+        mirror_all(scenario, a)
+    scenario.stage.produce(ORDERS)
+    scenario.hold_markers()
+    reach(scenario, a, "end")
+    scenario.step(a)
+    write_owed(scenario, GROUP)
+    write_owed(scenario, scenario.stage.target.map_partition)
+    b = scenario.start(1)
+    scenario.stage.group.move(1, ORDERS)
+    scenario.step(a, 10)
     for _ in range(6):
-        drama.stage.produce(ORDERS)
-    if drama.run_to(b, "produce"):
-        drama.step(b)
-    drama.release_markers()
-    finish(drama, b, a)
+        scenario.stage.produce(ORDERS)
+    if scenario.run_to(b, "produce"):
+        scenario.step(b)
+    scenario.release_markers()
+    finish(scenario, b, a)
 
 
-def write_owed(drama: Drama, participant: TopicPartition) -> None:
+def write_owed(scenario: CheckedScenario, participant: TopicPartition) -> None:
     """Every marker for one participant."""
-    coordinator = drama.stage.target.coordinator
+    coordinator = scenario.stage.target.coordinator
     for txid, owed in coordinator.owed():
         if owed == participant:
             coordinator.write_marker(txid, owed)
 
 
-def late_copy_of_a_commit(drama: Drama) -> None:
+def late_copy_of_a_commit(scenario: CheckedScenario) -> None:
     """A commit is sent twice; the second copy comes when the next transaction is half done."""
-    a = with_open_transaction(drama)
-    reach(drama, a, "end")
-    drama.step(a, 1, Fate.TWICE_SLOW)
-    drama.stage.produce(ORDERS)
-    reach(drama, a, "offsets")
-    drama.deliver_late(0)
-    finish(drama, a)
+    a = with_open_transaction(scenario)
+    reach(scenario, a, "end")
+    scenario.step(a, 1, Fate.TWICE_SLOW)
+    scenario.stage.produce(ORDERS)
+    reach(scenario, a, "offsets")
+    scenario.deliver_late(0)
+    finish(scenario, a)
 
 
-def offsets_lost_before_the_commit(drama: Drama) -> None:
+def offsets_lost_before_the_commit(scenario: CheckedScenario) -> None:
     """The shadow offsets of a transaction do not get through."""
-    a = with_open_transaction(drama)
-    reach(drama, a, "offsets")
-    drama.step(a, 1, Fate.NOT_SENT)
-    finish(drama, a)
+    a = with_open_transaction(scenario)
+    reach(scenario, a, "offsets")
+    scenario.step(a, 1, Fate.NOT_SENT)
+    finish(scenario, a)
 
 
-def renewed_and_overtaken(drama: Drama) -> None:
+def renewed_and_overtaken(scenario: CheckedScenario) -> None:
     """A takes a new incarnation; B takes over; A's first transaction is half done."""
-    a = with_open_transaction(drama)
-    reach(drama, a, "end")
-    drama.step(a, 1, Fate.TWICE_SLOW)
-    drama.stage.produce(ORDERS)
-    reach(drama, a, "produce")
-    b = drama.start(1)
-    drama.stage.group.expire(0, 1)
-    finish(drama, b, a)
+    a = with_open_transaction(scenario)
+    reach(scenario, a, "end")
+    scenario.step(a, 1, Fate.TWICE_SLOW)
+    scenario.stage.produce(ORDERS)
+    reach(scenario, a, "produce")
+    b = scenario.start(1)
+    scenario.stage.group.expire(0, 1)
+    finish(scenario, b, a)
 
 
-def overtaken_before_the_records_are_sent(drama: Drama) -> None:
+def overtaken_before_the_records_are_sent(scenario: CheckedScenario) -> None:
     """A stalls with records in its client; B takes over by force."""
-    a = with_open_transaction(drama)
-    reach(drama, a, "produce")
-    b = drama.start(1)
-    drama.stage.group.expire(0, 1)
-    finish(drama, b, a)
+    a = with_open_transaction(scenario)
+    reach(scenario, a, "produce")
+    b = scenario.start(1)
+    scenario.stage.group.expire(0, 1)
+    finish(scenario, b, a)
 
 
-def overtaken_before_the_offsets_are_sent(drama: Drama) -> None:
+def overtaken_before_the_offsets_are_sent(scenario: CheckedScenario) -> None:
     """The schedule of KIP-656: A's records are there, its offsets are not; B takes over."""
-    a = with_open_transaction(drama)
-    reach(drama, a, "offsets")
-    b = drama.start(1)
-    drama.stage.group.expire(0, 1)
-    drama.step(b, 60)
-    finish(drama, a, b)
+    a = with_open_transaction(scenario)
+    reach(scenario, a, "offsets")
+    b = scenario.start(1)
+    scenario.stage.group.expire(0, 1)
+    scenario.step(b, 60)
+    finish(scenario, a, b)
 
 
-def uncarriable_record_at_the_end(drama: Drama) -> None:
+def uncarriable_record_at_the_end(scenario: CheckedScenario) -> None:
     """A record that cannot be carried stands between a good one and the end."""
-    a = settled(drama)
-    drama.stage.produce(ORDERS)
-    drama.produce_uncarriable(ORDERS)
-    finish(drama, a)
+    a = settled(scenario)
+    scenario.stage.produce(ORDERS)
+    scenario.produce_uncarriable(ORDERS)
+    finish(scenario, a)
 
 
 SCHEDULES: Final[Mapping[str, Schedule]] = {

@@ -12,7 +12,7 @@ import pytest
 from eos_mirror.replication import positions
 from eos_mirror.replication.config import Fencing
 from tests.engine.chance import play
-from tests.engine.drama import Drama
+from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.mutants import MUTANTS
 from tests.engine.oracle import Violation
 from tests.engine.schedules import SCHEDULES
@@ -55,14 +55,14 @@ def broken(name: str) -> Iterator[None]:
 
 def perform(name: str, *, fencing: Fencing) -> Violation | None:
     """The schedule of a mutant, to the end; what it found."""
-    drama = Drama(slots=3, fencing=fencing)
+    scenario = CheckedScenario(slots=3, fencing=fencing)
     try:
-        SCHEDULES[name](drama)
-        drama.drain()
+        SCHEDULES[name](scenario)
+        scenario.drain()
     except Violation as exc:
         return exc
     finally:
-        drama.close()
+        scenario.close()
     return None
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.topic_limits import TopicLimits
-from tests.engine.drama import Drama
+from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.refusing import judge
 from tests.engine.stage import Process, Stage, remote_of
 from tests.engine.target_log import Record
@@ -84,39 +84,41 @@ def assert_no_process_ended(processes: list[Process]) -> None:
 
 
 @pytest.fixture
-def drama(request: pytest.FixtureRequest) -> Iterator[Drama]:
+def scenario(request: pytest.FixtureRequest) -> Iterator[CheckedScenario]:
     """Exactly once, one or two tasks; the oracle looks at every step."""
-    made = Drama(slots=1 + request.param % 2)
+    made = CheckedScenario(slots=1 + request.param % 2)
     yield made
     made.close()
 
 
-def settle(drama: Drama) -> None:
+def settle(scenario: CheckedScenario) -> None:
     """Until every partition is at its end, or stopped."""
-    stage = drama.stage
+    stage = scenario.stage
     for _ in range(ENOUGH):
         names = {p for process in stage.alive() for p in newest_stopped(process)}
-        if all(drama.oracle.reached(p) or p in names for p in stage.partitions):
+        if all(scenario.oracle.reached(p) or p in names for p in stage.partitions):
             return
         for process in stage.alive():
-            drama.step(process)
+            scenario.step(process)
         stage.clock.advance(0.01)
     raise AssertionError(f"no end: {[p.context.events[-9:] for p in stage.alive()]}")
 
 
-@pytest.mark.parametrize(("seed", "drama"), [(s, s) for s in SEEDS], indirect=["drama"])
-def test_exactly_once_copies_every_acceptable_record_once(drama: Drama, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "scenario"), [(s, s) for s in SEEDS], indirect=["scenario"])
+def test_exactly_once_copies_every_acceptable_record_once(
+    scenario: CheckedScenario, seed: int
+) -> None:
     """Up to the first refused one of its partition; then everything, when the target relents."""
     dice = random.Random(seed)
-    stage, target = drama.stage, Target(drama.stage, dice)
-    processes = [drama.start(slot) for slot in drama.slots]
+    stage, target = scenario.stage, Target(scenario.stage, dice)
+    processes = [scenario.start(slot) for slot in scenario.slots]
     for _ in range(ROUNDS):
         produce(stage, target, dice)
         if dice.random() < 0.5:
             target.change()
         for process in stage.alive():
-            drama.step(process, dice.randrange(STEPS))
-    try_stopped_again(drama)
+            scenario.step(process, dice.randrange(STEPS))
+    try_stopped_again(scenario)
     assert_no_process_ended(processes)
     assert_few_incarnations(processes)
     for partition in stage.partitions:
@@ -126,21 +128,21 @@ def test_exactly_once_copies_every_acceptable_record_once(drama: Drama, seed: in
             assert target.refuses(remote, records[copied]), "a record was blamed for another one"
 
     target.relent()
-    try_stopped_again(drama)
+    try_stopped_again(scenario)
     assert_no_process_ended(processes)
     for partition in stage.partitions:
         assert copies_of(stage, partition) == records_of(stage, partition)
-        assert drama.oracle.reached(partition)
+        assert scenario.oracle.reached(partition)
 
 
-def try_stopped_again(drama: Drama) -> None:
+def try_stopped_again(scenario: CheckedScenario) -> None:
     """With what the target takes now."""
     for _ in range(3):
-        settle(drama)
-        drama.stage.clock.advance(LONG_S)
-        for process in drama.stage.alive():
-            drama.step(process, STEPS)
-    settle(drama)
+        settle(scenario)
+        scenario.stage.clock.advance(LONG_S)
+        for process in scenario.stage.alive():
+            scenario.step(process, STEPS)
+    settle(scenario)
 
 
 def assert_few_incarnations(processes: list[Process]) -> None:

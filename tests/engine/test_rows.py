@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from eos_mirror.core.records import TopicPartition
-from tests.engine.drama import Drama
+from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.gate import Fate
 from tests.engine.schedules import (
     ORDERS,
@@ -28,9 +28,9 @@ pytestmark = pytest.mark.usefixtures("one_core")
 
 
 @pytest.fixture
-def drama() -> Iterator[Drama]:
+def scenario() -> Iterator[CheckedScenario]:
     """Two slots, three partitions with two records each. The oracle looks at every step."""
-    with_records = Drama(slots=2)
+    with_records = CheckedScenario(slots=2)
     for partition in with_records.stage.partitions:
         with_records.stage.produce(partition)
         with_records.stage.produce(partition)
@@ -43,204 +43,206 @@ def fenced_by(process: Process) -> int:
     return len(process.events("incarnation.fenced"))
 
 
-def take_over(drama: Drama, slot: int = 0) -> Process:
+def take_over(scenario: CheckedScenario, slot: int = 0) -> Process:
     """A successor mirrors everything there is."""
-    process = settled(drama, slot)
+    process = settled(scenario, slot)
     assert process.actor.error is None
-    assert all(map(drama.oracle.reached, drama.stage.partitions))
+    assert all(map(scenario.oracle.reached, scenario.stage.partitions))
     return process
 
 
-def assert_only_claims_of(drama: Drama, process: Process) -> None:
+def assert_only_claims_of(scenario: CheckedScenario, process: Process) -> None:
     """Nothing is left in the log of those before it."""
     own = process.events("incarnation.started")[-1]["transactional_id"]
-    live = drama.stage.target.live_claims()
-    assert len(live) == len(drama.stage.partitions)
+    live = scenario.stage.target.live_claims()
+    assert len(live) == len(scenario.stage.partitions)
     assert all(str(own) in key for key in live)
 
 
-def test_c0_crash_before_the_claim_is_harmless(drama: Drama) -> None:
+def test_c0_crash_before_the_claim_is_harmless(scenario: CheckedScenario) -> None:
     """Nothing is in the log, so nobody is fenced for it."""
-    process = drama.start(0)
-    reach(drama, process, "claim")
-    drama.crash(process)
-    assert drama.stage.target.live_claims() == set()
+    process = scenario.start(0)
+    reach(scenario, process, "claim")
+    scenario.crash(process)
+    assert scenario.stage.target.live_claims() == set()
 
-    assert fenced_by(take_over(drama)) == 0
+    assert fenced_by(take_over(scenario)) == 0
 
 
-def test_c1_crash_after_the_claim_is_fenced_and_buried(drama: Drama) -> None:
+def test_c1_crash_after_the_claim_is_fenced_and_buried(scenario: CheckedScenario) -> None:
     """The claims of a dead incarnation are found by the next one."""
-    process = drama.start(0)
-    reach(drama, process, "read the claims")
-    drama.crash(process)
-    assert len(drama.stage.target.live_claims()) == 3
+    process = scenario.start(0)
+    reach(scenario, process, "read the claims")
+    scenario.crash(process)
+    assert len(scenario.stage.target.live_claims()) == 3
 
-    successor = take_over(drama)
+    successor = take_over(scenario)
 
     assert fenced_by(successor) == 1
-    assert_only_claims_of(drama, successor)
+    assert_only_claims_of(scenario, successor)
 
 
-def test_c2_crash_between_fence_and_tombstone_is_fenced_again(drama: Drama) -> None:
+def test_c2_crash_between_fence_and_tombstone_is_fenced_again(scenario: CheckedScenario) -> None:
     """A claim that was fenced and not buried costs one more fence, and no harm."""
-    drama.crash(settled(drama))
-    second = drama.start(0)
-    reach(drama, second, "tombstone")
-    drama.crash(second)
+    scenario.crash(settled(scenario))
+    second = scenario.start(0)
+    reach(scenario, second, "tombstone")
+    scenario.crash(second)
 
-    third = take_over(drama)
+    third = take_over(scenario)
 
     assert (fenced_by(second), fenced_by(third)) == (1, 2)
-    assert_only_claims_of(drama, third)
+    assert_only_claims_of(scenario, third)
 
 
 @pytest.mark.parametrize("point", ["add A.orders", "produce", "offsets", "map sent", "end"])
-def test_c3_crash_inside_a_transaction_leaves_nothing_visible(drama: Drama, point: str) -> None:
+def test_c3_crash_inside_a_transaction_leaves_nothing_visible(
+    scenario: CheckedScenario, point: str
+) -> None:
     """The successor aborts what was open and mirrors it again."""
-    process = with_open_transaction(drama)
-    before = drama.stage.target.decided_offsets()
-    reach(drama, process, point)
-    drama.crash(process)
-    assert drama.stage.target.decided_offsets() == before
+    process = with_open_transaction(scenario)
+    before = scenario.stage.target.decided_offsets()
+    reach(scenario, process, point)
+    scenario.crash(process)
+    assert scenario.stage.target.decided_offsets() == before
 
-    assert fenced_by(take_over(drama)) == 1
+    assert fenced_by(take_over(scenario)) == 1
 
 
 @pytest.mark.parametrize("fate", [Fate.NOT_SENT, Fate.NOT_ANSWERED, Fate.DELAYED])
-def test_c4_an_unanswered_commit_is_decided_one_way(drama: Drama, fate: Fate) -> None:
+def test_c4_an_unanswered_commit_is_decided_one_way(scenario: CheckedScenario, fate: Fate) -> None:
     """Whether or when it arrived: the successor finds out, and goes on from there."""
-    process = with_open_transaction(drama)
-    reach(drama, process, "end")
-    drama.step(process, 1, fate)
+    process = with_open_transaction(scenario)
+    reach(scenario, process, "end")
+    scenario.step(process, 1, fate)
     assert process.is_over
-    assert "CommitOutcomeUnknown" in drama.endings[-1]
+    assert "CommitOutcomeUnknown" in scenario.endings[-1]
 
-    take_over(drama)
-    drama.deliver_late(0)
-    drama.drain()
+    take_over(scenario)
+    scenario.deliver_late(0)
+    scenario.drain()
 
 
-def test_c5_crash_after_the_commit_costs_one_fence(drama: Drama) -> None:
+def test_c5_crash_after_the_commit_costs_one_fence(scenario: CheckedScenario) -> None:
     """Its transaction stands; its claims are found and buried."""
-    process = settled(drama)
+    process = settled(scenario)
     process.context.stop.set()
-    reach(drama, process, "tombstone")
-    committed = drama.stage.target.decided_offsets()
-    drama.crash(process)
+    reach(scenario, process, "tombstone")
+    committed = scenario.stage.target.decided_offsets()
+    scenario.crash(process)
 
-    successor = take_over(drama)
+    successor = take_over(scenario)
 
     assert fenced_by(successor) == 1
-    assert drama.stage.target.decided_offsets() == committed
-    assert_only_claims_of(drama, successor)
+    assert scenario.stage.target.decided_offsets() == committed
+    assert_only_claims_of(scenario, successor)
 
 
-def test_c7_an_incarnation_that_the_target_forgot_ends(drama: Drama) -> None:
+def test_c7_an_incarnation_that_the_target_forgot_ends(scenario: CheckedScenario) -> None:
     """A pause longer than the life of a transactional id: no new identity is taken on the way."""
-    process = settled(drama)
-    drama.expire_id(0)
-    drama.stage.produce(ORDERS)
-    finish(drama, process)
-    assert "MAPPING" in drama.endings[-1]
+    process = settled(scenario)
+    scenario.expire_id(0)
+    scenario.stage.produce(ORDERS)
+    finish(scenario, process)
+    assert "MAPPING" in scenario.endings[-1]
 
-    take_over(drama)
+    take_over(scenario)
 
 
 @pytest.mark.parametrize("point", ["poll", "produce", "offsets", "end", "claim", "fetch offsets"])
-def test_c8_a_jump_of_the_clock_does_no_harm(drama: Drama, point: str) -> None:
+def test_c8_a_jump_of_the_clock_does_no_harm(scenario: CheckedScenario, point: str) -> None:
     """A year at any moment: early commits and restarts at worst."""
-    process = drama.start(0)
-    reach(drama, process, point)
-    drama.stage.clock.advance(365 * 86_400)
-    finish(drama, process)
+    process = scenario.start(0)
+    reach(scenario, process, point)
+    scenario.stage.clock.advance(365 * 86_400)
+    finish(scenario, process)
 
-    drama.drain()
+    scenario.drain()
 
 
-def test_g2_a_target_out_of_reach_is_waited_for(drama: Drama) -> None:
+def test_g2_a_target_out_of_reach_is_waited_for(scenario: CheckedScenario) -> None:
     """Every process ends at its first lost request; the one after the repair goes on."""
     for point in ("init", "partitions", "claim", "read the claims", "produce", "end"):
-        process = drama.start(0)
-        reach(drama, process, point)
-        drama.step(process, 1, Fate.NOT_SENT)
-        drama.step(process, 1)
+        process = scenario.start(0)
+        reach(scenario, process, point)
+        scenario.step(process, 1, Fate.NOT_SENT)
+        scenario.step(process, 1)
         assert process.is_over, point
 
-    take_over(drama)
+    take_over(scenario)
 
 
-def test_g4_a_claim_without_an_answer_is_one_claim_too_many(drama: Drama) -> None:
+def test_g4_a_claim_without_an_answer_is_one_claim_too_many(scenario: CheckedScenario) -> None:
     """It stands in the log; the successor fences and buries it."""
-    process = drama.start(0)
-    reach(drama, process, "claim")
-    drama.step(process, 1, Fate.NOT_ANSWERED)
+    process = scenario.start(0)
+    reach(scenario, process, "claim")
+    scenario.step(process, 1, Fate.NOT_ANSWERED)
     assert process.is_over
-    assert len(drama.stage.target.live_claims()) == 1
+    assert len(scenario.stage.target.live_claims()) == 1
 
-    assert_only_claims_of(drama, take_over(drama))
+    assert_only_claims_of(scenario, take_over(scenario))
 
 
 @pytest.mark.parametrize("request_twice", ["offsets", "end"])
 @pytest.mark.parametrize("sign", [Fate.TWICE_CUT, Fate.TWICE_SLOW])
 @pytest.mark.parametrize("point", ["produce", "offsets", "map sent", "end"])
 def test_g7_a_late_duplicate_finds_nothing_to_commit(
-    drama: Drama, request_twice: str, sign: Fate, point: str
+    scenario: CheckedScenario, request_twice: str, sign: Fate, point: str
 ) -> None:
     """Either sign makes a new incarnation; the copy arrives anywhere in its transaction."""
-    process = with_open_transaction(drama)
-    reach(drama, process, request_twice)
-    drama.step(process, 1, sign)
-    assert drama.stage.target.network
-    drama.stage.produce(ORDERS)
-    reach(drama, process, "init")
-    reach(drama, process, point)
-    drama.deliver_late(0)
-    mirror_all(drama, process)
+    process = with_open_transaction(scenario)
+    reach(scenario, process, request_twice)
+    scenario.step(process, 1, sign)
+    assert scenario.stage.target.network
+    scenario.stage.produce(ORDERS)
+    reach(scenario, process, "init")
+    reach(scenario, process, point)
+    scenario.deliver_late(0)
+    mirror_all(scenario, process)
 
     assert len(process.events("incarnation.started")) == 2
     assert process.actor.error is None
-    drama.drain()
+    scenario.drain()
 
 
-def test_g8_lost_markers_stop_the_partition_and_are_named(drama: Drama) -> None:
+def test_g8_lost_markers_stop_the_partition_and_are_named(scenario: CheckedScenario) -> None:
     """
     The transaction is decided, its marker never comes: after 30 s a person is asked.
 
     The oracle is left out: the target has not kept what it acknowledged.
     """
-    process = with_open_transaction(drama)
-    drama.hold_markers()
-    reach(drama, process, "end")
-    drama.step(process)
-    drama.stage.target.coordinator.lose_markers(remote_of(ORDERS))
-    drama.stage.target.write_markers()
-    drama.crash(process)
+    process = with_open_transaction(scenario)
+    scenario.hold_markers()
+    reach(scenario, process, "end")
+    scenario.step(process)
+    scenario.stage.target.coordinator.lose_markers(remote_of(ORDERS))
+    scenario.stage.target.write_markers()
+    scenario.crash(process)
 
-    successor = drama.start(0)
+    successor = scenario.start(0)
     for _ in range(60):
         successor.actor.step()
     assert not successor.events("partition.stopped")
-    drama.stage.clock.advance(31)
+    scenario.stage.clock.advance(31)
     for _ in range(20):
         successor.actor.step()
 
     (stopped,) = successor.events("partition.stopped")
     assert (stopped["partition"], stopped["cause"]) == (str(ORDERS), "MarkersLost")
-    assert len(drama.stage.target.live_claims()) == 2
+    assert len(scenario.stage.target.live_claims()) == 2
 
 
-def with_half_a_commit(drama: Drama, lost: TopicPartition) -> Process:
+def with_half_a_commit(scenario: CheckedScenario, lost: TopicPartition) -> Process:
     """A commit of two records is decided, but one participant never hears of it; A goes on."""
-    process = with_open_transaction(drama)
-    drama.hold_markers()
-    reach(drama, process, "end")
-    drama.step(process)
-    coordinator = drama.stage.target.coordinator
+    process = with_open_transaction(scenario)
+    scenario.hold_markers()
+    reach(scenario, process, "end")
+    scenario.step(process)
+    coordinator = scenario.stage.target.coordinator
     coordinator.lose_markers(lost)
-    drama.stage.target.write_markers()
+    scenario.stage.target.write_markers()
     coordinator.auto_markers = True
-    drama.stage.produce(ORDERS)
+    scenario.stage.produce(ORDERS)
     for _ in range(80):
         if process.actor.at == "offsets":
             break
@@ -253,35 +255,35 @@ def with_half_a_commit(drama: Drama, lost: TopicPartition) -> Process:
     ("lost", "reason"), [(GROUP, "doubled"), (remote_of(ORDERS), "was aborted")]
 )
 def test_g8_half_a_commit_is_not_built_upon(
-    drama: Drama, lost: TopicPartition, reason: str
+    scenario: CheckedScenario, lost: TopicPartition, reason: str
 ) -> None:
     """
     The abort of the next transaction decides the lost half the other way: nothing is undecided.
 
     The oracle is left out: the target has not kept what it acknowledged.
     """
-    process = with_half_a_commit(drama, lost)
-    drama.crash(process)
+    process = with_half_a_commit(scenario, lost)
+    scenario.crash(process)
 
     for _ in range(2):
-        successor = drama.start(0)
+        successor = scenario.start(0)
         for _ in range(80):
             successor.actor.step()
         (stopped,) = successor.events("partition.stopped")
         assert (stopped["partition"], stopped["cause"]) == (str(ORDERS), "MarkersLost")
         assert reason in str(stopped["reason"])
-        drama.crash(successor)
-    decided = drama.stage.target.decided_records(remote_of(ORDERS))
+        scenario.crash(successor)
+    decided = scenario.stage.target.decided_records(remote_of(ORDERS))
     assert len(decided) == (4 if lost == GROUP else 2)
 
 
-def test_o2_what_a_transaction_on_the_map_may_hide_is_waited_for(drama: Drama) -> None:
+def test_o2_what_a_transaction_on_the_map_may_hide_is_waited_for(scenario: CheckedScenario) -> None:
     """Nothing begins as if it had never been mirrored, while the map cannot be read to its end."""
-    target = drama.stage.target
+    target = scenario.stage.target
     other, entry = target.coordinator.init("another"), Record(b'["another",0,0]', b"", None, 0)
     target.coordinator.add(other, [target.map_partition])
     target.produce(other, target.map_partition, [entry])
-    process = drama.start(0)
+    process = scenario.start(0)
 
     for _ in range(60):
         process.actor.step()
@@ -289,92 +291,96 @@ def test_o2_what_a_transaction_on_the_map_may_hide_is_waited_for(drama: Drama) -
     assert not process.events("partition.stopped")
 
     target.coordinator.init("another")  # whoever asks for its id ends its transaction
-    mirror_all(drama, process)
+    mirror_all(scenario, process)
     assert process.actor.error is None
-    assert all(map(drama.oracle.reached, drama.stage.partitions))
+    assert all(map(scenario.oracle.reached, scenario.stage.partitions))
 
 
-def test_o1_keep_alive_commits_keep_idle_positions(drama: Drama) -> None:
+def test_o1_keep_alive_commits_keep_idle_positions(scenario: CheckedScenario) -> None:
     """Every idle partition is committed again in time, from where it stands."""
-    process = settled(drama)
-    before = drama.stage.target.decided_offsets()
-    drama.stage.clock.advance(KEEPALIVE.total_seconds() + 1)
-    drama.step(process, 20)
+    process = settled(scenario)
+    before = scenario.stage.target.decided_offsets()
+    scenario.stage.clock.advance(KEEPALIVE.total_seconds() + 1)
+    scenario.step(process, 20)
 
-    after = drama.stage.target.decided_offsets()
+    after = scenario.stage.target.decided_offsets()
     assert {r: o.position for r, o in after.items()} == {r: o.position for r, o in before.items()}
     assert all(after[remote].metadata != before[remote].metadata for remote in before)
 
 
-def test_o2_restarts_do_not_put_the_keep_alive_off(drama: Drama) -> None:
+def test_o2_restarts_do_not_put_the_keep_alive_off(scenario: CheckedScenario) -> None:
     """A task that never lives as long as the interval keeps idle partitions alive all the same."""
-    drama.crash(settled(drama))
-    before = drama.stage.target.decided_offsets()
-    process = settled(drama)
-    drama.stage.clock.advance(KEEPALIVE.total_seconds() / 2 + 1)
-    drama.step(process, 20)
+    scenario.crash(settled(scenario))
+    before = scenario.stage.target.decided_offsets()
+    process = settled(scenario)
+    scenario.stage.clock.advance(KEEPALIVE.total_seconds() / 2 + 1)
+    scenario.step(process, 20)
 
-    after = drama.stage.target.decided_offsets()
+    after = scenario.stage.target.decided_offsets()
     assert all(after[remote].metadata != before[remote].metadata for remote in before)
 
 
 @pytest.mark.parametrize("point", ["produce", "offsets", "end", "read the claims", "fence"])
-def test_p1_a_member_that_was_away_too_long_cannot_commit(drama: Drama, point: str) -> None:
+def test_p1_a_member_that_was_away_too_long_cannot_commit(
+    scenario: CheckedScenario, point: str
+) -> None:
     """Others have its partitions; it ends as soon as it hears of that, or of the fence."""
-    drama.crash(settled(drama))
-    for partition in drama.stage.partitions:
-        drama.stage.produce(partition)
-    away = drama.start(0)
-    reach(drama, away, point)
-    other = drama.start(1)
-    drama.stage.group.expire(0, 1)
-    mirror_all(drama, other)
-    finish(drama, away)
+    scenario.crash(settled(scenario))
+    for partition in scenario.stage.partitions:
+        scenario.stage.produce(partition)
+    away = scenario.start(0)
+    reach(scenario, away, point)
+    other = scenario.start(1)
+    scenario.stage.group.expire(0, 1)
+    mirror_all(scenario, other)
+    finish(scenario, away)
 
     assert away.is_over
-    drama.drain()
+    scenario.drain()
 
 
-def test_p2_records_from_before_a_rebalance_are_read_again(drama: Drama) -> None:
+def test_p2_records_from_before_a_rebalance_are_read_again(scenario: CheckedScenario) -> None:
     """What a poll returns with a rebalance in it is dropped, and positions go back."""
-    first = settled(drama)
-    other = drama.start(1)
-    drama.stage.group.move(1, ORDERS)
-    drama.step(first, 40)
-    mirror_all(drama, other)
-    for partition in drama.stage.partitions:
-        drama.stage.produce(partition)
-    drama.stage.group.move(0, ORDERS)
-    drama.step(other, 40)
-    drama.step(first)
-    drama.step(first, 60)
+    first = settled(scenario)
+    other = scenario.start(1)
+    scenario.stage.group.move(1, ORDERS)
+    scenario.step(first, 40)
+    mirror_all(scenario, other)
+    for partition in scenario.stage.partitions:
+        scenario.stage.produce(partition)
+    scenario.stage.group.move(0, ORDERS)
+    scenario.step(other, 40)
+    scenario.step(first)
+    scenario.step(first, 60)
 
     assert first.actor.error is None
-    drama.drain()
+    scenario.drain()
 
 
-def test_p6_death_with_records_on_the_way_is_like_death_before_them(drama: Drama) -> None:
+def test_p6_death_with_records_on_the_way_is_like_death_before_them(
+    scenario: CheckedScenario,
+) -> None:
     """Some of a transaction's batches have arrived, the others never will."""
-    process = with_open_transaction(drama)
+    process = with_open_transaction(scenario)
     for _ in range(4):
-        drama.stage.produce(ORDERS)
-    drama.step(process)
+        scenario.stage.produce(ORDERS)
+    scenario.step(process)
     process.target.producers[-1].send_in_background()
-    drama.crash(process)
+    scenario.crash(process)
 
-    take_over(drama)
+    take_over(scenario)
 
 
-def test_p7_an_exhausted_epoch_gets_a_new_producer_id(drama: Drama) -> None:
+def test_p7_an_exhausted_epoch_gets_a_new_producer_id(scenario: CheckedScenario) -> None:
     """The broker sees to it; to fence is to win all the same."""
-    drama.stage.target.coordinator.max_epoch = 1
-    process = with_open_transaction(drama)
-    reach(drama, process, "offsets")
-    other = drama.start(1)
-    drama.stage.group.expire(0, 1)
-    mirror_all(drama, other)
-    finish(drama, process)
+    scenario.stage.target.coordinator.max_epoch = 1
+    process = with_open_transaction(scenario)
+    reach(scenario, process, "offsets")
+    other = scenario.start(1)
+    scenario.stage.group.expire(0, 1)
+    mirror_all(scenario, other)
+    finish(scenario, process)
 
     assert fenced_by(other) == 1
     assert process.is_over
-    drama.drain()
+    scenario.drain()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.engine.drama import Drama
+from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.schedules import ORDERS, mirror_all
 from tests.engine.stage import Process, remote_of
 
@@ -14,39 +14,39 @@ MANY = 400
 
 
 @pytest.fixture
-def drama() -> Iterator[Drama]:
+def scenario() -> Iterator[CheckedScenario]:
     """One slot, three partitions with a record each."""
-    made = Drama(slots=1)
+    made = CheckedScenario(slots=1)
     for partition in made.stage.partitions:
         made.stage.produce(partition)
     yield made
     made.close()
 
 
-def questions(drama: Drama, process: Process, seconds: float) -> int:
+def questions(scenario: CheckedScenario, process: Process, seconds: float) -> int:
     """How often it asks about topics of the target in so many seconds."""
-    asked, until = 0, drama.stage.clock() + seconds
-    while drama.stage.clock() < until:
+    asked, until = 0, scenario.stage.clock() + seconds
+    while scenario.stage.clock() < until:
         asked += process.actor.at == "partitions"
-        drama.step(process)
-        drama.stage.clock.advance(0.05)
+        scenario.step(process)
+        scenario.stage.clock.advance(0.05)
     return asked
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_a_partition_without_a_leader_is_waited_for_while_others_are_mirrored(
-    drama: Drama, side: str
+    scenario: CheckedScenario, side: str
 ) -> None:
     """One event says so; it is claimed only when it has a leader."""
-    stage = drama.stage
+    stage = scenario.stage
     leaderless = stage.source.leaderless if side == "source" else stage.target.leaderless
     leaderless.add(ORDERS if side == "source" else remote_of(ORDERS))
-    process = drama.start(0)
+    process = scenario.start(0)
     for _ in range(MANY):
-        drama.step(process)
+        scenario.step(process)
     others = [partition for partition in stage.partitions if partition != ORDERS]
 
-    assert all(map(drama.oracle.reached, others))
+    assert all(map(scenario.oracle.reached, others))
     (waiting,) = process.events("partition.waiting")
     assert waiting["partition"] == str(ORDERS)
     assert "has no leader on" in str(waiting["reason"])
@@ -55,20 +55,20 @@ def test_a_partition_without_a_leader_is_waited_for_while_others_are_mirrored(
 
     leaderless.clear()
     stage.clock.advance(60)
-    mirror_all(drama, process)
+    mirror_all(scenario, process)
     assert process.actor.error is None
-    assert all(map(drama.oracle.reached, stage.partitions))
+    assert all(map(scenario.oracle.reached, stage.partitions))
     assert not process.context.reports[-1].waiting
 
 
-def test_the_pauses_between_two_questions_grow(drama: Drama) -> None:
+def test_the_pauses_between_two_questions_grow(scenario: CheckedScenario) -> None:
     """A cluster that is in trouble is not asked once a second by every task."""
-    drama.stage.source.leaderless.add(ORDERS)
-    process = drama.start(0)
+    scenario.stage.source.leaderless.add(ORDERS)
+    process = scenario.start(0)
     while not process.events("partition.waiting"):
-        drama.step(process)
+        scenario.step(process)
 
-    first, later = questions(drama, process, 60), questions(drama, process, 600)
+    first, later = questions(scenario, process, 60), questions(scenario, process, 600)
 
     assert first > 3
     assert later <= 600 / 30 + 1

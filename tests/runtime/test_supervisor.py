@@ -12,7 +12,7 @@ from eos_mirror.runtime.supervisor import MOVES, Patience, State, backoff
 from tests.runtime.toolbox import Stage, eventually, reaches
 
 
-class Puppet:
+class FakeLauncher:
     """A launcher and everything it launched; nothing runs unless the test says so."""
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Puppet:
         self._ended = threading.Event()
         self.fault: Exception | None = None
 
-    def launch(self, spec: TaskSpec) -> "Puppet":
+    def launch(self, spec: TaskSpec) -> "FakeLauncher":
         """Note the submission."""
         self.submissions.append(spec.submission)
         if self.fault is not None:
@@ -42,61 +42,65 @@ class Puppet:
 
 
 @pytest.fixture
-def puppet() -> Puppet:
+def fake_launcher() -> FakeLauncher:
     """Nothing launched yet."""
-    return Puppet()
+    return FakeLauncher()
 
 
-def test_a_submission_without_hello_is_killed_and_repeated(stage: Stage, puppet: Puppet) -> None:
+def test_a_submission_without_hello_is_killed_and_repeated(
+    stage: Stage, fake_launcher: FakeLauncher
+) -> None:
     """A task that waits for a slot is not waited for in silence; a lost kill is repeated."""
-    stage.herd("idle", launcher=puppet, patience=Patience(start=timedelta(milliseconds=300)))
+    stage.herd("idle", launcher=fake_launcher, patience=Patience(start=timedelta(milliseconds=300)))
 
     told = eventually(lambda: stage.heard("task.restarting"))
 
     assert told[0]["reason"].startswith("no HELLO within 0.3 s: no free slot")
-    assert puppet.killed_count == 2
-    eventually(lambda: puppet.submissions[:2] == ["0.0", "0.1"])
+    assert fake_launcher.killed_count == 2
+    eventually(lambda: fake_launcher.submissions[:2] == ["0.0", "0.1"])
 
 
-def test_a_launch_that_fails_is_repeated(stage: Stage, puppet: Puppet) -> None:
+def test_a_launch_that_fails_is_repeated(stage: Stage, fake_launcher: FakeLauncher) -> None:
     """No process could be started: the slot tries again and says why."""
-    puppet.fault = OSError("no more processes")
-    stage.herd("idle", launcher=puppet)
+    fake_launcher.fault = OSError("no more processes")
+    stage.herd("idle", launcher=fake_launcher)
 
     told = eventually(lambda: stage.heard("task.restarting")[1:])
 
     assert told[0]["reason"] == "cannot launch: no more processes"
 
 
-def test_a_submission_that_waits_is_stopped_at_once(stage: Stage, puppet: Puppet) -> None:
+def test_a_submission_that_waits_is_stopped_at_once(
+    stage: Stage, fake_launcher: FakeLauncher
+) -> None:
     """Nobody waits for the graceful end of a task that never began."""
-    herd = stage.herd("idle", launcher=puppet)
-    eventually(lambda: puppet.submissions)
+    herd = stage.herd("idle", launcher=fake_launcher)
+    eventually(lambda: fake_launcher.submissions)
 
     herd.stop_all()
 
     assert reaches(herd, "STOPPED").reason == ""
-    assert puppet.killed_count >= 1
+    assert fake_launcher.killed_count >= 1
 
 
-def test_a_bye_knows_more_than_the_launcher(stage: Stage, puppet: Puppet) -> None:
+def test_a_bye_knows_more_than_the_launcher(stage: Stage, fake_launcher: FakeLauncher) -> None:
     """What the task said of its end goes before what its process looked like."""
-    herd = stage.herd("idle", launcher=puppet)
-    eventually(lambda: puppet.submissions)
+    herd = stage.herd("idle", launcher=fake_launcher)
+    eventually(lambda: fake_launcher.submissions)
     task = Applicant(slot=0, submission="0.0", process="p", pid=1, host="h")
     stage.leases.admit(task)
 
     stage.leases.close(task, Ending(Outcome.FATAL, "NotAuthorized: Write"))
-    puppet.kill()
-    puppet.kill()
+    fake_launcher.kill()
+    fake_launcher.kill()
 
     assert reaches(herd, "FAILED").reason == "NotAuthorized: Write"
 
 
-def test_a_fault_of_the_supervisor_is_shown(stage: Stage, puppet: Puppet) -> None:
+def test_a_fault_of_the_supervisor_is_shown(stage: Stage, fake_launcher: FakeLauncher) -> None:
     """A bug in the driver ends the slot as FAILED with its text, not as a silent thread."""
-    puppet.fault = ValueError("no such entry")
-    herd = stage.herd("idle", launcher=puppet)
+    fake_launcher.fault = ValueError("no such entry")
+    herd = stage.herd("idle", launcher=fake_launcher)
 
     assert reaches(herd, "FAILED").reason == "supervisor: ValueError: no such entry"
 

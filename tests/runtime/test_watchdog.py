@@ -12,7 +12,7 @@ SECOND = timedelta(seconds=1)
 TICK_S = TICK.total_seconds()
 
 
-class Kennel:
+class WatchdogHarness:
     """A watchdog with a clock that the test moves and an exit that is only noted."""
 
     def __init__(self) -> None:
@@ -37,69 +37,69 @@ class Kennel:
 
 
 @pytest.fixture
-def kennel() -> Kennel:
+def harness() -> WatchdogHarness:
     """A watchdog at rest."""
-    return Kennel()
+    return WatchdogHarness()
 
 
-def test_a_block_within_its_budget_lives(kennel: Kennel) -> None:
+def test_a_block_within_its_budget_lives(harness: WatchdogHarness) -> None:
     """Nothing happens before budget and margin are used up."""
-    with kennel.dog.watch("commit", SECOND):
-        kennel.live(1 + MARGIN.total_seconds() - TICK_S)
+    with harness.dog.watch("commit", SECOND):
+        harness.live(1 + MARGIN.total_seconds() - TICK_S)
 
-    assert kennel.codes == []
+    assert harness.codes == []
 
 
 def test_a_block_over_its_budget_ends_the_process(
-    kennel: Kennel, capsys: pytest.CaptureFixture[str]
+    harness: WatchdogHarness, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The process ends with 71, says why on stderr and tells the driver."""
-    with kennel.dog.watch("commit", SECOND):
-        kennel.live(2)
+    with harness.dog.watch("commit", SECOND):
+        harness.live(2)
 
     reason = "watchdog: commit took longer than 1 s"
-    assert kennel.codes == [ExitCode.WATCHDOG]
-    assert kennel.farewells == [Ending(Outcome.RESTART, reason)]
+    assert harness.codes == [ExitCode.WATCHDOG]
+    assert harness.farewells == [Ending(Outcome.RESTART, reason)]
     told = capsys.readouterr().err
     assert told.startswith(f"{reason}, in ")
     assert "test_a_block_over_its_budget_ends_the_process (test_watchdog.py:" in told
     assert told.endswith("; the process exits\n")
 
 
-def test_a_stopped_process_is_not_ended_for_the_pause(kennel: Kennel) -> None:
+def test_a_stopped_process_is_not_ended_for_the_pause(harness: WatchdogHarness) -> None:
     """An hour of SIGSTOP counts as two ticks."""
-    with kennel.dog.watch("commit", SECOND):
-        kennel.freeze(3600)
+    with harness.dog.watch("commit", SECOND):
+        harness.freeze(3600)
 
-    assert kennel.codes == []
+    assert harness.codes == []
 
 
-def test_one_watch_after_the_other_has_a_fresh_budget(kennel: Kennel) -> None:
+def test_one_watch_after_the_other_has_a_fresh_budget(harness: WatchdogHarness) -> None:
     """Budgets of closed watches are forgotten."""
     for _ in range(5):
-        with kennel.dog.watch("commit", SECOND):
-            kennel.live(1)
+        with harness.dog.watch("commit", SECOND):
+            harness.live(1)
 
-    assert kennel.codes == []
+    assert harness.codes == []
 
 
-def test_an_outer_watch_counts_through_inner_ones(kennel: Kennel) -> None:
+def test_an_outer_watch_counts_through_inner_ones(harness: WatchdogHarness) -> None:
     """Nested watches each keep their own budget."""
-    with kennel.dog.watch("release", SECOND):
+    with harness.dog.watch("release", SECOND):
         for _ in range(3):
-            with kennel.dog.watch("commit", SECOND):
-                kennel.live(0.8)
+            with harness.dog.watch("commit", SECOND):
+                harness.live(0.8)
 
-    assert kennel.farewells == [Ending(Outcome.RESTART, "watchdog: release took longer than 1 s")]
+    assert harness.farewells == [Ending(Outcome.RESTART, "watchdog: release took longer than 1 s")]
 
 
-def test_a_watch_closes_when_its_block_raises(kennel: Kennel) -> None:
+def test_a_watch_closes_when_its_block_raises(harness: WatchdogHarness) -> None:
     """An exception inside leaves no watch behind."""
-    with pytest.raises(ValueError, match="inside"), kennel.dog.watch("commit", SECOND):
+    with pytest.raises(ValueError, match="inside"), harness.dog.watch("commit", SECOND):
         raise ValueError("inside")
-    kennel.live(5)
+    harness.live(5)
 
-    assert kennel.codes == []
+    assert harness.codes == []
 
 
 def test_a_farewell_that_blocks_does_not_keep_the_process() -> None:

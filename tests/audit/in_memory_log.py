@@ -10,7 +10,7 @@ CREATED = (1, 1_700_000_000_000)
 CHUNK_RECORDS = 3
 
 
-class Shelf:
+class InMemoryLog:
     """Records in memory, read in chunks."""
 
     def __init__(

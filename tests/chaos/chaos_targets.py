@@ -15,7 +15,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing import Fault, KafkaCluster, wait_until
 from eos_mirror.testing.processes import identity, is_running
-from tests.chaos.crew import Crew
+from tests.chaos.restarting_driver import RestartingDriver
 from tests.chaos.site import POINTS, SESSION_S, Site, remote
 
 HIT_WITHIN = timedelta(seconds=10)
@@ -25,7 +25,7 @@ STOPPED = "T"
 
 
 @dataclass(slots=True, kw_only=True)
-class Arena:
+class ChaosTargets:
     """
     Everything that can be broken.
 
@@ -34,7 +34,7 @@ class Arena:
     """
 
     site: Site
-    crew: Crew
+    restarting: RestartingDriver
     ledger: threading.Lock = field(default_factory=threading.Lock)
     healing: threading.Event = field(default_factory=threading.Event)
     frozen: set[str] = field(default_factory=set)
@@ -61,7 +61,7 @@ class Arena:
         self.frozen.discard(who)
 
 
-Act = Callable[[Arena, random.Random], bool]
+Act = Callable[[ChaosTargets, random.Random], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,15 +81,15 @@ class Kind:
     runtimes: Sequence[str] = ("local", "spark")
 
 
-def any_task(arena: Arena, dice: random.Random) -> int | None:
+def any_task(targets: ChaosTargets, dice: random.Random) -> int | None:
     """Process id of a task of the newest driver; None if none lives."""
-    pids = arena.crew.tasks()
+    pids = targets.restarting.tasks()
     return pids[dice.choice(sorted(pids))] if pids else None
 
 
-def any_broker(arena: Arena, dice: random.Random) -> int:
+def any_broker(targets: ChaosTargets, dice: random.Random) -> int:
     """Of the target."""
-    return dice.choice(list(arena.site.target.spec.broker_ids))
+    return dice.choice(list(targets.site.target.spec.broker_ids))
 
 
 def pause_s(dice: random.Random) -> float:
@@ -103,20 +103,24 @@ def pause_s(dice: random.Random) -> float:
     )
 
 
-def freeze(arena: Arena, pid: int, length_s: float) -> None:
+def freeze(targets: ChaosTargets, pid: int, length_s: float) -> None:
     """SIGSTOP, a pause, SIGCONT; also for a process that stopped itself."""
     who = identity(pid)
-    arena.frozen.add(who)
+    targets.frozen.add(who)
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGSTOP)
-    arena.hold(length_s)
-    arena.thaw(who)
+    targets.hold(length_s)
+    targets.thaw(who)
 
 
-def stopped_by_themselves(arena: Arena) -> list[int]:
+def stopped_by_themselves(targets: ChaosTargets) -> list[int]:
     """Tasks that stand still and were not frozen from here."""
-    frozen = {int(who.split(maxsplit=1)[0]) for who in list(arena.frozen)}
-    return [pid for pid in arena.crew.survivors() if pid not in frozen and _state(pid) == STOPPED]
+    frozen = {int(who.split(maxsplit=1)[0]) for who in list(targets.frozen)}
+    return [
+        pid
+        for pid in targets.restarting.survivors()
+        if pid not in frozen and _state(pid) == STOPPED
+    ]
 
 
 def _state(pid: int) -> str:
@@ -125,67 +129,71 @@ def _state(pid: int) -> str:
     return ""
 
 
-def wait_for(arena: Arena, condition: Callable[[], bool], within: timedelta, what: str) -> None:
+def wait_for(
+    targets: ChaosTargets, condition: Callable[[], bool], within: timedelta, what: str
+) -> None:
     """Until the condition holds or all is to be healed. Raises TimeoutError."""
-    wait_until(lambda: condition() or arena.healing.is_set(), within=within, what=what)
+    wait_until(lambda: condition() or targets.healing.is_set(), within=within, what=what)
 
 
-def pause_broker(arena: Arena, cluster: KafkaCluster, node: int, dice: random.Random) -> bool:
+def pause_broker(
+    targets: ChaosTargets, cluster: KafkaCluster, node: int, dice: random.Random
+) -> bool:
     """SIGSTOP of a broker for 0.5 to 8 s."""
     length_s = dice.uniform(0.5, 8)
     cluster.pause(node)
-    arena.hold(length_s)
+    targets.hold(length_s)
     cluster.resume(node)
     return True
 
 
 @contextmanager
 def configured_copy(
-    arena: Arena, topic: str, strange: Mapping[str, str], usual: Mapping[str, str]
+    targets: ChaosTargets, topic: str, strange: Mapping[str, str], usual: Mapping[str, str]
 ) -> Iterator[None]:
     """The copy of a topic has these entries for the length of the block, and those after it."""
     copy = remote(TopicPartition(topic, 0)).topic
-    _configure(arena, copy, strange)
+    _configure(targets, copy, strange)
     try:
         yield
     finally:
-        _configure(arena, copy, usual)
+        _configure(targets, copy, usual)
 
 
-def _configure(arena: Arena, topic: str, config: Mapping[str, str]) -> None:
+def _configure(targets: ChaosTargets, topic: str, config: Mapping[str, str]) -> None:
     entries = [
         ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         for name, value in config.items()
     ]
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-    answers = arena.site.target.admin().incremental_alter_configs([resource], request_timeout=30)
+    answers = targets.site.target.admin().incremental_alter_configs([resource], request_timeout=30)
     answers[resource].result(31)
 
 
-def settle(arena: Arena) -> None:
+def settle(targets: ChaosTargets) -> None:
     """The next broker may go when this one is in sync again: two at once is another promise."""
     for topic in WATCHED_TOPICS:
         with suppress(TimeoutError):
-            arena.site.target.wait_isr(topic, within=IN_SYNC)
+            targets.site.target.wait_isr(topic, within=IN_SYNC)
 
 
-def strike(arena: Arena, fault: Fault, *, hold_s: float) -> bool:
+def strike(targets: ChaosTargets, fault: Fault, *, hold_s: float) -> bool:
     """Arm one fault in front of every broker; the first request that matches meets it."""
-    for proxy in arena.site.proxies.values():
+    for proxy in targets.site.proxies.values():
         proxy.inject(fault)
     with suppress(TimeoutError):
-        wait_for(arena, lambda: fault.hits > 0, HIT_WITHIN, "a request to strike")
+        wait_for(targets, lambda: fault.hits > 0, HIT_WITHIN, "a request to strike")
     struck = fault.hits > 0
     if struck:
-        arena.hold(hold_s)
-    for proxy in arena.site.proxies.values():
+        targets.hold(hold_s)
+    for proxy in targets.site.proxies.values():
         proxy.clear()
     return struck
 
 
-def kill_below_driver(arena: Arena, mark: bytes) -> bool:
+def kill_below_driver(targets: ChaosTargets, mark: bytes) -> bool:
     """SIGKILL of the first process below the driver with a word of this end in its command."""
-    driver = arena.crew.driver
+    driver = targets.restarting.driver
     for pid in descendants(driver) if driver is not None else []:
         with suppress(OSError):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")

@@ -54,7 +54,7 @@ class Exit:
     wanted: int | None
 
 
-class Crew:
+class RestartingDriver:
     """
     Starts the driver again whenever it ends, until `stop`.
 

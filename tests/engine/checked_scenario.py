@@ -26,7 +26,7 @@ DRAIN_STEPS: Final = 12
 DRAIN_TURN_S: Final = 0.05
 
 
-class Drama:
+class CheckedScenario:
     """
     A stage, an oracle that looks at every step, and memory of what was done to whom.
 
