@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
+from eos_mirror.core.reported import Reported
 from eos_mirror.core.side import Side
 from eos_mirror.core.topic_acls import Acl, missing_acls
 from eos_mirror.errors import NotAuthorized
@@ -33,7 +34,7 @@ class AclSync:
         self._is_full = settings.acls_mode is AclMode.FULL
         self._routes = routes
         self._on_event = on_event
-        self._told = ""
+        self._reported = Reported()
 
     def follow(self) -> None:
         """
@@ -58,11 +59,10 @@ class AclSync:
         if refused:
             self._tell_once("; ".join(f"{_named(acl)}: {why}" for acl, why in refused.items()))
         else:
-            self._told = ""
+            self._reported.over()
 
     def _tell_once(self, reason: str) -> None:
-        if reason != self._told:
-            self._told = reason
+        if self._reported.is_new(reason):
             self._on_event("acls.skipped", {"reason": reason})
 
 

@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from eos_mirror.core.internal_records import Heartbeat
 from eos_mirror.core.policy import HEARTBEATS_TOPIC
+from eos_mirror.core.reported import Reported
 from eos_mirror.kafka.topic_writer import BestEffortWriter
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.runtime.scheduler import Scheduler
@@ -57,7 +58,7 @@ class _Pair:
             replication_factor=pair.replication_factor,
             outlives_clients=True,
         )
-        self._is_told = False
+        self._reported = Reported()
 
     def beat(self) -> None:
         """Write one heartbeat."""
@@ -70,9 +71,8 @@ class _Pair:
             if self._topic.write(
                 heartbeat.key, heartbeat.value, timestamp_ms=heartbeat.timestamp_ms
             ):
-                self._is_told = False
+                self._reported.over()
         except Exception as exc:  # noqa: BLE001 - one pair must not stop the other pairs
-            if not self._is_told:
-                self._is_told = True
+            if self._reported.is_new():
                 reason = f"{type(exc).__name__}: {exc}"
                 self._on_event("heartbeats.failed", {"flow": str(self._flow), "reason": reason})

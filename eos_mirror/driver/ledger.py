@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from eos_mirror.core.ledger import Kind
+from eos_mirror.core.reported import Reported
 from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.topics import Topics, TopicSpec
 from eos_mirror.settings.clients import claims_producer
@@ -91,16 +92,15 @@ class LedgerKeeper:
 
     def _run(self) -> None:
         while (entry := self._heard.get()) is not None:
-            is_told = False
+            reported = Reported()
             while True:
                 try:
                     self.create()
                     self._ledger.append(*entry)
                     break
                 except Exception as exc:  # noqa: BLE001 - no error may stop the ledger
-                    if not is_told:
+                    if reported.is_new():
                         self._on_failure(f"{type(exc).__name__}: {exc}")
-                        is_told = True
                 if self._stopping.wait(PAUSE.total_seconds()):
                     return
 

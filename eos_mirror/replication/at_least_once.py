@@ -15,6 +15,7 @@ from eos_mirror.core.map_records import StartRecord
 from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.metadata import GroupMetadata, encode_group
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
+from eos_mirror.core.reported import Reported
 from eos_mirror.core.topic_limits import RefusedRecords
 from eos_mirror.errors import NotAuthorized, RefusedByTarget, RestartTask
 from eos_mirror.ports import GroupOffset, PlainProducer, SourceGroup, TaskContext
@@ -60,7 +61,7 @@ class AtLeastOnce:
         self._offset_syncs = offset_syncs
         self._now = adapters.now
         self._reached = reached
-        self._is_told = False
+        self._reported = Reported()
         self._pairs_from = adapters.now()
         self._onward = Provenance(config.flow).onward if config.provenance else _whole
         self.dropped = 0
@@ -132,7 +133,7 @@ class AtLeastOnce:
         if self._offset_syncs is None or not pairs:
             return
         if self._trying(partial(self._offset_syncs.write, pairs)):
-            self._is_told = False
+            self._reported.over()
 
     def _trying(self, step: Callable[[], T]) -> T | None:
         """
@@ -146,8 +147,7 @@ class AtLeastOnce:
                 return step()
         except (NotAuthorized, RestartTask) as exc:
             self._pairs_from = self._now() + PAIRS_AGAIN_S
-            if not self._is_told:
-                self._is_told = True
+            if self._reported.is_new():
                 reason = f"{type(exc).__name__}: {exc}"
                 self._context.event("offset-syncs.failed", {"reason": reason})
             return None
@@ -336,7 +336,7 @@ class Batch:
             owned = self._touched.get(remote)
             if owned is not None:
                 owned.position = Position(
-                    max(owned.committed, 0) if refusal.first is None else refusal.first
+                    (owned.committed or 0) if refusal.first is None else refusal.first
                 )
 
     def _settle(self) -> int:

@@ -23,6 +23,7 @@ from eos_mirror.core.messages import (
 )
 from eos_mirror.core.plugins import make
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.reported import Reported
 from eos_mirror.core.retries import Retries
 from eos_mirror.core.side import Side
 from eos_mirror.core.spread import Spread
@@ -106,7 +107,7 @@ class CheckpointTask:
         self._known: Checkpoints | None = None
         self._retries, self._untranslated = Retries(), Retries()
         self._groups: set[str] = set()
-        self._is_told = False
+        self._reported = Reported()
         self._unanswered = 0
         self._done = _Done()
 
@@ -145,7 +146,7 @@ class CheckpointTask:
         except MirrorError as exc:
             self._bear(exc)
         else:
-            self._is_told = False
+            self._reported.over()
 
     def _bear(self, exc: MirrorError) -> None:
         """Log the error: the next round tries again. Raise it after UNANSWERED outages in a row."""
@@ -153,8 +154,7 @@ class CheckpointTask:
         self._unanswered = self._unanswered + 1 if is_outage else 0
         if self._unanswered == UNANSWERED:
             raise exc
-        if not self._is_told:
-            self._is_told = True
+        if self._reported.is_new():
             self._context.event("checkpoints.failed", {"reason": f"{type(exc).__name__}: {exc}"})
 
     def _select(self, selection: GroupSelection) -> None:

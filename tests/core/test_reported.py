@@ -1,0 +1,20 @@
+"""One report until something changes."""
+
+from eos_mirror.core.reported import Reported
+
+
+def test_a_reason_is_reported_once_until_it_changes() -> None:
+    """A chore that fails every second does not fill the log."""
+    reported = Reported()
+
+    assert [reported.is_new(reason) for reason in "aabba"] == [True, False, True, False, True]
+
+
+def test_what_is_over_is_reported_again() -> None:
+    """It failed, worked, and fails again: that is news."""
+    reported = Reported()
+
+    assert reported.is_new()
+    assert not reported.is_new()
+    reported.over()
+    assert reported.is_new()
