@@ -105,7 +105,7 @@ class Switch:
                     offset.position.next_offset, downstream=ends[self.pairs[source]].stable
                 ),
                 sequence=0,
-                committed=-1,
+                committed=None,
                 committed_at=0.0,
             )
             for source, offset in offsets.items()

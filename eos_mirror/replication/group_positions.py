@@ -87,6 +87,6 @@ def _owned(
         position=position,
         tail=MapTail.empty(position.next_offset, downstream=0),
         sequence=0,
-        committed=position.next_offset if is_committed else -1,
+        committed=position.next_offset if is_committed else None,
         committed_at=0.0,
     )

@@ -34,6 +34,7 @@ class OwnedPartition:
     Attributes:
         topic_id: Identity of the source topic, checked on every acquire and every few seconds.
         sequence: Number of the next commit; grows for the life of the shadow offset.
+        committed: None before the first commit of the partition.
         committed_at: Monotonic seconds of the last commit, for the keep-alive.
         expected_downstream: Where this incarnation's next record lands if nothing but one commit
             marker lies between; None before its first transaction.
@@ -49,7 +50,7 @@ class OwnedPartition:
     position: Position
     tail: MapTail
     sequence: int
-    committed: int
+    committed: int | None
     committed_at: float
     expected_downstream: int | None = None
     partitions: int = 0

@@ -153,7 +153,7 @@ class Positions:
             position=Position(next_offset),
             tail=MapTail.empty(next_offset, downstream=0),
             sequence=0,
-            committed=-1,
+            committed=None,
             committed_at=0.0,
             partitions=one.partitions,
         )
@@ -181,6 +181,6 @@ class Positions:
                 last.upstream_end, segment=last.number + 1, downstream=last.downstream_end
             ),
             sequence=0,
-            committed=-1,
+            committed=None,
             committed_at=0.0,
         )

@@ -89,7 +89,7 @@ class Refusals:
             return
         for source, suspect in list(self._suspects.items()):
             one = owned.get(source)
-            if one is not None and one.committed >= suspect.end:
+            if one is not None and (one.committed or 0) >= suspect.end:
                 del self._suspects[source]
                 self.between_transactions([one])
 
@@ -157,7 +157,7 @@ class Refusals:
             refusal = refused.get(one.remote)
             if refusal is None:
                 continue
-            suspect = narrowed(refusal, (max(one.committed, 0), one.sent_to), self._sender)
+            suspect = narrowed(refusal, (one.committed or 0, one.sent_to), self._sender)
             self._suspects[one.source] = self._found[one.source] = suspect
             met.append(one)
             self._context.event("batch.refused", {"partition": str(one.source), **asdict(suspect)})

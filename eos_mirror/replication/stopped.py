@@ -94,7 +94,7 @@ class Stopped:
             return
         for partition, stop in list(self._stops.items()):
             one = owned.get(partition)
-            if one is not None and one.committed > (stop.next_offset or -1):
+            if one is not None and _is_past(one.committed, stop.next_offset):
                 self._over(partition)
 
     def _over(self, partition: TopicPartition) -> None:
@@ -106,3 +106,10 @@ class Stopped:
         """Forget partitions that another task has now."""
         for partition in partitions:
             self._stops.pop(partition, None)
+
+
+def _is_past(committed: int | None, stopped_at: int | None) -> bool:
+    """Whether a commit proves that a partition is mirrored beyond the place where it stopped."""
+    if committed is None:
+        return False
+    return stopped_at is None or committed > stopped_at

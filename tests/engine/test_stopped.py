@@ -1,0 +1,43 @@
+"""When a stopped partition counts as resumed."""
+
+import pytest
+
+from eos_mirror.core.offset_map import MapTail
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.errors import RecordRefused
+from eos_mirror.replication.partition import OwnedPartition
+from eos_mirror.replication.stopped import Stopped
+from tests.engine.stage import FakeContext
+
+ORDERS = TopicPartition("orders", 0)
+
+
+def owned(committed: int | None) -> OwnedPartition:
+    """The partition, as it is tried again."""
+    return OwnedPartition(
+        source=ORDERS,
+        remote=TopicPartition("A.orders", 0),
+        topic_id="x" * 22,
+        position=Position(committed or 0),
+        tail=MapTail.empty(0, downstream=0),
+        sequence=1,
+        committed=committed,
+        committed_at=0.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("stopped_at", "committed", "resumes"),
+    [(0, 0, False), (0, None, False), (0, 1, True), (7, 7, False), (7, 8, True), (None, 0, True)],
+)
+def test_only_a_commit_after_the_stop_resumes_a_partition(
+    stopped_at: int | None, committed: int | None, resumes: bool
+) -> None:
+    """Committing the position where it stopped, even 0, says nothing about the record there."""
+    context = FakeContext(slot=0)
+    stopped = Stopped(context, now=lambda: 0.0)
+    stopped.note(ORDERS, RecordRefused("too large"), next_offset=stopped_at)
+
+    stopped.committed({ORDERS: owned(committed)})
+
+    assert (stopped.taken_resumed() == (ORDERS,)) is resumes
