@@ -9,6 +9,8 @@ Exactly once against at least once against MirrorMaker 2, in one run on one mach
     python -m benchmarks kill --rate 20000 --peers eos mm2-eos
     python -m benchmarks draw result.json FOLDER
     python -m benchmarks compare old.json new.json
+
+Measures of eos_mirror alone are verbs, too: throughput, scale, verify, verify-beside, recovery.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -48,8 +51,22 @@ Results = dict[str, dict[str, list[dict[str, Any]]]]
 """Figures of each round, by peer, by cell or load."""
 
 
+ALONE = {
+    "throughput": ("benchmarks.throughput", "rate, cost, start and memory of eos_mirror alone"),
+    "scale": ("benchmarks.scale", "rounds over many groups, checks of many topics"),
+    "verify": ("benchmarks.verify", "records per second that verify reads, and its memory"),
+    "verify-beside": ("benchmarks.verify_beside", "what verify takes from a mirror under load"),
+    "recovery": ("benchmarks.recovery", "how long partitions are silent after a fault"),
+}
+"""Module and help of the verbs that measure eos_mirror without peers, by name."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code."""
+    """Run a verb and return the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] in ALONE:
+        module, _ = ALONE[words[0]]
+        return int(import_module(module).main(words[1:]))
     args = _parse(argv)
     if args.verb == "draw":
         return _draw(args)
@@ -188,6 +205,8 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     compare = verbs.add_parser("compare", help="a result over an older one")
     compare.add_argument("old", type=Path, help="of --json")
     compare.add_argument("new", type=Path, help="of --json")
+    for name, (_, text) in ALONE.items():
+        verbs.add_parser(name, help=text, add_help=False)
     args = parser.parse_args(argv)
     if getattr(args, "full", False):
         args.cells, args.peers, args.rounds = cells.FULL, peers.FULL, FULL_ROUNDS

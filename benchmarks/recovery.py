@@ -1,8 +1,8 @@
 """
 How long partitions are silent after a fault.
 
-    python -m benchmarks.recovery --runtime local --times 20
-    python -m benchmarks.recovery --runtime spark --faults task.kill,executor.kill --times 20
+    python -m benchmarks recovery --runtime local --times 20
+    python -m benchmarks recovery --runtime spark --faults task.kill,executor.kill --times 20
 
 Two tasks, four partitions, about 2,000 records a second. A read_committed reader of the target
 notes when records become visible. The next fault waits until the flow is healthy again; a flow
@@ -80,7 +80,7 @@ def rows(results: Results, args: argparse.Namespace) -> list[str]:
 def _document(results: Results, args: argparse.Namespace, failure: str) -> Mapping[str, object]:
     """Every single value, and what it takes to repeat them."""
     return {
-        "command": shlex.join(["python", "-m", "benchmarks.recovery", *sys.argv[1:]]),
+        "command": shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]),
         "version": __version__,
         "runtime": args.runtime,
         "seed": args.seed,
@@ -92,7 +92,9 @@ def _document(results: Results, args: argparse.Namespace, failure: str) -> Mappi
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n", 1)[0])
+    parser = argparse.ArgumentParser(
+        prog="benchmarks recovery", description=(__doc__ or "").split("\n\n", 1)[0]
+    )
     parser.add_argument("--runtime", choices=("local", "spark"), default="local")
     parser.add_argument("--times", type=int, default=20, help="of each fault (default 20)")
     parser.add_argument(
@@ -113,7 +115,3 @@ def _faults(text: str) -> list[str]:
 
 def _talk(text: str) -> None:
     sys.stderr.write(f"{text}\n")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

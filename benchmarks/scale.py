@@ -1,12 +1,11 @@
 """
 What many topics and many groups cost, when nothing and when everything about them is new.
 
-    python -m benchmarks.scale groups --groups 1000 --partitions 20
-    python -m benchmarks.scale topics --topics 2000
+    python -m benchmarks scale groups --groups 1000 --partitions 20
+    python -m benchmarks scale topics --topics 2000
 """
 
 import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -35,7 +34,7 @@ CREATED_AT_ONCE = 500
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code."""
-    parser = argparse.ArgumentParser(prog="benchmarks.scale", description=__doc__)
+    parser = argparse.ArgumentParser(prog="benchmarks scale", description=__doc__)
     verbs = parser.add_subparsers(required=True)
     groups = verbs.add_parser("groups", help="rounds over the groups of the source")
     groups.add_argument("--groups", type=int, default=1_000)
@@ -123,7 +122,3 @@ def _timed(what: str, act: Callable[[], object]) -> None:
     began = time.monotonic()
     act()
     print(f"{what}: {time.monotonic() - began:.2f} s", flush=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,9 +1,9 @@
 """
 Rate, cost, start and memory of a mirror between two real single-node clusters on this machine.
 
-    python -m benchmarks.throughput --quick             rate of one task at 100 B and 1 KB
-    python -m benchmarks.throughput --against FOLDER    the same for two source trees, interleaved
-    python -m benchmarks.throughput --startup           time to ready and memory
+    python -m benchmarks throughput --quick             rate of one task at 100 B and 1 KB
+    python -m benchmarks throughput --against FOLDER    the same for two source trees, interleaved
+    python -m benchmarks throughput --startup           time to ready and memory
 
 A round whose copy is not exact has no rate: it ends the benchmark with exit code 1.
 """
@@ -33,7 +33,7 @@ BROKERS = {"log.segment.delete.delay.ms": 1_000}
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code."""
     args = _parse(argv)
-    command = shlex.join([Path(sys.executable).name, "-m", "benchmarks.throughput", *sys.argv[1:]])
+    command = shlex.join([Path(sys.executable).name, "-m", "benchmarks", *sys.argv[1:]])
     with tempfile.TemporaryDirectory() as folder, two_clusters() as (source, target):
         try:
             if args.startup:
@@ -57,7 +57,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="benchmarks throughput", description=__doc__.split("\n\n")[0]
+    )
     parser.add_argument("--quick", action="store_true", help="fewer records")
     parser.add_argument("--rounds", type=int, default=3, help="of each row (default 3)")
     parser.add_argument("--records", nargs="+", type=_size, action=_Sizes, metavar="BYTES=COUNT")
@@ -99,7 +101,3 @@ def two_clusters() -> Iterator[tuple[KafkaCluster, KafkaCluster]]:
     finally:
         source.stop()
         target.stop()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,8 +1,8 @@
 """
 How fast and how large `verify` is, between two real single-node clusters on this machine.
 
-    python -m benchmarks.verify                              2 million records of 1 KB
-    python -m benchmarks.verify --records 200000 4000000     memory by number of records
+    python -m benchmarks verify                              2 million records of 1 KB
+    python -m benchmarks verify --records 200000 4000000     memory by number of records
 
 Spark local[2]. Records of both sides count. "side by side" is what every range goes through, "one
 by one" what only ranges that differ do: here all of them, once more. "folded" is `--folds`.
@@ -46,7 +46,7 @@ CHILD = "--of"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(prog="benchmarks verify", description=__doc__.split("\n\n")[0])
     parser.add_argument("--records", type=int, nargs="+", default=[2_000_000])
     parser.add_argument("--value-bytes", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=3, help="of each row (default 3)")
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.config:
         print(json.dumps(measure(args.config, args)))
         return 0
-    print(shlex.join([Path(sys.executable).name, "-m", "benchmarks.verify", *sys.argv[1:]]))
+    print(shlex.join([Path(sys.executable).name, "-m", "benchmarks", *sys.argv[1:]]))
     print(
         f"{args.value_bytes} B values, {PARTITIONS} partitions, local[2]; "
         f"median (range) of {args.rounds} rounds; peak PSS of the whole tree, brokers not counted"
@@ -102,7 +102,7 @@ def _child(config: Path, args: argparse.Namespace) -> dict[str, Any]:
     """A process of its own, whose memory is that of `verify` alone."""
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "benchmarks.verify", CHILD, str(config)),
+            *(sys.executable, "-m", "benchmarks", "verify", CHILD, str(config)),
             *("--rounds", str(args.rounds)),
         ],
         stdout=subprocess.PIPE,
@@ -171,7 +171,3 @@ def peak_memory() -> Iterator[list[float]]:
     finally:
         ended.set()
         thread.join()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

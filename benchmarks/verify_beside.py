@@ -1,7 +1,7 @@
 """
 What a proof takes from the mirror that it runs beside, between two real single-node clusters.
 
-    python -m benchmarks.verify_beside           20,000 records of 1 KB a second, for two minutes
+    python -m benchmarks verify-beside           20,000 records of 1 KB a second, for two minutes
 
 Four phases of the same load: the mirror alone, beside `verify`, beside `verify --watch`, alone.
 The proofs run on Spark local[2], the mirror with two local tasks. When the load has ended and
@@ -123,12 +123,14 @@ def _last_line(proof: "subprocess.Popen[str]") -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="benchmarks verify-beside", description=__doc__.split("\n\n")[0]
+    )
     parser.add_argument("--rate", type=int, default=20_000, help="records a second")
     parser.add_argument("--value-bytes", type=int, default=1_000)
     parser.add_argument("--minutes", type=float, default=2.0, help="of load, at least")
     args = parser.parse_args(argv)
-    print(shlex.join([Path(sys.executable).name, "-m", "benchmarks.verify_beside", *sys.argv[1:]]))
+    print(shlex.join([Path(sys.executable).name, "-m", "benchmarks", *sys.argv[1:]]))
     print(f"{'beside':18} {'s':>4} {'offered':>9} {'mirrored':>9}   {'behind, s':<18} it says")
     source, target = (
         KafkaCluster(name=name, fast_start=False, heap="1g") for name in ("source", "target")
@@ -178,7 +180,3 @@ def _measure(
         print(f"{load.count} records in all: {_last_line(bench.verify(str(FLOW)))}")
         if not mirror.stop():
             raise RuntimeError(f"the mirror did not end well: {mirror.events[-5:]}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())
