@@ -98,10 +98,12 @@ class CheckedScenario:
             raise Violation(f"slot {process.slot} ended with {error!r}") from error
 
     def hear(self, process: Process) -> None:
-        """Tell every task what the driver would, after the reports of one."""
+        """Give every task the orders that the driver would, after the reports of one."""
         heard = self._heard[id(process)]
         reports = process.context.reports[heard:]
         self._heard[id(process)] += len(reports)
+        if process is not self.stage.newest(process.slot):
+            return  # it has no lease any more
         orders = self.stage.orders
         for report in reports:
             orders = orders.after(report)

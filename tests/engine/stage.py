@@ -215,6 +215,10 @@ class Stage:
                 return None if process.is_over else process
         return None
 
+    def newest(self, slot: int) -> Process | None:
+        """The process of a slot that has the lease, or had it last."""
+        return next((one for one in reversed(self.processes) if one.slot == slot), None)
+
     def alive(self) -> list[Process]:
         """Zombies, too."""
         return [process for process in self.processes if not process.is_over]

@@ -49,7 +49,7 @@ def test_up_prints_two_clusters_and_down_stops_them(capsys: pytest.CaptureFixtur
         for address in addresses.values():
             ExternalCluster(address).check()
         assert brokers.run(parse("up")) == 1
-        assert "up already" in capsys.readouterr().err
+        assert "already up" in capsys.readouterr().err
 
         assert brokers.run(parse("down")) == 0
 
