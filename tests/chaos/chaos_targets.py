@@ -4,12 +4,14 @@ import os
 import random
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from eos_mirror.core.records import TopicPartition
@@ -20,6 +22,7 @@ from tests.chaos.site import POINTS, SESSION_S, Site, remote
 
 HIT_WITHIN = timedelta(seconds=10)
 IN_SYNC = timedelta(seconds=20)
+CONFIGURED_WITHIN_S = 60.0
 WATCHED_TOPICS = ("__transaction_state", "__consumer_offsets")
 STOPPED = "T"
 
@@ -161,13 +164,23 @@ def configured_copy(
 
 
 def _configure(targets: ChaosTargets, topic: str, config: Mapping[str, str]) -> None:
+    """Set these entries. Another fault may hold the target for a while: ask until it answers."""
+    deadline_s = time.monotonic() + CONFIGURED_WITHIN_S
     entries = [
         ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         for name, value in config.items()
     ]
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-    answers = targets.site.target.admin().incremental_alter_configs([resource], request_timeout=30)
-    answers[resource].result(31)
+    while True:
+        admin = targets.site.target.admin()
+        answers = admin.incremental_alter_configs([resource], request_timeout=30)
+        try:
+            answers[resource].result(31)
+        except KafkaException:
+            if time.monotonic() > deadline_s:
+                raise
+        else:
+            return
 
 
 def settle(targets: ChaosTargets) -> None:
