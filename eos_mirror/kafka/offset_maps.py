@@ -6,8 +6,8 @@ tasks committed after it are missing, as if they had never been written. A calle
 map waits.
 """
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +18,7 @@ from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
-from eos_mirror.errors import TargetUnavailable
+from eos_mirror.errors import RestartTask, TargetUnavailable
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.retry import retrying
@@ -47,10 +47,12 @@ def whole_map(metadata: ClusterMetadata, flow: Flow, config: Mapping[str, Any]) 
     log = TopicPartition(flow.offset_map_topic, 0)
     if log.topic not in metadata.topics([log.topic]):
         return {}
-    written = metadata.high_watermarks([log])[log]
+    with _known_soon():
+        written = metadata.high_watermarks([log])[log]
 
     def wait_for_markers() -> None:
-        stable = metadata.ends([log])[log]
+        with _known_soon():
+            stable = metadata.ends([log])[log]
         if stable < written:
             raise TargetUnavailable(
                 f"{flow}: {log} cannot be read to its end: a transaction is open since offset "
@@ -74,11 +76,27 @@ def map_unless_open(
     log = TopicPartition(flow.offset_map_topic, 0)
     if log.topic not in metadata.topics([log.topic]):
         return {}
-    stable, written = metadata.ends([log])[log], metadata.high_watermarks([log])[log]
+    with _known_soon():
+        stable, written = metadata.ends([log])[log], metadata.high_watermarks([log])[log]
     if stable < written:
         return UNSTABLE
     # at a first start nothing was written, so no reader is needed
     return read_compacted(config, log.topic, group=flow.shadow_group) if written else {}
+
+
+@contextmanager
+def _known_soon() -> Iterator[None]:
+    """
+    Turn "unknown topic" into an outage, which is asked again.
+
+    The topic exists, as another broker just said. It is new, and the leader does not know it yet.
+    """
+    try:
+        yield
+    except TargetUnavailable:
+        raise
+    except RestartTask as exc:
+        raise TargetUnavailable(str(exc)) from exc
 
 
 class FollowedMaps:
