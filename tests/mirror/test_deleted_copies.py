@@ -1,4 +1,4 @@
-"""A copy that is deleted on the target ends nothing but the mirroring of its own topic."""
+"""If a copy is deleted on the target, only its own topic is no longer mirrored."""
 
 from datetime import timedelta
 
@@ -26,7 +26,7 @@ SOON_S = 20
 def test_a_copy_deleted_while_the_flow_runs_ends_only_its_own_topic(
     site: Site, exactly_once: bool
 ) -> None:
-    """It is reported once and not created again; other topics continue, and new ones come."""
+    """The copy is reported once and not created again. Other and new topics are mirrored."""
     keep, new = f"{site.topic}-keep", f"{site.topic}-new"
     copies = {topic: f"{site.flow.source}.{topic}" for topic in (site.topic, keep, new)}
     site.source.create_topic(keep, site.partitions)
@@ -74,7 +74,7 @@ def test_a_copy_deleted_while_the_flow_runs_ends_only_its_own_topic(
 
 
 def forget(site: Site, *, exactly_once: bool) -> None:
-    """What docs/operations.md says before a topic is mirrored again from its start."""
+    """Follow the steps of docs/operations.md that let a topic be mirrored again from its start."""
     if not exactly_once:
         beginning = GroupOffset(position=Position(0, None), metadata="")
         offsets = {TopicPartition(site.topic, p): beginning for p in range(site.partitions)}
@@ -103,7 +103,7 @@ def forget(site: Site, *, exactly_once: bool) -> None:
 def test_a_copy_deleted_between_two_runs_is_not_created_again(
     site: Site, exactly_once: bool
 ) -> None:
-    """An empty copy would hide what is missing. After the steps of operations.md it begins anew."""
+    """An empty copy would hide the loss. The steps of operations.md mirror the topic again."""
     site.produce(400)
     config = site.config(transaction_producer=str(exactly_once).lower(), session_timeout_ms=6000)
     with mirror(config, "--once") as first:
@@ -130,7 +130,7 @@ def test_a_copy_deleted_between_two_runs_is_not_created_again(
 
 @pytest.mark.long
 def test_a_deleted_copy_begins_anew_in_a_run_that_sees_what_was_done(site: Site) -> None:
-    """No restart is needed: the topic is checked again after growing pauses."""
+    """Without a restart, the topic is checked again after growing pauses."""
     keep = f"{site.topic}-keep"
     site.source.create_topic(keep, site.partitions)
     site.produce(400)
