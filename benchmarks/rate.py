@@ -21,9 +21,7 @@ from benchmarks.steady import Sample, spread, steady_state
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
-from eos_mirror.kafka.metadata import ClusterMetadata
-from eos_mirror.kafka.target import read_shadow_offsets
-from eos_mirror.ports import ShadowOffset
+from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.testing import KafkaCluster
 from eos_mirror.testing.run_folder import NODE_PROCESS
 
@@ -163,7 +161,9 @@ class Copy:
                 "target": broker_pid(self._target),
             }
         )
-        metadata = ClusterMetadata(self._target.client_config(), side=Side.TARGET)
+        shadow = CommittedOffsets(
+            self._target.client_config(), self._flow.shadow_group, side=Side.TARGET
+        )
         samples: list[Sample] = []
         deadline = time.monotonic() + COPIED_WITHIN.total_seconds()
         while not samples or samples[-1].records < self._total:
@@ -171,7 +171,7 @@ class Copy:
                 raise RuntimeError(f"{self._flow} did not copy everything: {mirror.events[-5:]}")
             samples.append(
                 Sample(
-                    ends=[self._committed(metadata)],  # one task commits all of it together
+                    ends=[self._committed(shadow)],  # one task commits all of it together
                     at=time.monotonic(),
                     cpu_s=processes.cpu_s(),
                     peak_rss_mb=peak_rss_mb(processes.pids["task"]),
@@ -180,13 +180,10 @@ class Copy:
             time.sleep(SAMPLE_EVERY_S)
         return samples
 
-    def _committed(self, metadata: ClusterMetadata) -> int:
+    def _committed(self, shadow: CommittedOffsets) -> int:
         """The source has no transactions, so next offsets count records."""
         remotes = [TopicPartition(self.remote, p) for p in range(PARTITIONS)]
-        found = read_shadow_offsets(metadata, self._flow, remotes, require_stable=False)
-        return sum(
-            one.position.next_offset for one in found.values() if isinstance(one, ShadowOffset)
-        )
+        return sum(one.position.next_offset for one in shadow.read(remotes).values())
 
 
 def broker_pid(cluster: KafkaCluster) -> int:

@@ -14,9 +14,7 @@ from benchmarks.steady import spread
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
-from eos_mirror.kafka.metadata import ClusterMetadata
-from eos_mirror.kafka.target import read_shadow_offsets
-from eos_mirror.ports import ShadowOffset
+from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.testing import KafkaCluster
 
 VALUE_BYTES = 100
@@ -74,14 +72,13 @@ def _peak(
     mirror: Mirror, target: KafkaCluster, *, flow: Flow, topic: str
 ) -> dict[str, dict[str, float]]:
     """The look with the largest tree, until everything is copied."""
-    metadata = ClusterMetadata(target.client_config(), side=Side.TARGET)
+    shadow = CommittedOffsets(target.client_config(), flow.shadow_group, side=Side.TARGET)
     remotes = [TopicPartition(f"{flow.source}.{topic}", p) for p in range(PARTITIONS)]
     looks = [_memory_mb(mirror)]
     deadline = time.monotonic() + LOADED_WITHIN.total_seconds()
     while True:
-        found = read_shadow_offsets(metadata, flow, remotes, require_stable=False)
-        shadows = [one for one in found.values() if isinstance(one, ShadowOffset)]
-        if sum(one.position.next_offset for one in shadows) >= LOAD_RECORDS:
+        found = shadow.read(remotes)
+        if sum(one.position.next_offset for one in found.values()) >= LOAD_RECORDS:
             return max(looks, key=lambda look: look["tree"]["pss"])
         if time.monotonic() > deadline:
             raise TimeoutError(f"{flow} did not copy {LOAD_RECORDS} in {LOADED_WITHIN}")

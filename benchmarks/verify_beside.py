@@ -27,9 +27,7 @@ from benchmarks.steady import spread
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
-from eos_mirror.kafka.metadata import ClusterMetadata
-from eos_mirror.kafka.target import read_shadow_offsets
-from eos_mirror.ports import ShadowOffset
+from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.testing import KafkaCluster, start_clusters, wait_until
 
 FLOW, TOPIC = Flow("s", "t"), "records"
@@ -67,15 +65,12 @@ class Bench:
     def __init__(self, config: Path, target: KafkaCluster, load: Load) -> None:
         self._config = config
         self._load = load
-        self._metadata = ClusterMetadata(target.client_config(), side=Side.TARGET)
+        self._shadow = CommittedOffsets(target.client_config(), FLOW.shadow_group, side=Side.TARGET)
 
     def mirrored(self) -> int:
         """The source has no transactions, so next offsets count records."""
         remotes = [TopicPartition(f"{FLOW.source}.{TOPIC}", p) for p in range(PARTITIONS)]
-        found = read_shadow_offsets(self._metadata, FLOW, remotes, require_stable=False)
-        return sum(
-            one.position.next_offset for one in found.values() if isinstance(one, ShadowOffset)
-        )
+        return sum(one.position.next_offset for one in self._shadow.read(remotes).values())
 
     def phase(self, name: str, seconds: float, *arguments: str) -> Phase:
         """

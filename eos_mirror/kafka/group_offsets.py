@@ -1,8 +1,8 @@
 """
 Consumer groups of a cluster and their committed offsets, many groups in parallel.
 
-Only for a process that may crash: an admin client that asks a group's coordinator while it moves
-can crash its process. A process that must survive uses `groups.CommittedOffsets`.
+Only for a process that may crash: an admin client that reads the offsets of a group at the moment
+when the group's coordinator moves crashes its process. `groups.CommittedOffsets` does not.
 """
 
 import math
@@ -128,6 +128,7 @@ class GroupOffsets:
                 asked, request_timeout=TO_A_COORDINATOR_S
             )[group]
 
+        self._client.forget_coordinators()
         found = {}
         for group, answer in self._all(groups, ask, "read the offsets of group"):
             offsets = {

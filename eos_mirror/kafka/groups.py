@@ -89,8 +89,8 @@ class CommittedOffsets:
     """
     Committed offsets of one group, for a process that must not crash.
 
-    An admin client that asks while the group's coordinator moves can crash its process (librdkafka
-    2.16 searches for a coordinator that only consumers have). A consumer cannot.
+    An admin client that is answered NOT_COORDINATOR crashes its process (librdkafka issue 5040): it
+    searches for the new coordinator in a structure that only consumers have.
     """
 
     def __init__(

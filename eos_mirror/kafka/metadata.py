@@ -88,6 +88,10 @@ class ClusterMetadata:
         """Return the client for one request; the next request may need another client."""
         return self._client.client
 
+    def forget_coordinators(self) -> None:
+        """See `ReconnectingClient`."""
+        self._client.forget_coordinators()
+
     def connect(self) -> None:
         """Start to connect and return. The first answer of a new client takes 50 ms longer."""
         self.admin.describe_cluster(request_timeout=self.answer_s)

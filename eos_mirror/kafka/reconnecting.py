@@ -17,6 +17,9 @@ from confluent_kafka import Consumer, KafkaException, Producer
 
 SILENT_S = 10.0
 ASK_S = 1.0
+REMEMBERED_S = 1.0
+"""For this long a coordinator is assumed to stay. A new client costs a connection, so callers that
+poll must not get one each time."""
 
 C = TypeVar("C")
 
@@ -37,6 +40,7 @@ class ReconnectingClient(Generic[C]):
         self._kind, self._config = kind, dict(config)
         self._lock = threading.Lock()
         self._before: C | None = None  # other threads may wait for its answers
+        self._made_s = time.monotonic()
         self.client = kind(self._config)
         """Use it for one request, and read this attribute again for the next."""
 
@@ -44,7 +48,19 @@ class ReconnectingClient(Generic[C]):
         """Use a new client for the next request."""
         with self._lock:
             old, self._before, self.client = [self._before], self.client, self._kind(self._config)
+            self._made_s = time.monotonic()
         let_go(old)
+
+    def forget_coordinators(self) -> None:
+        """
+        Use a new client if this one may remember the coordinator of a group for over a second.
+
+        Call it before an admin client reads the offsets of groups. If the coordinator that it
+        remembers has moved, the answer NOT_COORDINATOR crashes the process (librdkafka issue 5040).
+        A new client searches for the coordinator right before it asks.
+        """
+        if time.monotonic() - self._made_s > REMEMBERED_S:
+            self.replace()
 
 
 class ReconnectingProducer(ReconnectingClient[Producer]):

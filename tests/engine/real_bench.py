@@ -15,8 +15,10 @@ from eos_mirror.core.side import Side
 from eos_mirror.core.topic_limits import limits_of
 from eos_mirror.kafka.claims import KafkaClaimsLog
 from eos_mirror.kafka.errors import translated
+from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.lane import KafkaLane
 from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.source import KafkaSource
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.transactional_producer import KafkaProducer
@@ -87,9 +89,11 @@ class RealTargetBench:
         self._producers: list[KafkaProducer] = []
         cluster.create_topic(flow.claims_topic, config=COMPACTED)
         cluster.create_topic(flow.offset_map_topic, config=COMPACTED)
-        # as a task does: the first offsets of a new cluster, sent before its coordinator is
-        # there, never get an answer
-        self.target().shadow_offsets([TopicPartition(flow.claims_topic, 0)])
+        # As a driver does. Offsets that are sent before the first coordinator of a cluster has
+        # started never get an answer, and an admin client that asks then crashes.
+        first = [TopicPartition(flow.claims_topic, 0)]
+        offsets = CommittedOffsets(self._config, flow.shadow_group, side=Side.TARGET)
+        retrying(lambda: offsets.read(first), within=WITHIN)
 
     def target(self) -> Target:
         """See `TargetBench`."""

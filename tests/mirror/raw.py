@@ -19,8 +19,10 @@ from eos_mirror.testing import wait_until
 PRODUCE, PRODUCE_VERSION = 0, 3
 WRITE_TXN_MARKERS, WRITE_TXN_MARKERS_VERSION = 27, 1
 OFFSET_COMMIT, OFFSET_COMMIT_VERSION = 8, 2
+OFFSET_FETCH, OFFSET_FETCH_VERSION = 9, 2
 FIND_COORDINATOR, FIND_COORDINATOR_VERSION = 10, 0
 NOT_LEADER = 6
+NOT_COORDINATOR = 16
 LATER = frozenset({14, 15, 16})
 """A coordinator that is loading, not there yet, or somewhere else."""
 OLD_METADATA = frozenset({KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.FENCED_LEADER_EPOCH})
@@ -143,20 +145,15 @@ def _commit(
     admin: AdminClient, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
 ) -> int:
     """The first error code of an OffsetCommit request, or of the one for the coordinator."""
-    asked = _header(FIND_COORDINATOR, FIND_COORDINATOR_VERSION) + _string(group)
     broker = next(iter(admin.list_topics(timeout=10).brokers.values()))
-    answer = _ask((str(broker.host), broker.port), asked)
-    (error,) = struct.unpack_from(">h", answer, 4)
-    if error:
-        return int(error)
-    (length,) = struct.unpack_from(">h", answer, 10)
-    (port,) = struct.unpack_from(">i", answer, 12 + length)
-    host = answer[12 : 12 + length].decode()
+    coordinator = coordinator_named_by((str(broker.host), broker.port), group)
+    if isinstance(coordinator, int):
+        return coordinator
     body = _string(group) + struct.pack(">i", -1) + _string("") + struct.pack(">q", -1)
     body += struct.pack(">i", len(offsets))
     for (topic, partition), (offset, metadata) in offsets.items():
         body += _string(topic) + struct.pack(">iiq", 1, partition, offset) + _string(metadata)
-    answer = _ask((host, port), _header(OFFSET_COMMIT, OFFSET_COMMIT_VERSION) + body)
+    answer = _ask(coordinator, _header(OFFSET_COMMIT, OFFSET_COMMIT_VERSION) + body)
     errors: list[int] = []
     at = 8
     for _ in offsets:
@@ -164,6 +161,24 @@ def _commit(
         errors += struct.unpack_from(">h", answer, at + 2 + length + 8)
         at += 2 + length + 10
     return next((int(error) for error in errors if error), 0)
+
+
+def coordinator_named_by(address: tuple[str, int], group: str) -> tuple[str, int] | int:
+    """Return host and port of the group's coordinator as this broker knows it, or its error."""
+    answer = _ask(address, _header(FIND_COORDINATOR, FIND_COORDINATOR_VERSION) + _string(group))
+    (error,) = struct.unpack_from(">h", answer, 4)
+    if error:
+        return int(error)
+    (length,) = struct.unpack_from(">h", answer, 10)
+    (port,) = struct.unpack_from(">i", answer, 12 + length)
+    return answer[12 : 12 + length].decode(), int(port)
+
+
+def fetch_error(address: tuple[str, int], group: str) -> int:
+    """Return the error code of a broker that is asked for all offsets of a group."""
+    request = _header(OFFSET_FETCH, OFFSET_FETCH_VERSION) + _string(group) + struct.pack(">i", -1)
+    (error,) = struct.unpack_from(">h", _ask(address, request)[-2:])
+    return int(error)
 
 
 def _header(api: int, version: int) -> bytes:

@@ -20,12 +20,18 @@ import pytest
 from confluent_kafka import ElectionType
 from confluent_kafka import TopicPartition as ClientPartition
 
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
+from eos_mirror.kafka.groups import CommittedOffsets
+from eos_mirror.kafka.retry import retrying
 from eos_mirror.testing import KafkaCluster, wait_until
 from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
 from tests.mirror.conftest import Site, make_site
+from tests.mirror.raw import NOT_COORDINATOR, coordinator_named_by, fetch_error
 from tests.mirror.test_fencing import hold_a_writer
 from tests.mirror.test_matrix_crash import assert_copied, drain, undecided, wake
 from tests.mirror.test_matrix_network import detour
@@ -144,6 +150,63 @@ def test_g3_a_process_that_reads_a_groups_offsets_outlives_a_move_of_its_coordin
             move_leader(trio, "__consumer_offsets", tmp_path)
         reader.terminate()
     assert reader.returncode == -signal.SIGTERM
+
+
+def wait_for_the_move(cluster: KafkaCluster, group: str, old: int) -> None:
+    """Wait until the old coordinator refuses the group, and every broker names another one."""
+    brokers = cluster.admin().list_topics(timeout=10).brokers
+    addresses = {node: (str(one.host), one.port) for node, one in brokers.items()}
+
+    def is_moved() -> bool:
+        named = [coordinator_named_by(one, group) for one in addresses.values()]
+        is_known = all(isinstance(one, tuple) and one != addresses[old] for one in named)
+        return is_known and fetch_error(addresses[old], group) == NOT_COORDINATOR
+
+    wait_until(is_moved, within=timedelta(seconds=30), what="the end of the old coordinator")
+
+
+TWICE = """
+import sys
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
+from eos_mirror.kafka.group_offsets import GroupOffsets
+from eos_mirror.kafka.target import KafkaTarget
+
+config, flow, asked = {"bootstrap.servers": sys.argv[1]}, Flow("A", sys.argv[2]), sys.argv[3]
+groups, target = GroupOffsets(config, side=Side.TARGET), KafkaTarget(flow, client_config=config)
+ask = {
+    "groups": lambda: groups.read([flow.shadow_group]),
+    "shadow": lambda: target.shadow_offsets([TopicPartition("t", 0)]),
+}
+print(ask[asked](), flush=True)
+sys.stdin.readline()
+print(ask[asked](), groups.refused, flush=True)
+"""
+
+
+@pytest.mark.parametrize("asked", ["groups", "shadow"])
+def test_g3_an_admin_client_asks_the_coordinator_that_a_group_has_now(
+    trio: KafkaCluster, ns: str, tmp_path: Path, asked: str
+) -> None:
+    """The answer of one that it remembers, and that has moved, would crash the process."""
+    flow = Flow("A", ns)
+    quiet = {**trio.client_config(), "log_level": "0"}
+    first = CommittedOffsets(quiet, flow.shadow_group, side=Side.TARGET)
+    retrying(lambda: first.read([TopicPartition("t", 0)]), within=timedelta(seconds=30))
+    command = [sys.executable, "-c", TWICE, trio.bootstrap, ns, asked]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as reader:
+        assert reader.stdout is not None
+        before = reader.stdout.readline()
+        old = trio.leader_of("__consumer_offsets")
+        assert old is not None
+        move_leader(trio, "__consumer_offsets", tmp_path)
+        wait_for_the_move(trio, flow.shadow_group, old)
+        after, _ = reader.communicate("again\n", timeout=60)
+    assert reader.returncode == 0, "it crashed"
+    assert after.split() == [*before.split(), "{}"]
 
 
 def test_g4_a_claim_whose_leader_dies_before_it_answers_still_fences(
