@@ -7,11 +7,10 @@ transaction that wrote the data, so a reader finds all three or none of them.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import islice
-from operator import attrgetter, sub
+from operator import attrgetter
 from typing import Final, Self
 
 from eos_mirror.core.map_segment import (
@@ -33,7 +32,6 @@ __all__ = [
     "Untranslatable",
     "check_chain",
     "decode_segment",
-    "stretches",
 ]
 
 MAX_COMMITS: Final = 64
@@ -306,21 +304,6 @@ class OffsetMap:
             return None
         run = self._runs[index]
         return run.upstream + downstream - run.downstream
-
-
-def stretches(offsets: Sequence[int]) -> list[tuple[int, int]]:
-    """Return strictly increasing offsets as stretches without a gap: (first, length)."""
-    if not offsets:
-        return []
-    first, count = offsets[0], len(offsets)
-    if offsets[-1] - first == count - 1:
-        return [(first, count)]
-    steps = map(sub, islice(offsets, 1, None), offsets)
-    starts = [0, *(index for index, step in enumerate(steps, 1) if step != 1), count]
-    return [
-        (offsets[start], end - start)
-        for start, end in zip(starts, islice(starts, 1, None), strict=False)
-    ]
 
 
 def check_chain(segments: Iterable[Segment], tail: MapTail) -> list[Segment]:

@@ -3,7 +3,9 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import islice
+from operator import sub
+from typing import NamedTuple, Protocol
 
 Headers = list[tuple[str, bytes | None]]
 
@@ -31,20 +33,60 @@ class Position(NamedTuple):
     leader_epoch: int | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class RecordRun:
+class RecordRun(Protocol):
     """
-    Adjacent records of one source partition, in offset order, as parallel columns.
+    Adjacent records of one source partition, in offset order; at least one.
+
+    This is all that the engine knows of records on their way from the source to the producer. A
+    lane's producers accept the runs that its source returns, in whatever form they hold them.
+    `DecodedRun` is the decoded form.
+    """
+
+    @property
+    def partition(self) -> TopicPartition:
+        """The source partition."""
+
+    @property
+    def count(self) -> int:
+        """Number of records."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Sum of the value lengths; the byte boundary counts this."""
+
+    @property
+    def timestamps(self) -> Sequence[int]:
+        """Milliseconds since the epoch; -1 is a record without one. The extremes are included."""
+
+    @property
+    def leader_epoch(self) -> int | None:
+        """Epoch of the last record; None if the broker did not report it."""
+
+    @property
+    def next_offset(self) -> int:
+        """Where reading resumes after the run."""
+
+    def stretches(self) -> list[tuple[int, int]]:
+        """Return the upstream offsets as stretches without a gap: (first, length)."""
+
+    def from_offset(self, next_offset: int) -> "RecordRun | None":
+        """Return the part at or after `next_offset`; None if it is empty."""
+
+    def decoded(self) -> "DecodedRun":
+        """Return the records."""
+
+
+@dataclass(slots=True, kw_only=True)
+class DecodedRun:
+    """
+    A decoded run: its records as parallel columns. Implements `RecordRun`.
 
     Columns, not objects per record, because the path from consumer to producer is then a
     chain of built-in functions (benchmarks/throughput.py shows what that is worth).
 
     Attributes:
         offsets: Upstream offsets, strictly increasing.
-        timestamps: Milliseconds since the epoch; -1 is a record without one.
         headers: None where a record has none.
-        leader_epoch: Epoch of the last record; None if the broker did not report it.
-        size_bytes: Sum of the value lengths; the byte boundary counts this.
     """
 
     partition: TopicPartition
@@ -57,23 +99,36 @@ class RecordRun:
     size_bytes: int
 
     @property
+    def count(self) -> int:
+        """See `RecordRun`."""
+        return len(self.offsets)
+
+    @property
     def next_offset(self) -> int:
-        """Where reading resumes after the run."""
+        """See `RecordRun`."""
         return self.offsets[-1] + 1
 
-    def from_offset(self, next_offset: int) -> "RecordRun | None":
-        """Return the part at or after `next_offset`; None if it is empty."""
+    def stretches(self) -> list[tuple[int, int]]:
+        """See `RecordRun`."""
+        return stretches(self.offsets)
+
+    def decoded(self) -> "DecodedRun":
+        """Return the run itself."""
+        return self
+
+    def from_offset(self, next_offset: int) -> "DecodedRun | None":
+        """See `RecordRun`."""
         if self.offsets[0] >= next_offset:
             return self
         skip = bisect_left(self.offsets, next_offset)
         return self.part(skip, len(self.offsets)) if skip < len(self.offsets) else None
 
-    def part(self, start: int, stop: int) -> "RecordRun":
+    def part(self, start: int, stop: int) -> "DecodedRun":
         """Return the records at these indices, `stop` not included; at least one."""
         if start == 0 and stop == len(self.offsets):
             return self
         values = self.values[start:stop]
-        return RecordRun(
+        return DecodedRun(
             partition=self.partition,
             offsets=self.offsets[start:stop],
             timestamps=self.timestamps[start:stop],
@@ -83,3 +138,18 @@ class RecordRun:
             leader_epoch=self.leader_epoch,
             size_bytes=sum(len(value) for value in values if value is not None),
         )
+
+
+def stretches(offsets: Sequence[int]) -> list[tuple[int, int]]:
+    """Return strictly increasing offsets as stretches without a gap: (first, length)."""
+    if not offsets:
+        return []
+    first, count = offsets[0], len(offsets)
+    if offsets[-1] - first == count - 1:
+        return [(first, count)]
+    steps = map(sub, islice(offsets, 1, None), offsets)
+    starts = [0, *(index for index, step in enumerate(steps, 1) if step != 1), count]
+    return [
+        (offsets[start], end - start)
+        for start, end in zip(starts, islice(starts, 1, None), strict=False)
+    ]

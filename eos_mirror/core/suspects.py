@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from eos_mirror.core.records import RecordRun
+from eos_mirror.core.records import DecodedRun
 from eos_mirror.core.topic_limits import BATCH_HEADER_BYTES, SenderLimits, TopicLimits, room_of
 
 NARROWED_BY: Final = 8
@@ -149,7 +149,7 @@ class BatchCutter:
         self._bytes = self._records = 0
         self._is_suspected = self._is_full = False
 
-    def cut(self, run: RecordRun) -> Iterator[tuple[int, RecordRun]]:
+    def cut(self, run: DecodedRun) -> Iterator[tuple[int, DecodedRun]]:
         """
         Yield parts of the run with the numbers of their batches, in order, while the transaction
         has room for them.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from eos_mirror.core.records import Headers, RecordRun
+from eos_mirror.core.records import DecodedRun, Headers
 
 LIMIT: Final = "max.message.bytes"
 NO_BOUND: Final = 2**63 - 1
@@ -86,7 +86,7 @@ class RefusedRecords:
     code: str
     reason: str
 
-    def place(self, run: RecordRun) -> str:
+    def place(self, run: DecodedRun) -> str:
         """Return where the first one is, and why it is refused."""
         return (
             f"next_offset={run.offsets[self.start]}: the target refuses this record "
@@ -117,7 +117,7 @@ def limits_of(config: Mapping[str, str]) -> TopicLimits:
 
 
 def first_refused(
-    run: RecordRun, topic: str, limits: TopicLimits, sender: SenderLimits, *, now_ms: int
+    run: DecodedRun, topic: str, limits: TopicLimits, sender: SenderLimits, *, now_ms: int
 ) -> RefusedRecords | None:
     """
     Find the first records of a run that the target is certain to refuse; None if none is.
@@ -142,7 +142,7 @@ def first_refused(
     return None
 
 
-def _may_hold_any(run: RecordRun, limits: TopicLimits, sender: SenderLimits, now_ms: int) -> bool:
+def _may_hold_any(run: DecodedRun, limits: TopicLimits, sender: SenderLimits, now_ms: int) -> bool:
     """
     Check a run without a line of Python per record.
 
@@ -164,7 +164,7 @@ def _may_hold_any(run: RecordRun, limits: TopicLimits, sender: SenderLimits, now
 
 
 def _judged(
-    run: RecordRun, topic: str, limits: TopicLimits, sender: SenderLimits, now_ms: int
+    run: DecodedRun, topic: str, limits: TopicLimits, sender: SenderLimits, now_ms: int
 ) -> Iterator[tuple[str, str] | None]:
     """Yield code and reason of each refused record; None for the others."""
     for key, value, headers, timestamp in zip(

@@ -13,7 +13,7 @@ from functools import partial
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.records import DecodedRun, TopicPartition
 from eos_mirror.core.suspects import Refusal
 from eos_mirror.kafka.batching import send_one
 from eos_mirror.kafka.errors import REFUSED
@@ -74,7 +74,7 @@ class Batches:
     def __init__(self, producer: Producer) -> None:
         self._producer = producer
         self._last: dict[TopicPartition, _Batch] = {}
-        self._waiting: dict[TopicPartition, deque[tuple[int, RecordRun, OnRecord]]] = {}
+        self._waiting: dict[TopicPartition, deque[tuple[int, DecodedRun, OnRecord]]] = {}
 
     def clear(self) -> None:
         """Forget all batches: a transaction begins, or everything was acknowledged."""
@@ -82,7 +82,7 @@ class Batches:
         self._waiting.clear()
 
     def add(
-        self, run: RecordRun, remote: TopicPartition, *, number: int, on_record: OnRecord
+        self, run: DecodedRun, remote: TopicPartition, *, number: int, on_record: OnRecord
     ) -> None:
         """Hand over a run: now, or after all batches with lower numbers were acknowledged."""
         last = self._last.get(remote)
@@ -94,7 +94,7 @@ class Batches:
             waiting = self._waiting.setdefault(remote, deque())
             waiting.append((number, run, on_record))
 
-    def _hand_over(self, run: RecordRun, remote: TopicPartition, on_record: OnRecord) -> None:
+    def _hand_over(self, run: DecodedRun, remote: TopicPartition, on_record: OnRecord) -> None:
         batch = self._last[remote]
         for i in range(len(run.offsets)):
             callback = partial(batch.on_record, len(batch.offsets), on_record)

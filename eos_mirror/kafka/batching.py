@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from confluent_kafka import KafkaException, Producer
 
-from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.records import DecodedRun, TopicPartition
 from eos_mirror.core.suspects import Refusal
 from eos_mirror.errors import RefusedByTarget
 from eos_mirror.kafka.errors import REFUSED
@@ -58,14 +58,15 @@ class Backlog:
         """Count records that were produced outside a batchable run."""
         self._unfilled += count
 
-    def add(self, run: RecordRun, remote: TopicPartition) -> None:
+    def add(self, run: DecodedRun, remote: TopicPartition) -> None:
         """Count a run that was handed over; wait while too many bytes are in flight."""
         tail = self._tails.get(remote)
         if tail is None:
             tail = self._tails[remote] = _Tail(self._batch_bytes, self._batch_records)
-        self._unfilled += tail.add(len(run.offsets), run.size_bytes)
-        self._records += len(run.offsets)
-        self._bytes += run.size_bytes
+        records, size_bytes = len(run.offsets), run.size_bytes
+        self._unfilled += tail.add(records, size_bytes)
+        self._records += records
+        self._bytes += size_bytes
         if len(self._producer) * self._bytes > AHEAD_BYTES * self._records:
             self._wait_for_full_batches(AHEAD_BYTES * self._records // self._bytes)
 
@@ -128,7 +129,7 @@ class _Tail:
 
 
 def send_one(
-    producer: Producer, remote: TopicPartition, *, run: RecordRun, i: int, callback: Any
+    producer: Producer, remote: TopicPartition, *, run: DecodedRun, i: int, callback: Any
 ) -> None:
     """Produce the i-th record of a run; wait while the client's queue is full."""
     while True:
@@ -156,7 +157,7 @@ def send_stretch(
     producer: Producer,
     remote: TopicPartition,
     *,
-    run: RecordRun,
+    run: DecodedRun,
     start: int,
     end: int,
     callback: Any = None,

@@ -31,21 +31,22 @@ class KafkaPlainProducer:
 
     def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
         """See `ports.PlainProducer`."""
+        records = run.decoded()
         with translated(f"produce to {remote}"):
             if batch is not None:
-                self._batches.add(run, remote, number=batch, on_record=self._on_failure)
-                self._backlog.add_unbatched(len(run.offsets))
+                self._batches.add(records, remote, number=batch, on_record=self._on_failure)
+                self._backlog.add_unbatched(records.count)
                 return
             send_stretch(
                 self._producer,
                 remote,
-                run=run,
+                run=records,
                 start=0,
-                end=len(run.offsets),
+                end=records.count,
                 callback=self._on_failure,
             )
             self._producer.poll(0)
-            self._backlog.add(run, remote)
+            self._backlog.add(records, remote)
 
     def _on_failure(self, error: KafkaError | None, message: Message) -> None:
         """Keep the first error of each partition; any other error replaces a refusal."""

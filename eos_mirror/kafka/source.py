@@ -14,7 +14,7 @@ from typing import Any, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
-from eos_mirror.core.records import Headers, Position, RecordRun, TopicPartition
+from eos_mirror.core.records import DecodedRun, Headers, Position, TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.errors import (
     RecordRefused,
@@ -344,7 +344,7 @@ def _add_run(partition: TopicPartition, messages: list[Message], polled: Polled)
         return
     kept = messages[:good]
     polled.runs.append(
-        RecordRun(
+        DecodedRun(
             partition=partition,
             offsets=offsets[:good],
             timestamps=timestamps[:good],

@@ -14,7 +14,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
-from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.records import DecodedRun, RecordRun, TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.core.suspects import Refusal
 from eos_mirror.errors import (
@@ -75,7 +75,7 @@ class KafkaProducer:
         self._batches = Batches(self._producer)
         self._backlog = Backlog(self._producer, config)
         self._pause = MarkerPause()
-        self._held: list[tuple[RecordRun, TopicPartition, int | None]] | None = []
+        self._held: list[tuple[DecodedRun, TopicPartition, int | None]] | None = []
         with translated(f"initialise {transactional_id}"):
             # metadata first: init takes 2 ms after it, 50-500 ms without it
             self._producer.list_topics(timeout=INIT_TIMEOUT_S)
@@ -94,12 +94,12 @@ class KafkaProducer:
     def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
         """See `ports.TransactionalProducer`. Runs are held back during the pause after a commit."""
         if self._held is not None:
-            self._held.append((run, remote, batch))
+            self._held.append((run.decoded(), remote, batch))
             if self._pause.left_s > 0:
                 return
             self._end_pause()
         else:
-            self._hand_over(run, remote, batch)
+            self._hand_over(run.decoded(), remote, batch)
 
     def _end_pause(self) -> None:
         """Wait for the end of the pause, then produce held-back runs. Once in a transaction."""
@@ -113,7 +113,7 @@ class KafkaProducer:
         for run, remote, batch in held:
             self._hand_over(run, remote, batch)
 
-    def _hand_over(self, run: RecordRun, remote: TopicPartition, batch: int | None) -> None:
+    def _hand_over(self, run: DecodedRun, remote: TopicPartition, batch: int | None) -> None:
         """Produce a run. Only its ends get a delivery callback, unless it has its own batch."""
         book = self._books.get(remote)
         if book is None:

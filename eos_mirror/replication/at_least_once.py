@@ -188,9 +188,10 @@ class Dropped(NamedTuple):
     @classmethod
     def of(cls, run: RecordRun, refused: RefusedRecords) -> "Dropped":
         """Return the refused records of a run."""
+        offsets = run.decoded().offsets
         return cls(
-            first=run.offsets[refused.start],
-            end=run.offsets[refused.stop - 1] + 1,
+            first=offsets[refused.start],
+            end=offsets[refused.stop - 1] + 1,
             records=refused.stop - refused.start,
             reason=f"{refused.code}: {refused.reason}",
         )
@@ -271,11 +272,11 @@ class Batch:
             if sent is None:
                 return None
             self.size_bytes += sent.size_bytes
-            self._sent += len(sent.offsets)
+            self._sent += sent.count
             if sent.next_offset < onward.next_offset:  # the transaction has no room for the others
                 run = sent
         owned.position = Position(run.next_offset, run.leader_epoch)
-        self.records += len(run.offsets)
+        self.records += run.count
         return sent
 
     def drop(self, owned: OwnedPartition, dropped: Dropped) -> None:

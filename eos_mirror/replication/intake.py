@@ -81,7 +81,7 @@ class Intake:
                 self.mode.drop(owned, left, refused)
                 left = left.from_offset(owned.position.next_offset)
             else:
-                place = f"{self.config.flow} {owned.source} {refused.place(left)}"
+                place = f"{self.config.flow} {owned.source} {refused.place(left.decoded())}"
                 fault = RecordRefused(place)
         if fault is not None:
             faults[owned.source] = fault

@@ -72,7 +72,7 @@ class PartitionMeter:
         if one is None:
             one = self._open[remote] = self._unreported.setdefault(remote, _Measured())
         one.bytes += run.size_bytes
-        one.sent += len(run.timestamps)
+        one.sent += run.count
         made = _known(run.timestamps)
         if made is not None:
             one.made = _after(one.made, made)

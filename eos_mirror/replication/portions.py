@@ -43,11 +43,12 @@ class Portions:
         if cutter is None:
             cutter = self._cutters[owned.remote] = BatchCutter(owned.batch_limit)
         records = 0
-        for number, part in cutter.cut(run):
+        decoded = run.decoded()
+        for number, part in cutter.cut(decoded):
             self._producer.send(part, owned.remote, batch=number)
-            records += len(part.offsets)
+            records += part.count
         if not records:
             return None
-        sent = run.part(0, records)
+        sent = decoded.part(0, records)
         owned.sent_to = sent.next_offset
         return sent

@@ -9,7 +9,7 @@ other writers, and the exact map of a remote partition cannot include those.
 from dataclasses import replace
 
 from eos_mirror.core.flow import Flow
-from eos_mirror.core.records import Headers, RecordRun
+from eos_mirror.core.records import DecodedRun, Headers, RecordRun
 
 HEADER = "eos-mirror.passed"
 """Aliases in the order in which they were passed, separated by commas. Every mirror must use the
@@ -23,29 +23,30 @@ class Provenance:
         self._source = flow.source.encode()
         self._target = flow.target.encode()
 
-    def onward(self, run: RecordRun) -> RecordRun | None:
+    def onward(self, run: RecordRun) -> DecodedRun | None:
         """Return the part of a run that is copied, with the source added; None if nothing is."""
+        records = run.decoded()
         kept: list[int] = []
         headers: list[Headers | None] = []
-        for i, carried in enumerate(run.headers):
+        for i, carried in enumerate(records.headers):
             passed = _passed(carried)
             if self._target not in passed:
                 kept.append(i)
                 others = [one for one in carried or () if one[0] != HEADER]
                 headers.append([*others, (HEADER, b",".join([*passed, self._source]))])
-        if len(kept) == len(run.offsets):
-            return replace(run, headers=headers)
+        if len(kept) == records.count:
+            return replace(records, headers=headers)
         if not kept:
             return None
-        values = [run.values[i] for i in kept]
-        return RecordRun(
-            partition=run.partition,
-            offsets=[run.offsets[i] for i in kept],
-            timestamps=[run.timestamps[i] for i in kept],
-            keys=[run.keys[i] for i in kept],
+        values = [records.values[i] for i in kept]
+        return DecodedRun(
+            partition=records.partition,
+            offsets=[records.offsets[i] for i in kept],
+            timestamps=[records.timestamps[i] for i in kept],
+            keys=[records.keys[i] for i in kept],
             values=values,
             headers=headers,
-            leader_epoch=run.leader_epoch,
+            leader_epoch=records.leader_epoch,
             size_bytes=sum(len(value) for value in values if value is not None),
         )
 

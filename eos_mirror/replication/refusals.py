@@ -114,7 +114,7 @@ class Refusals:
         refused = self._known(owned, run) or self._foreseen(owned, run)
         if refused is None:
             return run, None
-        return (run.part(0, refused.start) if refused.start else None), refused
+        return (run.decoded().part(0, refused.start) if refused.start else None), refused
 
     def _foreseen(self, owned: OwnedPartition, run: RecordRun) -> RefusedRecords | None:
         topic = owned.remote.topic
@@ -128,13 +128,13 @@ class Refusals:
         limits = self._limits.get(topic)
         if limits is None:
             return None
-        return first_refused(run, topic, limits, self._sender, now_ms=self._wall_ms())
+        return first_refused(run.decoded(), topic, limits, self._sender, now_ms=self._wall_ms())
 
     def _known(self, owned: OwnedPartition, run: RecordRun) -> RefusedRecords | None:
         suspect = self._suspects.get(owned.source)
         if suspect is None:
             return None
-        for start, offset in enumerate(run.offsets):
+        for start, offset in enumerate(run.decoded().offsets):
             if offset in suspect.refused:
                 return RefusedRecords(
                     start=start, stop=start + 1, code=suspect.code, reason=suspect.reason

@@ -8,7 +8,6 @@ its incarnation, and the coordinator or the next claimer aborts it.
 from collections.abc import Callable, Iterable, Mapping
 
 from eos_mirror.core.map_records import StartRecord, segment_key, start_key
-from eos_mirror.core.offset_map import stretches
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.errors import ForeignWriter, NewIncarnation, RestartTask
 from eos_mirror.ports import Committed, Delivered, TaskContext, TransactionalProducer
@@ -69,37 +68,38 @@ class Transaction:
 
     def add(self, owned: OwnedPartition, run: RecordRun) -> RecordRun | None:
         """See `Writer`; the first offset of the run is at or after the position."""
-        self._open()
+        if not self._is_open:
+            self._open()
         sent = self._portions.send(owned, run)
         if sent is None:
             return None
-        run = sent
         self._touched[owned.remote] = owned
-        self._stretches.setdefault(owned.remote, []).extend(stretches(run.offsets))
-        owned.position = Position(run.next_offset, run.leader_epoch)
-        self.size_bytes += run.size_bytes
-        self.records += len(run.offsets)
-        return run
+        self._stretches.setdefault(owned.remote, []).extend(sent.stretches())
+        owned.position = Position(owned.sent_to, sent.leader_epoch)
+        self.size_bytes += sent.size_bytes
+        self.records += sent.count
+        return sent
 
     def touch(self, owned: OwnedPartition) -> None:
         """Commit this position, too, although none of its records is in the transaction."""
-        self._open()
+        if not self._is_open:
+            self._open()
         self._touched[owned.remote] = owned
 
     def start(self, starts: Mapping[TopicPartition, StartRecord]) -> None:
         """Store how partitions begin. This is committed before their first record."""
-        self._open()
+        if not self._is_open:
+            self._open()
         self._producer.send_map({start_key(p): record.encode() for p, record in starts.items()})
 
     def _open(self) -> None:
-        if not self._is_open:
-            if self._is_over:
-                raise RestartTask("a transaction was begun after a failed or suspicious one")
-            self._producer.begin()
-            self._portions.clear()
-            self._is_open = True
-            self.opened_at = self._now()
-            self._reached("begun")
+        if self._is_over:
+            raise RestartTask("a transaction was begun after a failed or suspicious one")
+        self._producer.begin()
+        self._portions.clear()
+        self._is_open = True
+        self.opened_at = self._now()
+        self._reached("begun")
 
     def commit(self, also: Iterable[OwnedPartition] = (), *, spill: bool = False) -> int:
         """

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from confluent_kafka import Message
 
-from eos_mirror.core.offset_map import stretches
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka import source as source_module
 from eos_mirror.kafka import transactional_producer as producer_module
@@ -114,8 +113,8 @@ def test_a_larger_chunk_takes_no_more_python(
                 fresh = run.from_offset(0)
                 assert fresh is not None
                 producer.send(fresh, TopicPartition("A.orders", 0))
-                stretches(fresh.offsets)
-                sent += len(fresh.offsets)
+                fresh.stretches()
+                sent += fresh.count
 
         taken = instructions(turn)
         assert sent == count, "not every record went the measured way"

@@ -15,8 +15,8 @@ from eos_mirror.core.offset_map import (
     Segment,
     check_chain,
     decode_segment,
-    stretches,
 )
+from eos_mirror.core.records import stretches
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from eos_mirror.core.offset_map import (
     Untranslatable,
     check_chain,
     decode_segment,
-    stretches,
 )
+from eos_mirror.core.records import stretches
 
 Step = tuple[str, Any]
 

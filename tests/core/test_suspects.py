@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.records import DecodedRun, TopicPartition
 from eos_mirror.core.suspects import (
     MOST_BATCHES,
     NARROWED_BY,
@@ -26,9 +26,9 @@ SENDER = SenderLimits(batch_records=64)
 ROOMY = TopicLimits(max_message_bytes=1_048_588)
 
 
-def a_run(first: int, sizes: list[int]) -> RecordRun:
+def a_run(first: int, sizes: list[int]) -> DecodedRun:
     """Records with values of these sizes."""
-    return RecordRun(
+    return DecodedRun(
         partition=TopicPartition("orders", 0),
         offsets=list(range(first, first + len(sizes))),
         timestamps=[1] * len(sizes),
@@ -40,7 +40,7 @@ def a_run(first: int, sizes: list[int]) -> RecordRun:
     )
 
 
-def batches(limit: BatchLimit, *runs: RecordRun) -> dict[int, list[int]]:
+def batches(limit: BatchLimit, *runs: DecodedRun) -> dict[int, list[int]]:
     """Offsets by number of the batch."""
     cutter = BatchCutter(limit)
     found: dict[int, list[int]] = {}

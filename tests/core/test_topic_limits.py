@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eos_mirror.core.records import Headers, RecordRun, TopicPartition
+from eos_mirror.core.records import DecodedRun, Headers, TopicPartition
 from eos_mirror.core.topic_limits import (
     CLOCK_SKEW_MS,
     NO_BOUND,
@@ -27,11 +27,11 @@ def a_run(
     values: list[bytes | None] | None = None,
     timestamps: list[int] | None = None,
     headers: list[Headers | None] | None = None,
-) -> RecordRun:
+) -> DecodedRun:
     """Records of which only the given columns matter."""
     count = len(keys or values or timestamps or headers or [])
     values = values or [b"v"] * count
-    return RecordRun(
+    return DecodedRun(
         partition=TopicPartition("orders", 0),
         offsets=list(range(100, 100 + count)),
         timestamps=timestamps or [NOW_MS] * count,
@@ -44,7 +44,7 @@ def a_run(
 
 
 def refused(
-    run: RecordRun, limits: TopicLimits, sender: SenderLimits | None = None
+    run: DecodedRun, limits: TopicLimits, sender: SenderLimits | None = None
 ) -> RefusedRecords | None:
     """By a topic with these limits."""
     return first_refused(run, "A.orders", limits, sender or SenderLimits(), now_ms=NOW_MS)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from eos_mirror.core.flow import Flow
-from eos_mirror.core.records import Position, RecordRun, TopicPartition
+from eos_mirror.core.records import DecodedRun, Position, TopicPartition
 from eos_mirror.errors import RefusedByTarget, RestartTask
 from eos_mirror.ports import (
     ClaimsLog,
@@ -133,7 +133,8 @@ class Reader:
         """Once."""
         polled = self.source.poll(wait=timedelta(milliseconds=50))
         for run in polled.runs:
-            pairs = zip(run.offsets, run.values, strict=True)
+            records = run.decoded()
+            pairs = zip(records.offsets, records.values, strict=True)
             self.values.setdefault(run.partition, []).extend(pairs)
         self.all.runs += polled.runs
         self.all.ends.update(polled.ends)
@@ -164,9 +165,9 @@ def run_of(
     first: int,
     values: Sequence[bytes],
     keys: Sequence[bytes | None] = (),
-) -> RecordRun:
+) -> DecodedRun:
     """Neighbouring records, without keys if none are given."""
-    return RecordRun(
+    return DecodedRun(
         partition=partition,
         offsets=list(range(first, first + len(values))),
         timestamps=[1_700_000_000_000] * len(values),

@@ -62,7 +62,7 @@ class FakeProducer:
         """See the port."""
         self._check_alive()
         self._waiting.add(run, remote, batch)
-        self._books.setdefault(remote, Book()).count += len(run.offsets)
+        self._books.setdefault(remote, Book()).count += run.count
 
     def send_map(self, entries: Mapping[str, bytes | None]) -> None:
         """See the port."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
 
-from eos_mirror.core.records import Headers, Position, RecordRun, TopicPartition
+from eos_mirror.core.records import DecodedRun, Headers, Position, TopicPartition
 from eos_mirror.errors import ProducerFenced, RecordRefused, SourceDataLost, SourceUnavailable
 from eos_mirror.ports import KnownTopic, Polled, RebalanceListener
 from tests.engine.gate import Clock, Gate
@@ -164,12 +164,12 @@ def _can_be_carried(entry: SourceEntry) -> bool:
     return entry.record is not None and entry.record.timestamp_ms != 0
 
 
-def _run_of(partition: TopicPartition, entries: Sequence[SourceEntry]) -> RecordRun:
+def _run_of(partition: TopicPartition, entries: Sequence[SourceEntry]) -> DecodedRun:
     records = [entry.record for entry in entries if entry.record is not None]
     headers: list[Headers | None] = [
         None if r.headers is None else list(r.headers) for r in records
     ]
-    return RecordRun(
+    return DecodedRun(
         partition=partition,
         offsets=[entry.offset for entry in entries],
         timestamps=[record.timestamp_ms for record in records],

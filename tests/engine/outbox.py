@@ -23,8 +23,9 @@ class Batch:
 class Outbox(deque[Batch]):
     """What waits for a partition shares batches, if its numbers let it."""
 
-    def add(self, run: RecordRun, remote: TopicPartition, number: int | None) -> None:
+    def add(self, some: RecordRun, remote: TopicPartition, number: int | None) -> None:
         """Hand over a run."""
+        run = some.decoded()
         columns = zip(run.keys, run.values, run.headers, run.timestamps, strict=True)
         records = [Record(k, v, None if h is None else tuple(h), t) for k, v, h, t in columns]
         last = next((one for one in reversed(self) if one.remote == remote), None)

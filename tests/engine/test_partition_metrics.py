@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eos_mirror.core.messages import PartitionMetrics
-from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.records import DecodedRun, TopicPartition
 from eos_mirror.core.spread import Spread
 from eos_mirror.replication.partition_metrics import (
     PARTITIONS_PER_REPORT,
@@ -42,10 +42,10 @@ def metrics(
     return PartitionMetrics(partition=ORDERS, records=records, bytes=size, age=age, latency=latency)
 
 
-def run_of(*timestamps: int, size: int = 0) -> RecordRun:
+def run_of(*timestamps: int, size: int = 0) -> DecodedRun:
     """Records made at these times."""
     nothing: Sequence[None] = [None] * len(timestamps)
-    return RecordRun(
+    return DecodedRun(
         partition=TopicPartition("orders", 3),
         offsets=range(len(timestamps)),
         timestamps=timestamps,

@@ -4,17 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eos_mirror.core.flow import Flow
-from eos_mirror.core.records import Headers, RecordRun, TopicPartition
+from eos_mirror.core.records import DecodedRun, Headers, RecordRun, TopicPartition
 from eos_mirror.replication.provenance import HEADER, Provenance
 
 OTHERS: Headers = [("trace", b"1"), ("trace", None)]
 A_TO_B = Provenance(Flow("A", "B"))
 
 
-def run_of(*headers: Headers | None) -> RecordRun:
+def run_of(*headers: Headers | None) -> DecodedRun:
     """A record for each, at every other offset."""
     count = len(headers)
-    return RecordRun(
+    return DecodedRun(
         partition=TopicPartition("orders", 0),
         offsets=range(10, 10 + 2 * count, 2),
         timestamps=range(count),

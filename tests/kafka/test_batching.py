@@ -3,7 +3,7 @@
 import math
 from typing import Any, cast
 
-from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.records import DecodedRun, TopicPartition
 from eos_mirror.kafka.batching import AHEAD_BYTES, Backlog
 
 VALUE = b"v" * 1_000
@@ -44,7 +44,7 @@ def handed(outgoing: Outgoing, *, chunks: int, partitions: int) -> Backlog:
         remote = TopicPartition("A.orders", number % partitions)
         outgoing.take(remote, CHUNK)
         backlog.add(
-            RecordRun(
+            DecodedRun(
                 partition=TopicPartition("orders", remote.partition),
                 offsets=range(CHUNK),
                 timestamps=[1] * CHUNK,

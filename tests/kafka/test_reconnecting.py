@@ -123,7 +123,9 @@ def a_source(cluster: KafkaCluster) -> KafkaSource:
 
 def values(source: KafkaSource) -> list[bytes | None]:
     """Of one poll."""
-    return [v for run in source.poll(wait=timedelta(milliseconds=20)).runs for v in run.values]
+    return [
+        v for run in source.poll(wait=timedelta(milliseconds=20)).runs for v in run.decoded().values
+    ]
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from confluent_kafka import Consumer
 
-from eos_mirror.core.records import Position, RecordRun, TopicPartition
+from eos_mirror.core.records import DecodedRun, Position, TopicPartition
 from eos_mirror.errors import RestartTask
 from eos_mirror.kafka.marker_pause import MarkerPause
 from eos_mirror.kafka.transactional_producer import KafkaProducer
@@ -42,9 +42,9 @@ IDLE = 0.5
 """Of a core: far above what waiting takes, far below what polling without a pause does."""
 
 
-def a_run(first: int, *, count: int = 1, value: bytes = b"value") -> RecordRun:
+def a_run(first: int, *, count: int = 1, value: bytes = b"value") -> DecodedRun:
     """Records of one partition."""
-    return RecordRun(
+    return DecodedRun(
         partition=TopicPartition("originals", 0),
         offsets=list(range(first, first + count)),
         timestamps=[1_700_000_000_000] * count,

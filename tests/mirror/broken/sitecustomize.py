@@ -19,8 +19,9 @@ def poll(self: KafkaSource, **waiting: Any) -> Any:
     polled = _poll(self, **waiting)
     for run in polled.runs:
         for (partition, offset), fault in FAULTS.items():
-            if run.partition.partition == partition and offset in run.offsets:
-                fault(run, run.offsets.index(offset))
+            offsets = run.decoded().offsets
+            if run.partition.partition == partition and offset in offsets:
+                fault(run, offsets.index(offset))
     return polled
 
 
