@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -190,7 +191,7 @@ class Lag:
             MirrorError: A cluster did not answer.
         """
         ends = self._source.ends(self._upstream)
-        shadows = retrying(lambda: self._shadow.read(self._remotes), within=ANSWER)
+        shadows = retrying(partial(self._shadow.read, self._remotes), within=ANSWER)
         reached = {
             remote.partition: shadow.position.next_offset for remote, shadow in shadows.items()
         }

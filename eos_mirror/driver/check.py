@@ -21,6 +21,7 @@ from eos_mirror.kafka.authorization import (
     may_commit_in_group,
     may_write_transactional_id,
 )
+from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.groups import group_members
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.topics import Topics
@@ -116,7 +117,7 @@ def _gather(settings: FlowSettings, clusters: FlowClusters, topics: TopicSync) -
     if not rivals(facts.source_members, deployment(settings)):
         return facts
 
-    def until_they_left() -> None:
+    def until_they_left(_: Deadline) -> None:
         members = group_members(
             clusters.source_topics.admin, settings.flow.source_group, side=Side.SOURCE
         )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.copy_limits import Configs
@@ -21,7 +22,7 @@ from eos_mirror.kafka.authorization import (
 )
 from eos_mirror.kafka.flow_mode import FlowMode
 from eos_mirror.kafka.groups import CommittedOffsets, GroupMember, group_members
-from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
+from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.topics import Topics
@@ -220,7 +221,7 @@ def _was_started(entries: Mapping[str, bytes] | Unstable, remote: TopicPartition
 def _read(
     offsets: CommittedOffsets, partitions: Sequence[TopicPartition]
 ) -> dict[TopicPartition, GroupOffset]:
-    return retrying(lambda: offsets.read(partitions), within=PATIENCE)
+    return retrying(partial(offsets.read, partitions))
 
 
 def _missing_rights(clusters: FlowClusters, on_target: Mapping[str, int]) -> list[str]:

@@ -49,7 +49,7 @@ def raise_limits(
     report({name: one for name, one in wanted.items() if name in changed.keys() | mirrored}, denied)
     if changed:
         with suppress(RetriableError):
-            retrying(lambda: _check_effect(target, changed), within=IN_EFFECT)
+            retrying(lambda _: _check_effect(target, changed), within=IN_EFFECT)
     return refused
 
 

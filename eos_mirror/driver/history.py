@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 
 from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.map_records import StartRecord
@@ -11,7 +12,7 @@ from eos_mirror.core.plan import Conflict, Route
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.cluster_facts import FlowClusters
 from eos_mirror.errors import RetriableError
-from eos_mirror.kafka.metadata import PATIENCE
+from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import Unstable
 
@@ -79,7 +80,7 @@ def owners(
 def _starts(clusters: FlowClusters) -> Mapping[TopicPartition, StartRecord] | None:
     """Return the starts on the offset map; None while a transaction is open on it."""
 
-    def ask() -> Mapping[TopicPartition, StartRecord]:
+    def ask(_: Deadline) -> Mapping[TopicPartition, StartRecord]:
         starts = clusters.target.starts()
         if isinstance(starts, Unstable):
             raise RetriableError(f"{clusters.flow}: a transaction is open on the offset map")
@@ -99,7 +100,7 @@ def _committed(clusters: FlowClusters, names: Sequence[str]) -> set[str]:
     """
     topics = clusters.source_metadata.topics(names)
     wanted = [TopicPartition(name, p) for name in topics for p in range(topics[name].partitions)]
-    offsets = retrying(lambda: clusters.source_offsets.read(wanted), within=PATIENCE)
+    offsets = retrying(partial(clusters.source_offsets.read, wanted))
     noted = {
         partition.topic: decode_group(offset.metadata) for partition, offset in offsets.items()
     }

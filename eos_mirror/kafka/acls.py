@@ -17,8 +17,8 @@ from confluent_kafka.admin import (
 from eos_mirror.core.side import Side
 from eos_mirror.core.topic_acls import Acl
 from eos_mirror.errors import MirrorError, NotAuthorized, SourceUnavailable, TargetUnavailable
+from eos_mirror.kafka.deadline import ANSWER, GRACE_S
 from eos_mirror.kafka.errors import translated
-from eos_mirror.kafka.metadata import ANSWER
 from eos_mirror.kafka.reconnecting import ReconnectingClient
 
 UNKNOWN = AclOperation.UNKNOWN.name
@@ -61,7 +61,7 @@ class TopicAcls:
         )
         with translated("list access rights", side=self._side, of=self._client):
             answer = self._connected().describe_acls(every, request_timeout=ANSWER.total_seconds())
-            found = answer.result(ANSWER.total_seconds() + 1)
+            found = answer.result(ANSWER.total_seconds() + GRACE_S)
         if not found:
             self._check_may_list()
         return {
@@ -80,7 +80,7 @@ class TopicAcls:
             asked = self._connected().describe_cluster(
                 include_authorized_operations=True, request_timeout=ANSWER.total_seconds()
             )
-            rights = asked.result(ANSWER.total_seconds() + 1).authorized_operations
+            rights = asked.result(ANSWER.total_seconds() + GRACE_S).authorized_operations
         if AclOperation.DESCRIBE not in (rights or ()):
             which = "source" if self._side is Side.SOURCE else "target"
             raise NotAuthorized(
@@ -110,7 +110,7 @@ class TopicAcls:
             what = f"add an access right of {binding.name}"
             try:
                 with translated(what, side=self._side, of=self._client):
-                    answer.result(ANSWER.total_seconds() + 1)
+                    answer.result(ANSWER.total_seconds() + GRACE_S)
             except (NotAuthorized, SourceUnavailable, TargetUnavailable):
                 raise
             except MirrorError as exc:

@@ -17,9 +17,9 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, ResourceType
 
 from eos_mirror.errors import NotAuthorized, RetriableError, TargetUnavailable
+from eos_mirror.kafka.deadline import ANSWER, GRACE_S
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.groups import TO_A_COORDINATOR_S, coordinator_waits_s
-from eos_mirror.kafka.metadata import ANSWER
 from eos_mirror.kafka.topics import Topics
 
 NO_TIMEOUT_MS = 2**31 - 1_000
@@ -154,5 +154,5 @@ def _of_a_broker(admin: AdminClient, name: str) -> int | None:
     asked = ConfigResource(ResourceType.BROKER, str(broker))
     answer = admin.describe_configs([asked], request_timeout=ANSWER.total_seconds())
     with suppress(KafkaException, TimeoutError, KeyError):
-        return int(answer[asked].result(ANSWER.total_seconds() + 1)[name].value)
+        return int(answer[asked].result(ANSWER.total_seconds() + GRACE_S)[name].value)
     return None

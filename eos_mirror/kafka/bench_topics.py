@@ -13,10 +13,10 @@ from confluent_kafka.admin import AdminClient
 
 from eos_mirror.core.side import Side
 from eos_mirror.errors import MirrorError
+from eos_mirror.kafka.deadline import PATIENCE
 from eos_mirror.kafka.errors import translated
 
 FLUSHED_WITHIN_S = 120.0
-ANSWER_S = 30.0
 TICK_S = 0.01
 FORGET_LOOK_S = 0.5
 POOL_VALUES = 1_000
@@ -140,10 +140,10 @@ def remove(
         Topics and groups that may still exist.
     """
     admin, left = AdminClient(dict(config)), []
-    there = set(admin.list_topics(timeout=ANSWER_S).topics) & set(topics)
+    there = set(admin.list_topics(timeout=PATIENCE.total_seconds()).topics) & set(topics)
     for topic, done in (admin.delete_topics(sorted(there)) if there else {}).items():
         try:
-            done.result(ANSWER_S)
+            done.result(PATIENCE.total_seconds())
         except KafkaException:
             left.append(topic)
     deadline = time.monotonic() + within_s
@@ -154,7 +154,7 @@ def _forgotten(admin: AdminClient, group: str, deadline: float) -> bool:
     """Delete a group and return True if it is gone; wait while it has members."""
     while True:
         try:
-            admin.delete_consumer_groups([group])[group].result(ANSWER_S)
+            admin.delete_consumer_groups([group])[group].result(PATIENCE.total_seconds())
         except KafkaException as exc:
             code = exc.args[0].code()
             if code == KafkaError.GROUP_ID_NOT_FOUND:

@@ -21,6 +21,7 @@ from eos_mirror.errors import (
     SourceUnavailable,
     TargetUnavailable,
 )
+from eos_mirror.kafka.deadline import GRACE_S
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.reconnecting import ReconnectingClient
 
@@ -69,7 +70,7 @@ def by_topic(
                 translated(f"{request.what} {topic}", side=side, of=of),
                 _explained(request, topic),
             ):
-                found[topic] = answer.result(request.within.total_seconds() + 1)
+                found[topic] = answer.result(request.within.total_seconds() + GRACE_S)
         except (SourceUnavailable, TargetUnavailable):
             raise
         except MirrorError as exc:

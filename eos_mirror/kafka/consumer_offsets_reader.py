@@ -9,9 +9,9 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.internal_records import committed_by
 from eos_mirror.core.side import Side
+from eos_mirror.kafka.deadline import ANSWER
 from eos_mirror.kafka.errors import DENIED, translated
 from eos_mirror.kafka.reconnecting import StallDetector, let_go
-from eos_mirror.kafka.topic_reader import ANSWER
 
 COMMITS = "__consumer_offsets"
 MAX_MESSAGES = 10_000

@@ -13,8 +13,8 @@ from confluent_kafka.admin import AdminClient
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.errors import MirrorError
+from eos_mirror.kafka.deadline import ANSWER, PATIENCE, Deadline
 from eos_mirror.kafka.errors import as_mirror_error, translated
-from eos_mirror.kafka.metadata import ANSWER, PATIENCE
 from eos_mirror.kafka.reconnecting import ReconnectingClient
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import GroupOffset
@@ -52,7 +52,9 @@ def group_members(
         RestartTask: The cluster did not answer (SourceUnavailable or TargetUnavailable).
     """
     waits_s = coordinator_waits_s()
-    return retrying(lambda: _members(admin, group, side=side, wait_s=next(waits_s)), within=within)
+    return retrying(
+        lambda _: _members(admin, group, side=side, wait_s=next(waits_s)), within=within
+    )
 
 
 def coordinator_waits_s() -> Iterator[float]:
@@ -116,19 +118,26 @@ class CommittedOffsets:
             None  # created on first use: a client connects as soon as it exists
         )
 
-    def read(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, GroupOffset]:
+    def read(
+        self, partitions: Sequence[TopicPartition], deadline: Deadline | None = None
+    ) -> dict[TopicPartition, GroupOffset]:
         """
         Return offsets by partition; partitions without one are skipped.
+
+        Args:
+            deadline: Of the operation that reads them; limits the wait for the answer.
 
         Raises:
             RestartTask: The cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
-        offsets, reasons = self.read_or_reasons(partitions)
+        offsets, reasons = self.read_or_reasons(partitions, deadline)
         for reason in reasons.values():
             raise reason
         return offsets
 
-    def read_or_reasons(self, partitions: Sequence[TopicPartition]) -> CommittedOrReasons:
+    def read_or_reasons(
+        self, partitions: Sequence[TopicPartition], deadline: Deadline | None = None
+    ) -> CommittedOrReasons:
         """
         Return offsets, and a reason for each partition whose offset the coordinator withholds.
 
@@ -146,8 +155,9 @@ class CommittedOffsets:
             self._client = ReconnectingClient(Consumer, self._config)
         what = f"read the offsets of group {self._group}"
         wanted = [ClientPartition(*partition) for partition in partitions]
+        answer_s = ANSWER.total_seconds() if deadline is None else deadline.answer_s
         with translated(what, side=self._side, of=self._client):
-            found = self._client.client.committed(wanted, timeout=ANSWER.total_seconds())
+            found = self._client.client.committed(wanted, timeout=answer_s)
         for one in found:
             partition = TopicPartition(one.topic, one.partition)
             if one.error is not None:
@@ -201,7 +211,7 @@ def set_group_offsets(
         ClientPartition(*partition, offset.position.next_offset, metadata=offset.metadata)
         for partition, offset in offsets.items()
     ]
-    retrying(lambda: _set_group_offsets(admin, group, theirs, side=side), within=PATIENCE)
+    retrying(lambda _: _set_group_offsets(admin, group, theirs, side=side))
 
 
 def _set_group_offsets(

@@ -8,6 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ConfigResource, ResourceType
 
 from eos_mirror.core.topic_limits import TopicLimits, limits_of
+from eos_mirror.kafka.deadline import GRACE_S, Deadline
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.metadata import MISSING, ClusterMetadata
 from eos_mirror.kafka.retry import retrying
@@ -35,16 +36,19 @@ def read_limits(metadata: ClusterMetadata, topics: Collection[str]) -> Mapping[s
     return found
 
 
-def _read(metadata: ClusterMetadata, topics: Collection[str]) -> dict[str, TopicLimits]:
+def _read(
+    metadata: ClusterMetadata, topics: Collection[str], deadline: Deadline
+) -> dict[str, TopicLimits]:
     found: dict[str, TopicLimits] = {}
+    answer_s = deadline.answer_s
     with translated("describe topic configurations"):
         answers = metadata.admin.describe_configs(
             [ConfigResource(ResourceType.TOPIC, name) for name in topics],
-            request_timeout=metadata.answer_s,
+            request_timeout=answer_s,
         )
         for resource, answer in answers.items():
             try:
-                entries = answer.result(metadata.answer_s + 1)
+                entries = answer.result(answer_s + GRACE_S)
             except KafkaException as exc:
                 if exc.args[0].code() not in UNKNOWN:
                     raise

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 from confluent_kafka import (
@@ -25,13 +26,12 @@ from eos_mirror.errors import (
     SourceUnavailable,
     TargetUnavailable,
 )
+from eos_mirror.kafka.deadline import ANSWER, GRACE_S, PATIENCE, Deadline
 from eos_mirror.kafka.errors import UNANSWERED, as_mirror_error, translated
 from eos_mirror.kafka.reconnecting import ReconnectingClient
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import KnownTopic
 
-ANSWER = timedelta(seconds=10)
-PATIENCE = timedelta(seconds=30)
 SHORT_PATIENCE = timedelta(seconds=3)
 """For one partition among many. Longer than a leader election after a controlled shutdown, shorter
 than the metrics interval (5 s), which must not slip because one broker is away."""
@@ -80,7 +80,6 @@ class ClusterMetadata:
         self._needed = needed
         self._client = ReconnectingClient(AdminClient, config)
         self.patience = patience
-        self.answer_s = min(ANSWER, patience / 2).total_seconds()
         self._side = side
 
     @property
@@ -94,23 +93,24 @@ class ClusterMetadata:
 
     def connect(self) -> None:
         """Start to connect and return. The first answer of a new client takes 50 ms longer."""
-        self.admin.describe_cluster(request_timeout=self.answer_s)
+        self.admin.describe_cluster(request_timeout=ANSWER.total_seconds())
 
     def topics(self, names: Sequence[str]) -> Mapping[str, KnownTopic]:
         """See `ports.SourceMetadata`."""
-        return retrying(lambda: self._topics(names), within=self.patience) if names else {}
+        return retrying(partial(self._topics, names), within=self.patience) if names else {}
 
-    def _topics(self, names: Sequence[str]) -> dict[str, KnownTopic]:
+    def _topics(self, names: Sequence[str], deadline: Deadline) -> dict[str, KnownTopic]:
         found: dict[str, KnownTopic] = {}
+        answer_s = deadline.answer_s
         with translated("describe topics", side=self._side, of=self._client):
             answers = self.admin.describe_topics(
                 TopicCollection(list(names)),
                 include_authorized_operations=bool(self._needed),
-                request_timeout=self.answer_s,
+                request_timeout=answer_s,
             )
             for name, answer in answers.items():
                 try:
-                    topic = answer.result(self.answer_s + 1)
+                    topic = answer.result(answer_s + GRACE_S)
                 except KafkaException as exc:
                     code = exc.args[0].code()
                     if code in MISSING:
@@ -182,8 +182,8 @@ class ClusterMetadata:
             NotAuthorized: A right on one of the topics is missing.
         """
 
-        def ask() -> dict[TopicPartition, int]:
-            found, reasons = self._ask(partitions, spec, isolation, answer_s=self.answer_s)
+        def ask(deadline: Deadline) -> dict[TopicPartition, int]:
+            found, reasons = self._ask(partitions, spec, isolation, deadline)
             if reasons:
                 raise _gravest(list(reasons.values()))
             return found
@@ -209,13 +209,12 @@ class ClusterMetadata:
         """
         found: dict[TopicPartition, int] = {}
         reasons: dict[TopicPartition, MirrorError] = {}
-        answer_s = min(self.answer_s, within.total_seconds())
 
-        def ask() -> None:
+        def ask(deadline: Deadline) -> None:
             nonlocal reasons
             left = [partition for partition in partitions if partition not in found]
             try:
-                more, reasons = self._ask(left, spec, isolation, answer_s=answer_s)
+                more, reasons = self._ask(left, spec, isolation, deadline)
             except (SourceUnavailable, TargetUnavailable) as exc:
                 if not found:
                     raise
@@ -234,17 +233,17 @@ class ClusterMetadata:
         partitions: Sequence[TopicPartition],
         spec: OffsetSpec,
         isolation: IsolationLevel,
-        *,
-        answer_s: float,
+        deadline: Deadline,
     ) -> Offsets:
         """Ask once, without retries."""
+        answer_s = deadline.answer_s
         with translated("list offsets", side=self._side, of=self._client):
             answers = self.admin.list_offsets(
                 {ClientPartition(*p): spec for p in partitions},
                 isolation_level=isolation,
                 request_timeout=answer_s,
             )
-            found, errors = _sorted_out(answers, within_s=answer_s + 1)
+            found, errors = _sorted_out(answers, within_s=answer_s + GRACE_S)
             known = self._ask_for_leaders(errors, answer_s, may_fail=bool(found)) if errors else {}
         reasons = {
             partition: as_mirror_error(

@@ -19,6 +19,7 @@ from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.errors import RestartTask, TargetUnavailable
+from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.retry import retrying
@@ -50,7 +51,7 @@ def whole_map(metadata: ClusterMetadata, flow: Flow, config: Mapping[str, Any]) 
     with _known_soon():
         written = metadata.high_watermarks([log])[log]
 
-    def wait_for_markers() -> None:
+    def wait_for_markers(_: Deadline) -> None:
         with _known_soon():
             stable = metadata.ends([log])[log]
         if stable < written:

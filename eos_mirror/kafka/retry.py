@@ -7,13 +7,18 @@ from typing import TypeVar
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_exponential_jitter
 
 from eos_mirror.errors import RetriableError, SourceUnavailable, TargetUnavailable
+from eos_mirror.kafka.deadline import PATIENCE, Deadline
 
 T = TypeVar("T")
 
 
-def retrying(call: Callable[[], T], *, within: timedelta) -> T:
+def retrying(call: Callable[[Deadline], T], *, within: timedelta = PATIENCE) -> T:
     """
     Repeat the call until it succeeds, with growing pauses of 0.02 to 2 s.
+
+    Args:
+        call: Its argument is the deadline of all attempts together.
+        within: How long to repeat it. An attempt that began in time is not interrupted.
 
     Raises:
         SourceUnavailable, TargetUnavailable, RetriableError: The last error, when time is up.
@@ -23,4 +28,4 @@ def retrying(call: Callable[[], T], *, within: timedelta) -> T:
         stop=stop_after_delay(within),
         wait=wait_exponential_jitter(multiplier=0.02, exp_base=1.5, max=2, jitter=0.02),
         reraise=True,
-    )(call)
+    )(call, Deadline(within))

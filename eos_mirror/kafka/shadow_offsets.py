@@ -15,6 +15,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.side import Side
+from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.groups import NO_SUCH_GROUP, TO_A_COORDINATOR_S, CommittedOffsets
 from eos_mirror.kafka.metadata import ClusterMetadata
@@ -50,7 +51,7 @@ class ShadowOffsets:
         )
         self._coordinator = CommittedOffsets(config, group, side=Side.TARGET)
 
-    def read(self, remotes: Sequence[TopicPartition]) -> Found:
+    def read(self, remotes: Sequence[TopicPartition], deadline: Deadline) -> Found:
         """
         Return the shadow offset of each partition.
 
@@ -60,8 +61,10 @@ class ShadowOffsets:
         wanted = [ClientPartition(*remote) for remote in remotes]
         found = self._read_decided(wanted) if self._require_stable and wanted else None
         if found is None:
-            self._coordinator.read(remotes)  # or the next request might crash this process
-            found = self._read_each(wanted)
+            self._coordinator.read(
+                remotes, deadline
+            )  # or the next request might crash this process
+            found = self._read_each(wanted, deadline)
         offsets: Found = dict.fromkeys(remotes)
         for one in found:
             offsets[TopicPartition(one.topic, one.partition)] = _shadow_offset(one)
@@ -82,7 +85,9 @@ class ShadowOffsets:
             self._decided.replace()  # it would ask again and again, or has lost its brokers
             return None
 
-    def _read_each(self, wanted: list[ClientPartition]) -> list[ClientPartition]:
+    def _read_each(
+        self, wanted: list[ClientPartition], deadline: Deadline
+    ) -> list[ClientPartition]:
         """Return the offsets, with UNSTABLE_OFFSET_COMMIT as the error of undecided ones."""
         self._metadata.forget_coordinators()
         with translated("read the shadow offsets"):
@@ -92,7 +97,7 @@ class ShadowOffsets:
                 request_timeout=TO_A_COORDINATOR_S,
             )
             try:
-                return answer[self._group].result(self._metadata.answer_s).topic_partitions or []
+                return answer[self._group].result(deadline.answer_s).topic_partitions or []
             except KafkaException as exc:
                 if exc.args[0].code() not in NO_SUCH_GROUP:
                     raise

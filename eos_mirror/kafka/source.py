@@ -7,6 +7,7 @@ Every record that the client cannot carry unchanged is found here, before it can
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from itertools import groupby
 from operator import itemgetter, lt
 from typing import Any, cast
@@ -23,9 +24,9 @@ from eos_mirror.errors import (
     SourceDataLost,
     SourceUnavailable,
 )
+from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.groups import as_group_offset
-from eos_mirror.kafka.metadata import ANSWER, PATIENCE
 from eos_mirror.kafka.reconnecting import StallDetector
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import GroupOffset, Polled, RebalanceListener
@@ -221,14 +222,14 @@ class KafkaSourceGroup:
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, GroupOffset | None]:
         """See `ports.SourceGroup`."""
-        return retrying(lambda: self._committed(partitions), within=PATIENCE)
+        return retrying(partial(self._committed, partitions))
 
     def _committed(
-        self, partitions: Sequence[TopicPartition]
+        self, partitions: Sequence[TopicPartition], deadline: Deadline
     ) -> dict[TopicPartition, GroupOffset | None]:
         with translated("read the source group's offsets", side=Side.SOURCE):
             found = self._consumer.committed(
-                [ClientPartition(*p) for p in partitions], ANSWER.total_seconds()
+                [ClientPartition(*p) for p in partitions], deadline.answer_s
             )
         offsets: dict[TopicPartition, GroupOffset | None] = {}
         for one in found:
@@ -247,7 +248,7 @@ class KafkaSourceGroup:
         if not theirs:
             return
         try:
-            retrying(lambda: self._commit(theirs), within=within)
+            retrying(lambda _: self._commit(theirs), within=within)
         except RetriableError as exc:
             raise SourceUnavailable(f"{exc} for {within}") from exc
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from confluent_kafka.admin import AclOperation
@@ -12,8 +13,9 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.errors import TargetUnavailable
+from eos_mirror.kafka.deadline import PATIENCE
 from eos_mirror.kafka.limits import read_limits
-from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
+from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.offset_maps import map_unless_open
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.shadow_offsets import ShadowOffsets
@@ -54,7 +56,7 @@ class KafkaTarget:
         self, remotes: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, ShadowOffset | Unstable | None]:
         """See `ports.Target`."""
-        return retrying(lambda: self._shadow_offsets.read(remotes), within=self._metadata.patience)
+        return retrying(partial(self._shadow_offsets.read, remotes), within=self._metadata.patience)
 
     def topics(self, names: Sequence[str]) -> Mapping[str, KnownTopic]:
         """See `ports.Target`."""

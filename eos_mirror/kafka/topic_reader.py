@@ -9,10 +9,9 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.side import Side
 from eos_mirror.errors import TargetUnavailable
-from eos_mirror.kafka.deadline import Deadline
+from eos_mirror.kafka.deadline import ANSWER, Deadline
 from eos_mirror.kafka.errors import DENIED, as_mirror_error, translated
 
-ANSWER: Final = timedelta(seconds=10)
 """For one request."""
 
 WITHIN: Final = timedelta(seconds=60)

@@ -27,8 +27,9 @@ from eos_mirror.errors import (
     RetriableError,
 )
 from eos_mirror.kafka.by_topic import Request, by_topic
+from eos_mirror.kafka.deadline import ANSWER, GRACE_S, PATIENCE, Deadline
 from eos_mirror.kafka.errors import translated
-from eos_mirror.kafka.metadata import ANSWER, MISSING, PATIENCE
+from eos_mirror.kafka.metadata import MISSING
 from eos_mirror.kafka.reconnecting import ReconnectingClient
 from eos_mirror.kafka.retry import retrying
 
@@ -120,9 +121,9 @@ class Topics:
     def list(self, *, within: timedelta = PATIENCE) -> dict[str, int]:
         """Return the partition count of every topic that this principal may describe."""
 
-        def ask() -> dict[str, int]:
+        def ask(deadline: Deadline) -> dict[str, int]:
             with translated("list topics", side=self._side, of=self._client):
-                found = self.admin.list_topics(timeout=min(ANSWER, within).total_seconds()).topics
+                found = self.admin.list_topics(timeout=deadline.answer_s).topics
             return {name: len(t.partitions) for name, t in found.items() if t.error is None}
 
         return retrying(ask, within=within)
@@ -133,17 +134,18 @@ class Topics:
 
         `list` omits topics that may not be described.
         """
-        return retrying(partial(self._existing, names), within=PATIENCE) if names else {}
+        return retrying(partial(self._existing, names)) if names else {}
 
-    def _existing(self, names: Sequence[str]) -> dict[str, int | None]:
+    def _existing(self, names: Sequence[str], deadline: Deadline) -> dict[str, int | None]:
+        answer_s = deadline.answer_s
         with translated("describe topics", side=self._side, of=self._client):
             answers = self.admin.describe_topics(
-                TopicCollection(list(names)), request_timeout=ANSWER.total_seconds()
+                TopicCollection(list(names)), request_timeout=answer_s
             )
             found: dict[str, int | None] = {}
             for name, answer in answers.items():
                 try:
-                    found[name] = len(answer.result(ANSWER.total_seconds() + 1).partitions)
+                    found[name] = len(answer.result(answer_s + GRACE_S).partitions)
                 except KafkaException as exc:
                     if exc.args[0].code() not in NOT_THERE_FOR_US:
                         raise
@@ -170,34 +172,37 @@ class Topics:
         refused: dict[str, MirrorError] = {}
         for start in range(0, len(names), DESCRIBE_AT_ONCE):
             some = names[start : start + DESCRIBE_AT_ONCE]
-            found, failed = retrying(partial(self._describe, some), within=PATIENCE)
+            found, failed = retrying(partial(self._describe, some))
             entries.update({topic: _entries_of(answer) for topic, answer in found.items()})
             refused.update(failed)
         return Described(entries=entries, refused=refused)
 
-    def _describe(self, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, MirrorError]]:
+    def _describe(
+        self, names: Sequence[str], deadline: Deadline
+    ) -> tuple[dict[str, Any], dict[str, MirrorError]]:
         with translated("describe topic configurations", side=self._side, of=self._client):
             answers = self.admin.describe_configs(
                 [ConfigResource(ResourceType.TOPIC, name) for name in names],
-                request_timeout=ANSWER.total_seconds(),
+                request_timeout=deadline.answer_s,
             )
         return self._by_topic(DESCRIBE, {one.name: answer for one, answer in answers.items()})
 
     def allowed(self, names: Sequence[str]) -> dict[str, set[AclOperation]]:
         """Return the operations this principal may use, by topic; none if DESCRIBE is denied."""
-        return retrying(partial(self._allowed, names), within=PATIENCE)
+        return retrying(partial(self._allowed, names))
 
-    def _allowed(self, names: Sequence[str]) -> dict[str, set[AclOperation]]:
+    def _allowed(self, names: Sequence[str], deadline: Deadline) -> dict[str, set[AclOperation]]:
+        answer_s = deadline.answer_s
         with translated("ask for rights on topics", side=self._side, of=self._client):
             answers = self.admin.describe_topics(
                 TopicCollection(list(names)),
                 include_authorized_operations=True,
-                request_timeout=ANSWER.total_seconds(),
+                request_timeout=answer_s,
             )
             found = {}
             for name, answer in answers.items():
                 try:
-                    operations = answer.result(ANSWER.total_seconds() + 1).authorized_operations
+                    operations = answer.result(answer_s + GRACE_S).authorized_operations
                 except KafkaException as exc:
                     if exc.args[0].code() not in NOT_THERE_FOR_US:
                         raise
@@ -310,14 +315,14 @@ class Topics:
             SourceUnavailable, TargetUnavailable: A broker does not answer.
         """
         unknown: set[str] = set()
-        for address in retrying(self._brokers, within=PATIENCE):
+        for address in retrying(self._brokers):
             left = {name: count for name, count in wanted.items() if name not in unknown}
             unknown |= self._unknown_to(address, left, within)
         return unknown
 
-    def _brokers(self) -> Sequence[str]:
+    def _brokers(self, deadline: Deadline) -> Sequence[str]:
         with translated("list brokers", side=self._side, of=self._client):
-            brokers = self.admin.list_topics(timeout=ANSWER.total_seconds()).brokers
+            brokers = self.admin.list_topics(timeout=deadline.answer_s).brokers
         return [f"{broker.host}:{broker.port}" for broker in brokers.values()]
 
     def _unknown_to(self, address: str, wanted: Mapping[str, int], within: timedelta) -> set[str]:
@@ -325,9 +330,9 @@ class Topics:
         admin = AdminClient({**self._config, "bootstrap.servers": address})
         unknown: set[str] = set()
 
-        def ask() -> None:
+        def ask(deadline: Deadline) -> None:
             with translated("list topics", side=self._side):
-                known = admin.list_topics(timeout=ANSWER.total_seconds()).topics
+                known = admin.list_topics(timeout=deadline.answer_s).topics
             unknown.clear()
             unknown.update(
                 name

@@ -14,6 +14,7 @@ from eos_mirror.driver.ledger import create_ledger
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import ConfigError, RetriableError, UnsafeError
 from eos_mirror.kafka.claims import KafkaClaimsLog
+from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.groups import group_members
 from eos_mirror.kafka.lane import KafkaLane
 from eos_mirror.kafka.ledger import KafkaLedger
@@ -110,7 +111,7 @@ def _wait_until_nobody_runs(settings: FlowSettings, clusters: FlowClusters) -> N
     """Wait until the group is empty: static members stay for one session after their exit."""
     flow = settings.flow
 
-    def look() -> None:
+    def look(_: Deadline) -> None:
         if group_members(clusters.source_topics.admin, flow.source_group, side=Side.SOURCE):
             raise RetriableError("members are left")
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from eos_mirror.core.map_records import StartRecord, start_key, start_of
@@ -20,8 +21,8 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.driver.cluster_facts import FlowClusters
 from eos_mirror.errors import RetriableError, UnsafeError
+from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.groups import set_group_offsets
-from eos_mirror.kafka.metadata import PATIENCE
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import ClaimsLog, GroupOffset, KnownTopic, Lane, ShadowOffset, Unstable
 from eos_mirror.replication.config import (
@@ -65,7 +66,7 @@ class Switch:
             UnsafeError: A position belongs to another source topic with the same name.
         """
         clusters = self.clusters
-        offsets = retrying(lambda: clusters.source_offsets.read(list(self.pairs)), within=PATIENCE)
+        offsets = retrying(partial(clusters.source_offsets.read, list(self.pairs)))
         topics = clusters.source_metadata.topics(sorted({p.topic for p in offsets}))
         for source, offset in offsets.items():
             _same_topic(source, offset, topics[source.topic])
@@ -119,7 +120,7 @@ class Switch:
         ]
 
     def _map_entries(self, topic: str) -> Mapping[str, bytes]:
-        def ask() -> Mapping[str, bytes]:
+        def ask(_: Deadline) -> Mapping[str, bytes]:
             found = self.clusters.target.map_entries(topic)
             if isinstance(found, Unstable):
                 raise RetriableError(
@@ -157,7 +158,7 @@ class Switch:
         return len(offsets)
 
     def _stable(self, remotes: Sequence[TopicPartition]) -> dict[TopicPartition, ShadowOffset]:
-        def ask() -> dict[TopicPartition, ShadowOffset]:
+        def ask(_: Deadline) -> dict[TopicPartition, ShadowOffset]:
             found = self.clusters.target.shadow_offsets(remotes)
             unstable = [str(r) for r, shadow in found.items() if isinstance(shadow, Unstable)]
             if unstable:

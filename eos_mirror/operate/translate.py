@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from eos_mirror.core.flow import Flow
@@ -12,7 +13,7 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.errors import MirrorError
 from eos_mirror.kafka.groups import CommittedOffsets
-from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
+from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.offset_maps import whole_map
 from eos_mirror.kafka.retry import retrying
 
@@ -44,7 +45,7 @@ class MapReader:
         offsets = CommittedOffsets(
             self.client_config, self.flow.shadow_group, side=Side.TARGET, stable=True
         )
-        shadow = retrying(lambda: offsets.read([remote]), within=PATIENCE).get(remote)
+        shadow = retrying(partial(offsets.read, [remote])).get(remote)
         if shadow is None:
             raise MirrorError(f"{self.flow} {remote}: nothing was mirrored to it yet")
         try:

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from eos_mirror.audit.compacted import Compaction
 from eos_mirror.audit.extent import OffsetWindow, PartitionSnapshot
@@ -18,7 +19,7 @@ from eos_mirror.driver.cluster_facts import TIMESTAMP_TYPE
 from eos_mirror.errors import ConfigError, MirrorError
 from eos_mirror.kafka.authorization import MIRROR_FROM, missing_topic_rights
 from eos_mirror.kafka.groups import CommittedOffsets
-from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
+from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.offset_maps import whole_map
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.topics import Topics
@@ -201,7 +202,7 @@ class Surveyor:
         if not remotes:
             return {}
         ends = self._target.ends(remotes)
-        shadows = retrying(lambda: self._shadows.read(remotes), within=PATIENCE)
+        shadows = retrying(partial(self._shadows.read, remotes))
         segments = segments_in(self._map_entries())
         maps = {}
         for remote in remotes:

@@ -10,7 +10,7 @@ from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import MirrorError
-from eos_mirror.kafka.shadow_offsets import ShadowOffsets
+from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.topic_reader import read_compacted
 from eos_mirror.operate.translate import MapReader
 from eos_mirror.ports import PartitionEnd, ShadowOffset
@@ -190,8 +190,8 @@ def _audit_chains(audit: Audit, site: Site, sources: Collection[TopicPartition])
         site.target.client_config(), FLOW.offset_map_topic, group=FLOW.shadow_group
     )
     remotes = [remote(one) for one in sources]
-    config = site.target.client_config()
-    shadows = ShadowOffsets(FLOW.shadow_group, config, site.view.target, stable=True).read(remotes)
+    target = KafkaTarget(FLOW, client_config=site.target.client_config())
+    shadows = target.shadow_offsets(remotes)
     for one in remotes:
         shadow = shadows[one]
         if not isinstance(shadow, ShadowOffset):

@@ -4,6 +4,7 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -93,7 +94,7 @@ class RealTargetBench:
         # started never get an answer, and an admin client that asks then crashes.
         first = [TopicPartition(flow.claims_topic, 0)]
         offsets = CommittedOffsets(self._config, flow.shadow_group, side=Side.TARGET)
-        retrying(lambda: offsets.read(first), within=WITHIN)
+        retrying(partial(offsets.read, first))
 
     def target(self) -> Target:
         """See `TargetBench`."""

@@ -12,6 +12,7 @@ from confluent_kafka.admin import OffsetSpec
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.errors import NotAuthorized, SourceUnavailable, TargetUnavailable
+from eos_mirror.kafka import metadata as metadata_module
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.reconnecting import ReconnectingClient
@@ -72,10 +73,15 @@ class Denied(Admin):
         return dict.fromkeys(wanted, answer)
 
 
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A future that never completes is not waited for longer than the request may take."""
+    monkeypatch.setattr(metadata_module, "GRACE_S", 0.0)
+
+
 def metadata_with(admin: Admin) -> ClusterMetadata:
     """Of a target that answers so."""
-    metadata = ClusterMetadata({}, side=Side.TARGET, patience=timedelta(milliseconds=50))
-    metadata.answer_s = -0.99  # a second more is waited for the client
+    metadata = ClusterMetadata({}, side=Side.TARGET, patience=timedelta(milliseconds=400))
     fake: ReconnectingClient[Any] = ReconnectingClient(lambda _: admin, {})
     metadata._client = fake  # noqa: SLF001
     return metadata

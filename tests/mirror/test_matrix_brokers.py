@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -193,7 +194,7 @@ def test_g3_an_admin_client_asks_the_coordinator_that_a_group_has_now(
     flow = Flow("A", ns)
     quiet = {**trio.client_config(), "log_level": "0"}
     first = CommittedOffsets(quiet, flow.shadow_group, side=Side.TARGET)
-    retrying(lambda: first.read([TopicPartition("t", 0)]), within=timedelta(seconds=30))
+    retrying(partial(first.read, [TopicPartition("t", 0)]))
     command = [sys.executable, "-c", TWICE, trio.bootstrap, ns, asked]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.kafka.groups import CommittedOffsets
-from eos_mirror.kafka.metadata import PATIENCE, ClusterMetadata
+from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.external import Cluster
@@ -255,5 +256,5 @@ class FlowView:
 
 def _numbers(offsets: CommittedOffsets, topic: str, partitions: int) -> dict[int, int]:
     wanted = [TopicPartition(topic, p) for p in range(partitions)]
-    found = retrying(lambda: offsets.read(wanted), within=PATIENCE)
+    found = retrying(partial(offsets.read, wanted))
     return {p.partition: found[p].position.next_offset if p in found else -1 for p in wanted}
