@@ -357,8 +357,8 @@ class TaskProcess(Protocol):
     """Set when the task shall finish its current work and return."""
 
     @property
-    def slot(self) -> int:
-        """Index of the task, from 0."""
+    def slot(self) -> int | None:
+        """Index of the task, from 0; None: a command does the work of a task."""
 
     def event(self, name: str, fields: Mapping[str, Any]) -> None:
         """Send a log event to the driver, in order, with the next heartbeat."""
@@ -379,6 +379,10 @@ class TaskContext(TaskProcess, Protocol):
 
 class TaskChannel(TaskProcess, Protocol):
     """What the runtime gives a running task: messages in their JSON form."""
+
+    @property
+    def slot(self) -> int:
+        """Index of the task, from 0."""
 
     @property
     def submission(self) -> str:

@@ -23,6 +23,10 @@ class DeliveryMode(Enum):
     AT_LEAST_ONCE = "at-least-once"
 
 
+NO_SLOT = -1
+"""Stands in the log for a claim of a command."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """
@@ -33,14 +37,14 @@ class Claim:
             what they write, even when the source topic was re-created in between.
         transactional_id: The incarnation, initialised before the claim was appended.
         sequence: Counter in the process; distinguishes repeated claims.
-        slot: Task slot, for people.
+        slot: Task slot, for people; None: a command such as `adopt` claims.
         host: Host and process id, for people.
     """
 
     remote: TopicPartition
     transactional_id: str
     sequence: int
-    slot: int = -1
+    slot: int | None = None
     host: str = ""
 
     @property
@@ -54,7 +58,8 @@ class Claim:
     @property
     def value(self) -> str:
         """Record value: the fields that the key does not have."""
-        return json.dumps({"slot": self.slot, "host": self.host}, separators=(",", ":"))
+        slot = NO_SLOT if self.slot is None else self.slot
+        return json.dumps({"slot": slot, "host": self.host}, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +80,12 @@ def parse_claim(key: str, value: str) -> Claim:
     try:
         topic, partition, transactional_id, sequence = json.loads(key)
         body = json.loads(value)
+        slot = int(body.get("slot", NO_SLOT))
         return Claim(
             remote=TopicPartition(str(topic), int(partition)),
             transactional_id=str(transactional_id),
             sequence=int(sequence),
-            slot=int(body.get("slot", -1)),
+            slot=None if slot == NO_SLOT else slot,
             host=str(body.get("host", "")),
         )
     except (TypeError, AttributeError, ValueError) as exc:

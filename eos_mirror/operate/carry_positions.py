@@ -202,7 +202,7 @@ class _Operator:
 
     def __init__(self) -> None:
         self.stop = threading.Event()
-        self.slot = -1
+        self.slot = None
 
     def orders(self) -> Orders:
         """Return no orders."""

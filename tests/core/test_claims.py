@@ -1,4 +1,6 @@
-"""Claim arithmetic: who is earlier, who was superseded, what to bury."""
+"""Claim arithmetic: which claims are earlier, and which are superseded."""
+
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -23,7 +25,7 @@ def _claim(remote: TopicPartition, transactional_id: str, sequence: int = 0) -> 
 
 
 def _log(*claims: Claim | None) -> dict[str, ClaimRecord]:
-    """Live claims of a log; None stands for a record that was buried."""
+    """Return the live claims of a log; None stands for a claim that has a tombstone."""
     return {
         claim.key: ClaimRecord(claim=claim, offset=offset)
         for offset, claim in enumerate(claims)
@@ -36,14 +38,14 @@ CLAIMS = st.builds(
     remote=st.builds(TopicPartition, st.text(), st.integers(0, 10_000)),
     transactional_id=st.text(),
     sequence=st.integers(0),
-    slot=st.integers(-1, 1000),
+    slot=st.none() | st.integers(0, 1000),
     host=st.text(),
 )
 
 
 @given(CLAIMS)
 def test_a_claim_is_read_back(claim: Claim) -> None:
-    """Key and value say everything."""
+    """Key and value hold every field of a claim."""
     assert parse_claim(claim.key, claim.value) == claim
 
 
@@ -59,18 +61,19 @@ def test_keys_tell_claims_apart(one: Claim, other: Claim) -> None:
 
 
 def test_the_record_of_a_claim_is_stable() -> None:
-    """A new release reads the claims of the old one."""
+    """The bytes of a claim do not change, so a new release reads the claims of the old one."""
     claim = Claim(remote=P0, transactional_id="eos-mirror.A.B.x", sequence=3, slot=1, host="h:1")
 
     assert claim.key == '["A.orders",0,"eos-mirror.A.B.x",3]'
     assert claim.value == '{"slot":1,"host":"h:1"}'
+    assert replace(claim, slot=None).value == '{"slot":-1,"host":"h:1"}'
 
 
 def test_a_claim_without_the_fields_for_people_is_read() -> None:
-    """Slot and host are not needed to fence."""
+    """A claim without slot and host is read: fencing does not need them."""
     claim = parse_claim('["A.orders",0,"x",3]', "{}")
 
-    assert (claim.slot, claim.host) == (-1, "")
+    assert (claim.slot, claim.host) == (None, "")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +98,7 @@ def test_what_is_no_claim_is_refused(key: str, value: str) -> None:
 
 
 def test_earlier_claims_of_others_on_our_partitions_are_fenced() -> None:
-    """Not our own, not on other partitions, not later ones, not buried ones."""
+    """Only earlier claims of others on our partitions are fenced, unless they have a tombstone."""
     old = _claim(P0, "old")
     log = _log(old, None, _claim(P2, "old"), _claim(P0, "me"), _claim(P1, "me"), _claim(P1, "new"))
 
@@ -103,7 +106,7 @@ def test_earlier_claims_of_others_on_our_partitions_are_fenced() -> None:
 
 
 def test_every_earlier_claimant_is_fenced() -> None:
-    """A claimant that died before it fenced its predecessor leaves two to fence."""
+    """If a claimant died before it fenced its predecessor, both are fenced."""
     log = _log(_claim(P0, "first"), _claim(P0, "second"), _claim(P0, "me"))
 
     fenced = earlier_claims(log, {P0: 2}, "me")
@@ -112,28 +115,28 @@ def test_every_earlier_claimant_is_fenced() -> None:
 
 
 def test_a_repeated_claim_of_ours_is_not_fenced() -> None:
-    """An unacknowledged append is repeated with the next sequence number."""
+    """Our own claim is not fenced when an unacknowledged append is repeated."""
     log = _log(_claim(P0, "me", 0), _claim(P0, "me", 1))
 
     assert earlier_claims(log, {P0: 1}, "me") == {}
 
 
 def test_a_later_claim_supersedes_ours_on_its_partition_only() -> None:
-    """We stand down where somebody claimed after us, and nowhere else."""
+    """We lose only the partitions that another client claimed after us."""
     log = _log(_claim(P0, "old"), _claim(P0, "me"), _claim(P1, "me"), _claim(P0, "new"))
 
     assert superseded(log, {P0: 1, P1: 2}, {"me"}) == {P0}
 
 
 def test_our_next_incarnation_does_not_supersede_us() -> None:
-    """A process knows all its own ids."""
+    """A claim by a later incarnation of our own process does not supersede us."""
     log = _log(_claim(P0, "me-1"), _claim(P0, "me-2"))
 
     assert superseded(log, {P0: 0}, {"me-1", "me-2"}) == set()
 
 
 def test_of_two_claimants_exactly_one_stands_down() -> None:
-    """Whatever the order of the log, both see the same winner on every partition."""
+    """Both claimants of a partition see the same winner in the log."""
     log = _log(_claim(P0, "x"), _claim(P0, "y"))
 
     assert superseded(log, {P0: 0}, {"x"}) == {P0}
