@@ -1,1 +1,1 @@
-"""Measurements of the whole product on real brokers; never asserted as wall times in tests."""
+"""Measurements of the whole product on real brokers; no test asserts their wall times."""

@@ -10,7 +10,7 @@ Exactly once against at least once against MirrorMaker 2, in one run on one mach
     python -m benchmarks draw result.json FOLDER
     python -m benchmarks compare old.json new.json
 
-Measures of eos_mirror alone are verbs, too: throughput, scale, verify, verify-beside, recovery.
+More verbs measure eos_mirror alone: throughput, scale, verify, verify-beside, recovery.
 """
 
 import argparse
@@ -39,24 +39,30 @@ from benchmarks.throughput import two_clusters
 
 FULL_ROUNDS = 5
 QUICK_SHARE = 0.6
-"""Of the records: six minutes are enough on a slow day, too."""
+"""Share of each cell's records that `--quick` copies: it takes six minutes even on a slow day."""
 INTERRUPTED = 130
 INTERVALS_MS, TASKS = (100,), (2,)
 WARM_UP_INTERVAL_MS = 1
-"""What a broker in service has compiled long ago takes a fresh one thousands of transactions."""
+"""
+Commits that follow each other fast: the JVM of a new broker needs thousands of transactions to
+compile what a broker in service compiled long ago.
+"""
 WARM_UP_SHARE = 0.3
-"""Of the records of the first cell: with so many commits they take far longer than in a round."""
+"""
+Share of the first cell's records that a warm-up copies: with so many commits, a record takes far
+longer than in a round.
+"""
 
 Results = dict[str, dict[str, list[dict[str, Any]]]]
-"""Figures of each round, by peer, by cell or load."""
+"""Figures of each round, by cell or load and then by peer."""
 
 
 ALONE = {
     "throughput": ("benchmarks.throughput", "rate, cost, start and memory of eos_mirror alone"),
     "scale": ("benchmarks.scale", "rounds over many groups, checks of many topics"),
     "verify": ("benchmarks.verify", "records per second that verify reads, and its memory"),
-    "verify-beside": ("benchmarks.verify_beside", "what verify takes from a mirror under load"),
-    "recovery": ("benchmarks.recovery", "how long partitions are silent after a fault"),
+    "verify-beside": ("benchmarks.verify_beside", "how much verify slows a mirror under load"),
+    "recovery": ("benchmarks.recovery", "how long partitions get no records after a fault"),
 }
 """Module and help of the verbs that measure eos_mirror without peers, by name."""
 
@@ -110,7 +116,7 @@ def _draw(args: argparse.Namespace) -> int:
 def _copies(contest: Contest, args: argparse.Namespace) -> Results:
     first, *others = _peers(args)
     if others and args.rounds > 1:
-        # brokers compile for whoever comes first: a round would pay
+        # The JVM of a new broker compiles during the first copies; no round must include that.
         cell = cells.CELLS[args.cells[0]].shortened(args.share * WARM_UP_SHARE)
         with contest.topic(cell):
             for peer in others:
@@ -119,7 +125,7 @@ def _copies(contest: Contest, args: argparse.Namespace) -> Results:
     for name in args.cells:
         cell = cells.CELLS[name].shortened(args.share)
         with contest.topic(cell):
-            # memory is new to the first copy of a size: a round would pay
+            # The first copy of a size pays for fresh memory; no round must include that.
             _warm_up(contest, first, cell)
             ways = {
                 str(Copied(name, interval_ms, tasks)): partial(
@@ -139,7 +145,7 @@ def _warm_up(contest: Contest, peer: Peer, cell: cells.Cell) -> None:
 def _latencies(contest: Contest, args: argparse.Namespace) -> Results:
     warming = _peers(args) if args.rounds > 1 else _peers(args)[:1]
     warm_up = partial(measure_latency, contest, rate=args.rates[0], tasks=args.tasks[0])
-    for peer in warming:  # brokers compile for whoever comes first
+    for peer in warming:  # the JVM of a new broker compiles during the first copies
         tried(peer, warm_up, "warm-up")
     ways = {
         f"{rate} records a second, tasks: {tasks}": partial(
@@ -173,38 +179,40 @@ def _peers(args: argparse.Namespace) -> list[Peer]:
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__.split("\n\n")[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
-    run = verbs.add_parser("run", help="let peers copy the same topics, in turns")
+    run = verbs.add_parser("run", help="let peers copy the same topics, one after another")
     size = run.add_mutually_exclusive_group()
     size.add_argument(
         "--quick", action="store_true", help="two cells, four peers, one round, fewer records"
     )
     size.add_argument("--full", action="store_true", help="four cells, six peers, five rounds")
     size.add_argument("--cells", nargs="+", choices=cells.CELLS, default=cells.QUICK)
-    run.add_argument("--intervals", nargs="+", type=int, default=INTERVALS_MS, help="ms, commits")
+    run.add_argument(
+        "--intervals", nargs="+", type=int, default=INTERVALS_MS, help="commit intervals in ms"
+    )
     run.set_defaults(measure=_copies)
-    latency = verbs.add_parser("latency", help="how long records are under way")
+    latency = verbs.add_parser("latency", help="end-to-end latency of records")
     latency.add_argument("--rates", nargs="+", type=int, default=[1_000], help="records a second")
     for verb in (run, latency):
-        verb.add_argument("--tasks", nargs="+", type=int, default=TASKS, help="of every peer")
+        verb.add_argument("--tasks", nargs="+", type=int, default=TASKS, help="tasks of each peer")
     latency.set_defaults(measure=_latencies)
     many = verbs.add_parser("partitions", help="start and cost of many partitions")
     many.add_argument("--partitions", nargs="+", type=int, default=[10, 1_000])
-    many.add_argument("--rate", type=int, default=0, help="records a second; 0 is at rest")
+    many.add_argument("--rate", type=int, default=0, help="records a second; 0 is idle")
     many.set_defaults(measure=_partitions)
-    kill = verbs.add_parser("kill", help="SIGKILL of everything, and a new start")
+    kill = verbs.add_parser("kill", help="time to resume after SIGKILL of every mirror process")
     kill.add_argument("--rate", type=int, default=20_000, help="records a second")
     kill.set_defaults(measure=_kills)
     for verb in (run, latency, many, kill):
         verb.add_argument("--peers", nargs="+", choices=peers.PEERS, default=peers.QUICK)
         verb.add_argument("--rounds", type=int, default=1)
-        verb.add_argument("--json", type=Path, metavar="F", help="every round")
-        verb.add_argument("--markdown", type=Path, metavar="F", help="what is printed, too")
-    pictures = verbs.add_parser("draw", help="pictures of a result")
-    pictures.add_argument("result", type=Path, help="of --json")
+        verb.add_argument("--json", type=Path, metavar="F", help="write every round")
+        verb.add_argument("--markdown", type=Path, metavar="F", help="also write the printed page")
+    pictures = verbs.add_parser("draw", help="draw pictures of a result")
+    pictures.add_argument("result", type=Path, help="a file that --json wrote")
     pictures.add_argument("folder", type=Path)
-    compare = verbs.add_parser("compare", help="a result over an older one")
-    compare.add_argument("old", type=Path, help="of --json")
-    compare.add_argument("new", type=Path, help="of --json")
+    compare = verbs.add_parser("compare", help="divide a result by an older one")
+    compare.add_argument("old", type=Path, help="a file that --json wrote")
+    compare.add_argument("new", type=Path, help="a file that --json wrote")
     for name, (_, text) in ALONE.items():
         verbs.add_parser(name, help=text, add_help=False)
     args = parser.parse_args(argv)

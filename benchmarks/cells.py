@@ -1,4 +1,4 @@
-"""The shapes of data that are mirrored, as data."""
+"""The shapes of the topics that the benchmarks mirror."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """
-    One topic, filled once.
+    One topic that is filled once.
 
     Attributes:
-        batch_bytes: Of the batches that the source holds, at most.
-        codec: Of the source; peers are told to write the same.
-        headers: Two with each record.
-        partitions: Of the topic; the records are spread evenly.
+        batch_bytes: Largest batch on the source.
+        codec: Compression on the source; peers are configured to write the same.
+        headers: Whether each record has two headers.
+        partitions: Number of partitions; the records are spread evenly.
     """
 
     value_bytes: int
@@ -25,7 +25,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Of a row, and of the topic."""
+        """The name of the topic and of its row in the table."""
         parts = [f"{self.value_bytes}B"]
         if self.codec != "none":
             parts.append(self.codec)
@@ -38,12 +38,15 @@ class Cell:
         return "-".join(parts)
 
     def shortened(self, share: float) -> "Cell":
-        """With this share of its records, under the same name."""
+        """Return a cell of the same name with this share of the records."""
         return replace(self, records=int(self.records * share))
 
 
 DEFAULT = Cell(value_bytes=100, records=8_000_000)
-"""Some seconds of steady state at the rates seen, as in the other cells of `QUICK` and `FULL`."""
+"""
+Like the other cells of `QUICK` and `FULL`, it has enough records for a few seconds of steady state
+at the measured rates.
+"""
 
 CELLS: Mapping[str, Cell] = {
     cell.name: cell

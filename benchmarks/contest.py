@@ -1,10 +1,10 @@
 """
-Peers against each other: every peer copies the same topic, in turns, round by round.
+Compares peers: in each round, every peer copies the same topic, one after another.
 
-Progress is the sum of the last stable offsets of the copy, which every peer moves alike; that of an
-exactly-once peer counts a marker for each partition of a transaction, at 100 ms less than a
-thousandth. A copy is whole when it has not grown for a while, and must have the digest of the
-source: what is not exact has no speed.
+Progress is the sum of the last stable offsets of the copy, which works for every peer. For an
+exactly-once peer it includes one commit marker per partition and transaction: with commits every
+100 ms, less than a thousandth. A copy is complete when it has not grown for a while. Its digest
+must then be that of the source: a copy that is not exact has no rate.
 """
 
 import itertools
@@ -34,7 +34,7 @@ from eos_mirror.testing import KafkaCluster
 
 LOOK_EVERY_S = 0.2
 STILL_S = 2.0
-"""A copy that has not grown for so long is whole, or will never be."""
+"""A copy that has not grown for this long is complete, or never will be."""
 COPIED_WITHIN_S = 300.0
 STOPPED_WITHIN_S = 20.0
 
@@ -49,10 +49,10 @@ class NotExactError(Exception):
 @dataclass(frozen=True, kw_only=True)
 class Contest:
     """
-    Two clusters, and what was found on them.
+    Two clusters, and the digests of the topics on the source.
 
     Attributes:
-        folder: For configurations and what peers say.
+        folder: Receives the configurations and logs of the peers.
         originals: Digest of each topic that was filled.
     """
 
@@ -64,7 +64,7 @@ class Contest:
 
     @contextmanager
     def topic(self, cell: Cell) -> Iterator[None]:
-        """Its topic, filled, and read once, so that it is in memory for everybody."""
+        """Fill the topic of a cell and read it once, so that it is in memory for every peer."""
         count = cell.records // cell.partitions * cell.partitions
         self.source.create_topic(cell.name, cell.partitions)
         fill(
@@ -84,7 +84,7 @@ class Contest:
         self.source.admin().delete_topics([cell.name])[cell.name].result(30)
 
     def job(self, topic: str, *, codec: str = "none", **more: int) -> Job:
-        """A new one, under an alias that nobody had; `more` as `Job` has it."""
+        """Return a new job under an unused alias; `more` is passed to `Job`."""
         return Job(
             source=self.source.bootstrap,
             target=self.target.bootstrap,
@@ -96,36 +96,36 @@ class Contest:
         )
 
     def last_words(self) -> str:
-        """Of the peer that ran last."""
+        """Return the end of the log of the peer that ran last."""
         logs = sorted(self.folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
         return logs[-1].read_text(errors="replace")[-2_000:] if logs else ""
 
     def copy(self, peer: Peer, cell: Cell, **more: int) -> dict[str, Any]:
         """
-        One copy by one peer, and what it took; `more` as `Job` has it.
+        Let one peer copy the topic, and return its figures; `more` is passed to `Job`.
 
         Raises:
-            NotExactError: It is not the source.
-            PeerFailedError: It did not come to an end.
-            ValueError: It was too short to mean anything.
+            NotExactError: The copy differs from the source.
+            PeerFailedError: The peer did not complete the copy.
+            ValueError: The steady state was too short to measure.
         """
         started_at, samples = self._copied(peer, cell, more)
         return _figures(samples, self.originals[cell.name][0], cell.partitions, started_at)
 
     def warm_up(self, peer: Peer, cell: Cell, **more: int) -> None:
         """
-        The same without figures, so it may be short.
+        Let one peer copy the topic without measuring; the copy may be short.
 
         Raises:
-            NotExactError: It is not the source.
-            PeerFailedError: It did not come to an end.
+            NotExactError: The copy differs from the source.
+            PeerFailedError: The peer did not complete the copy.
         """
         self._copied(peer, cell, more)
 
     def _copied(
         self, peer: Peer, cell: Cell, more: Mapping[str, int]
     ) -> tuple[float, list[Sample]]:
-        """When the peer began, and how the copy grew."""
+        """Return when the peer started, and samples of the growing copy."""
         job = self.job(cell.name, codec=cell.codec, **more)
         if peer.needs_topic:
             self.target.create_topic(job.remote, cell.partitions)
@@ -134,7 +134,7 @@ class Contest:
             started_at = time.monotonic()
             watch = Watch(self, process, job.remote, partitions=cell.partitions)
             samples = list(watch.until_whole(total))
-            process.terminate()  # it ends while its copy is read
+            process.terminate()  # it exits while its copy is read
             found = digest(self.target, job.remote)
         if found != self.originals[cell.name]:
             raise NotExactError(f"{peer.name}: {job.remote} differs from {cell.name}")
@@ -163,12 +163,12 @@ def _figures(
 
 
 def new_name(name: str) -> str:
-    """Of a topic, which nobody had: brokers may still be deleting the last one."""
+    """Return an unused topic name: brokers may still be deleting the previous topic."""
     return f"{name}-{uuid4().hex[:8]}"
 
 
 class Watch:
-    """Looks at a copy that grows, and at who makes it grow."""
+    """Samples a growing copy and the processes that write it."""
 
     def __init__(
         self,
@@ -192,10 +192,10 @@ class Watch:
 
     def until_whole(self, total: int) -> Iterator[Sample]:
         """
-        A sample for each look.
+        Yield samples until the copy is complete.
 
         Raises:
-            PeerFailedError: The peer ended, or took too long.
+            PeerFailedError: The peer exited, or took too long.
         """
         began = grown_at = time.monotonic()
         before = 0
@@ -209,7 +209,7 @@ class Watch:
             time.sleep(LOOK_EVERY_S)
 
     def look(self) -> Sample:
-        """One."""
+        """Take one sample."""
         for pid in [self._process.pid, *descendants(self._process.pid)]:
             self._spent[pid] = max(cpu_s(pid), self._spent.get(pid, 0.0))
             self._peaks[pid] = max(peak_rss_mb(pid), self._peaks.get(pid, 0.0))
@@ -235,7 +235,7 @@ class Watch:
 
 @contextmanager
 def running_peer(peer: Peer, job: Job) -> "Iterator[subprocess.Popen[bytes]]":
-    """A peer that does not outlive the block, nor anything that it started."""
+    """Run a peer; neither it nor its child processes outlive the block."""
     process = peer.start(job)
     try:
         yield process
@@ -252,16 +252,16 @@ def take_turns(
     ways: Mapping[str, Callable[[Peer], dict[str, Any]]], peers: Sequence[Peer], rounds: int
 ) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """
-    The figures of each round, by way and peer; says on stderr how far it is.
+    Return the figures of each round, by way and peer; report progress on stderr.
 
-    A round has every peer in every way, and each comes behind another one than in other rounds:
-    what one leaves behind does not always fall on the same one.
+    Each round measures every peer in every way. The order changes from round to round, so that
+    the after-effects of one measurement do not always fall on the same peer.
 
     Args:
-        ways: How a peer is measured, by what it is called.
+        ways: Functions that measure a peer, by name.
 
     Raises:
-        PeerFailedError: A peer that must not, or twice in one round.
+        PeerFailedError: A peer that must not fail has failed, or another one twice in one round.
     """
     found: dict[str, dict[str, list[dict[str, Any]]]] = {
         way: {peer.name: [] for peer in peers} for way in ways
@@ -281,10 +281,10 @@ def take_turns(
 
 def in_the_order_of(number: int, turns: Sequence[Turn]) -> list[Turn]:
     """
-    0, 1, -1, 2, -2 and so on, and in each round all of it one further (E. J. Williams, 1949).
+    Order by 0, 1, -1, 2, -2 and so on, shifted by one in each round (E. J. Williams, 1949).
 
-    Of an even count everyone comes behind everyone else once in as many rounds; of an odd one,
-    behind half of them twice.
+    Over as many rounds as there are entries: if their number is even, each comes directly after
+    every other one once; if it is odd, after half of them twice.
     """
     zigzag = [(place + 1) // 2 * (1 if place % 2 else -1) for place in range(len(turns))]
     return [turns[(step + number - 1) % len(turns)] for step in zigzag]
@@ -292,10 +292,10 @@ def in_the_order_of(number: int, turns: Sequence[Turn]) -> list[Turn]:
 
 def tried(peer: Peer, attempt: Callable[[Peer], Found], what: str) -> tuple[Found, int]:
     """
-    What was found, and how often the peer failed before.
+    Return the result of the attempt, and how often the peer failed before it.
 
     Raises:
-        PeerFailedError: A peer that must not, or twice.
+        PeerFailedError: A peer that must not fail has failed, or another one twice.
     """
     try:
         return attempt(peer), 0

@@ -1,8 +1,9 @@
 """
-The whole mirror is killed under load, and started again at once.
+The whole mirror is killed under load, and immediately started again.
 
-`next` is the time from the kill, which is that of the new start, to the first record that a
-read_committed reader gets from it; `caught up` is when the reader is as near as before.
+`next` is the time from the kill, which is also the time of the new start, to the first record that
+a read_committed reader gets from the new mirror. `caught up` is the time until the reader lags no
+more than before.
 """
 
 import os
@@ -23,18 +24,18 @@ PARTITIONS = 8
 VALUE_BYTES = 1_000
 WARM_UP_S, AFTER_S = 15.0, 10.0
 ECHO_S = 0.5
-"""What the dead one had committed has arrived by then; nobody starts in so short a time."""
+"""By then, all that the killed mirror committed has arrived; no mirror starts this fast."""
 NEAR_MS = 1_000.0
 AGAIN_WITHIN_S = 120.0
 
 
 def measure_kill(contest: Contest, peer: Peer, rate: int) -> dict[str, Any]:
     """
-    One kill under one load.
+    Kill a peer once under load, and return the times until it resumes and catches up.
 
     Raises:
-        NotExactError: Something was lost, or is there twice.
-        PeerFailedError: It did not go on.
+        NotExactError: Records are missing or duplicated.
+        PeerFailedError: The peer did not resume.
     """
     job = contest.job(new_name("killed"))
     contest.source.create_topic(job.topic, PARTITIONS)
@@ -70,7 +71,7 @@ def measure_kill(contest: Contest, peer: Peer, rate: int) -> dict[str, Any]:
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """The whole tree; a child that has not been told lives no longer than its parent."""
+    """Kill the whole process tree; a child that gets no signal exits with its parent."""
     for pid in [process.pid, *descendants(process.pid)]:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What the cells of a result are called, and what they were: results keep only the names."""
+"""The names of the cells of a result, and how to parse them: results keep only the names."""
 
 import re
 from typing import NamedTuple
@@ -8,7 +8,7 @@ _MANY = re.compile(r"(\d+) partitions, (\d+) records a second")
 
 
 class Copied(NamedTuple):
-    """A cell that was copied with commits at an interval, by so many tasks of a peer."""
+    """A cell that a peer copied with this commit interval and this many tasks."""
 
     cell: str
     interval_ms: int
@@ -19,13 +19,13 @@ class Copied(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> "Copied | None":
-        """None if it is the name of something else."""
+        """Parse a name; return None if it names something else."""
         found = _COPY.fullmatch(text)
         return Copied(found[1], int(found[2]), int(found[3])) if found else None
 
 
 class Many(NamedTuple):
-    """A topic with many partitions under a load; 0 is at rest."""
+    """A topic with many partitions under a load; 0 is idle."""
 
     partitions: int
     rate: int
@@ -35,6 +35,6 @@ class Many(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> "Many | None":
-        """None if it is the name of something else."""
+        """Parse a name; return None if it names something else."""
         found = _MANY.fullmatch(text)
         return Many(int(found[1]), int(found[2])) if found else None

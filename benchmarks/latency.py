@@ -1,7 +1,7 @@
 """
-How long a record is under way: from its timestamp to a read_committed reader of the copy.
+End-to-end latency in ms: from a record's timestamp to a read_committed reader of the copy.
 
-One clock, because everything runs on one machine; every peer keeps the timestamp. In milliseconds.
+Everything runs on one machine and therefore reads one clock. Every peer keeps the timestamp.
 """
 
 import time
@@ -21,7 +21,7 @@ PARTITIONS = 4
 VALUE_BYTES = 1_000
 WARM_UP_S, SECONDS = 20.0, 30.0
 LINGER_MS = 0
-"""Of the producers of peers that are told: what is best for latency."""
+"""The best value for latency, for peers whose producers get `linger.ms` from the configuration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Spent:
 
 def measure_latency(contest: Contest, peer: Peer, rate: int, tasks: int) -> dict[str, Any]:
     """
-    One peer under one load.
+    Measure one peer under one load.
 
     Raises:
         PeerFailedError: Nothing arrived.

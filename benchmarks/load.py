@@ -1,4 +1,4 @@
-"""A load that comes evenly, in a thread of its own."""
+"""A steady load, produced by a thread of its own."""
 
 import threading
 import time
@@ -14,11 +14,11 @@ from eos_mirror.testing import KafkaCluster
 TICK_S = 0.01
 POOL_VALUES = 1_000
 ERRORS = 3
-"""librdkafka's log level: it warns of every partition of a topic that is a moment old."""
+"""librdkafka's log level: at lower severity it warns of every partition of a new topic."""
 
 
 class Load:
-    """Records round by round over the partitions, as many a second as asked for."""
+    """Produces `rate` records a second, round robin over the partitions."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Load:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """For the length of the block; all of it is written at its end."""
+        """Produce until the block ends; all records are then acknowledged."""
         self._thread.start()
         try:
             yield
@@ -66,6 +66,6 @@ class Load:
             self.end()
 
     def end(self) -> None:
-        """No more; all of it is written. Again does nothing."""
+        """Stop producing; all records are then acknowledged. A second call does nothing."""
         self._ended.set()
         self._thread.join()

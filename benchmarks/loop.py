@@ -1,9 +1,9 @@
 """
-A bare loop from consumer to producer, without anything that makes a mirror: librdkafka's floor.
+A bare loop from consumer to producer, without any feature of a mirror: librdkafka's own cost.
 
     python -m benchmarks.loop SOURCE TARGET TOPIC REMOTE eos|alo INTERVAL_MS CODEC
 
-Until SIGTERM. Exactly once means a process that never fails here: nobody is fenced.
+Runs until SIGTERM. It is exactly once only while the process does not fail: it fences nothing.
 """
 
 import signal
@@ -33,7 +33,7 @@ WRITER = {
 
 
 def main() -> None:
-    """Copy until told to end."""
+    """Copy until SIGTERM."""
     source, target, topic, remote, mode, interval_ms, codec = sys.argv[1:]
     signal.signal(signal.SIGTERM, _end)
     consumer = Consumer({**READER, "bootstrap.servers": source, "group.id": remote})
@@ -78,7 +78,7 @@ def _at_least_once(
 
 
 def _copy(consumer: Consumer, producer: Producer, remote: str, *, until: float) -> dict[int, int]:
-    """For so long; where each partition goes on."""
+    """Copy until this time; return the next offset of each partition."""
     ends: dict[int, int] = {}
     while time.monotonic() < until:
         for message in consumer.consume(CHUNK, WAIT_S):

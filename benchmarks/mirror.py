@@ -23,14 +23,14 @@ STOP_WITHIN_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A log event, and the monotonic second in which its line was read."""
+    """A log event, and the monotonic time in seconds at which its line was read."""
 
     at: float
     fields: Mapping[str, Any]
 
 
 class Mirror:
-    """A running mirror and what it has said so far."""
+    """A running mirror and its log events so far."""
 
     def __init__(self, config: Path, *arguments: str, code: Path = ROOT) -> None:
         """
@@ -56,10 +56,10 @@ class Mirror:
 
     def wait_for(self, name: str, *, count: int = 1, within_s: float = 120) -> list[Event]:
         """
-        The first `count` events of this name.
+        Wait for the first `count` events of this name, and return them.
 
         Raises:
-            RuntimeError: The mirror ended without them.
+            RuntimeError: The mirror exited without them.
         """
         wait_until(
             lambda: len(self.found(name)) >= count or self.process.poll() is not None,
@@ -68,7 +68,7 @@ class Mirror:
         )
         found = self.found(name)
         if len(found) < count:
-            raise RuntimeError(f"the mirror ended without {name}: {self.events[-3:]}")
+            raise RuntimeError(f"the mirror exited without {name}: {self.events[-3:]}")
         return found[:count]
 
     def found(self, name: str) -> list[Event]:
@@ -77,24 +77,24 @@ class Mirror:
 
     @property
     def task_pids(self) -> list[int]:
-        """Processes of the tasks that have called the driver."""
+        """Processes of the tasks that have connected to the driver."""
         return [int(event.fields["pid"]) for event in self.found("task.started")]
 
     def ended_well(self) -> bool:
-        """Wait for its end; whether it ended with 0 and never had to restart a task."""
+        """Wait until it exits; return whether it exited with 0 and never restarted a task."""
         code = self.process.wait(STOP_WITHIN_S)
         self._reader.join(STOP_WITHIN_S)
         return code == 0 and not self.found("task.restarting")
 
     def stop(self) -> bool:
-        """SIGTERM, and `ended_well`."""
+        """Send SIGTERM; return `ended_well`."""
         self.process.send_signal(signal.SIGTERM)
         return self.ended_well()
 
 
 @contextmanager
 def running(config: Path, *arguments: str, code: Path = ROOT) -> Iterator[Mirror]:
-    """A mirror that does not outlive the block."""
+    """Run a mirror that does not outlive the block."""
     mirror = Mirror(config, *arguments, code=code)
     try:
         yield mirror
@@ -113,7 +113,7 @@ def write_config(
     topic: str,
     settings: Mapping[str, object],
 ) -> Path:
-    """An mm2.properties with one flow of one topic."""
+    """Write an mm2.properties with one flow of one topic, and return its path."""
     keys: dict[str, object] = {
         "clusters": f"{flow.source}, {flow.target}",
         f"{flow.source}.bootstrap.servers": source.bootstrap,

@@ -1,7 +1,7 @@
 """
-What a topic of many partitions costs: to start, at rest, and under a load that is the same for all.
+The cost of a topic with many partitions: at start, idle, and under one load for all peers.
 
-A record waits in every partition before the mirror starts; it has started when all are copied.
+Every partition holds one record before the mirror starts. The start ends when all are copied.
 """
 
 import time
@@ -19,18 +19,18 @@ SETTLE_S, SECONDS = 10.0, 30.0
 STARTED_WITHIN_S = 180.0
 LOOK_EVERY_S = 0.2
 LOG_ERRORS = 3
-"""The client's level: warnings are left out."""
+"""The client's log level: warnings are omitted."""
 
 
 def measure_partitions(contest: Contest, peer: Peer, partitions: int, rate: int) -> dict[str, Any]:
     """
-    One peer with one topic.
+    Measure one peer with one topic.
 
     Args:
-        rate: Records a second over all partitions; 0 is at rest.
+        rate: Records a second over all partitions; 0 is idle.
 
     Raises:
-        PeerFailedError: It did not start.
+        PeerFailedError: The peer did not start.
     """
     job = contest.job(new_name(f"partitions-{partitions}"))
     contest.source.create_topic(job.topic, partitions)
@@ -70,7 +70,7 @@ def measure_partitions(contest: Contest, peer: Peer, partitions: int, rate: int)
 
 
 def _one_each(contest: Contest, job: Job, partitions: int) -> None:
-    # a new leader may not answer yet, and the client warns of each partition, thousands of lines
+    # A new leader may not answer yet, and the client would log thousands of warnings.
     producer = Producer({**contest.source.client_config(), "log_level": LOG_ERRORS})
     for partition in range(partitions):
         producer.produce(job.topic, b"first", b"first", partition)

@@ -1,4 +1,4 @@
-"""Who copies: eos_mirror in its modes, MirrorMaker 2 in its modes, and bare loops; as data."""
+"""The peers that copy: eos_mirror and MirrorMaker 2 in their modes, and bare loops."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ HEAP = "-Xmx1g"
 
 
 class PeerFailedError(RuntimeError):
-    """A peer ended, or does nothing any more."""
+    """A peer exited, or made no more progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +27,8 @@ class Job:
 
     Attributes:
         source, target: Bootstrap servers.
-        alias: Of the source cluster, new for each job: nobody goes on where another one was.
-        linger_ms: Of a producer whose peer does not know itself when to send.
+        alias: Name of the source cluster, new for each job: no peer resumes where another stopped.
+        linger_ms: `linger.ms` of the producers of peers that do not choose it themselves.
     """
 
     source: str
@@ -43,11 +43,11 @@ class Job:
 
     @property
     def remote(self) -> str:
-        """The copy."""
+        """The name of the remote topic."""
         return f"{self.alias}.{self.topic}"
 
     def config(self, name: str, **more: object) -> Path:
-        """A file of `configs/`, filled in."""
+        """Fill in a file of `configs/`, and return the path of the result."""
         values = {
             "alias": self.alias,
             "source": self.source,
@@ -69,8 +69,8 @@ class Peer:
     """
     Attributes:
         command: What to run for a job.
-        needs_topic: The remote topic has to be there before it starts.
-        may_fail: It is not ours to mend: a round in which it fails is run once more.
+        needs_topic: The remote topic must exist before the peer starts.
+        may_fail: We cannot fix this peer: a round in which it fails is run once more.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Peer:
     may_fail: bool = False
 
     def start(self, job: Job) -> "subprocess.Popen[bytes]":
-        """Run it, no longer than we live; what it says goes to a file beside its configuration."""
+        """Start it; it dies with this process, and logs to a file beside its configuration."""
         with (job.folder / f"{job.alias}.log").open("ab") as log:
             return spawn(self.command(job), stdout=log)
 
@@ -106,7 +106,7 @@ def _java(main: str, *arguments: str) -> list[str]:
 
 
 def _java_loop(job: Job) -> list[str]:
-    """Compiled when it starts."""
+    """Return the command of the Java loop, which compiles when it starts."""
     where = job.source, job.target, job.topic, job.remote
     return _java(str(CONFIGS / "Loop.java"), *where, str(job.interval_ms), job.codec)
 

@@ -1,4 +1,4 @@
-"""Pictures of a result: PNG and SVG, side by side with the page."""
+"""Pictures of a result as PNG and SVG; they accompany the page."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,7 +23,7 @@ BARS = {
     "rate": (RATE, "thousand records a second"),
     "cpu": (CPU, "CPU seconds of the mirror for a million records"),
 }
-"""Figure and title of the axis of each picture."""
+"""Column and axis title of each picture, by name."""
 
 OVER_PARTITIONS = (
     (MANY[0], "seconds until all are copied"),
@@ -37,7 +37,7 @@ SUFFIXES = (".svg", ".png")
 
 def draw(folder: Path, document: Mapping[str, Any]) -> list[Path]:
     """
-    Pictures of a file of `--json`.
+    Draw pictures of a file that `--json` wrote, and return their paths.
 
     Raises:
         RuntimeError: matplotlib is not installed.
@@ -73,11 +73,11 @@ def _pictures(new: Any, results: Results) -> Iterator[tuple[str, Any]]:
 
 
 Sweep = Mapping[str, Mapping[int, Mapping[str, Rounds]]]
-"""By what stayed the same, by what was changed, by peer."""
+"""Rounds by the settings that stayed the same, then by the value that changed, then by peer."""
 
 
 def _by_interval(copies: Results) -> Sweep:
-    """Those of more than one interval."""
+    """Select the copies that were measured at more than one interval."""
     found: dict[str, dict[int, Mapping[str, Rounds]]] = {}
     for name, of_cell in copies.items():
         if one := Copied.parse(name):
@@ -87,7 +87,7 @@ def _by_interval(copies: Results) -> Sweep:
 
 
 def _by_tasks(copies: Results) -> Sweep:
-    """Those of more than one number of tasks."""
+    """Select the copies that were measured with more than one number of tasks."""
     found: dict[str, dict[int, Mapping[str, Rounds]]] = {}
     for name, of_cell in copies.items():
         if one := Copied.parse(name):
@@ -96,7 +96,7 @@ def _by_tasks(copies: Results) -> Sweep:
 
 
 def _costs(new: Any, sweep: Sweep) -> Any:
-    """What the first peer takes of the second one's rate and CPU, over the commit interval."""
+    """Draw rate and CPU of the first peer over those of the second one, by commit interval."""
     picture = new(figsize=(8, 7), layout="constrained")
     axes = picture.subplots(2, 1, sharex=True)
     for axis, column, title in ((axes[0], RATE, "rate"), (axes[1], CPU, "CPU per record")):
@@ -123,7 +123,7 @@ def _ratios(ours: Rounds, theirs: Rounds, column: Column) -> list[float]:
 
 
 def _gains(new: Any, sweep: Sweep) -> Any:
-    """Rate of each peer over its tasks."""
+    """Draw the rate of each peer by its number of tasks."""
     picture = new(figsize=(8, 1 + 3 * len(sweep)), layout="constrained")
     axes = picture.subplots(len(sweep), 1, squeeze=False)[:, 0]
     for axis, (same, changed) in zip(axes, sweep.items(), strict=True):
@@ -137,7 +137,7 @@ def _gains(new: Any, sweep: Sweep) -> Any:
 
 
 def _growth(new: Any, changed: Mapping[int, Mapping[str, Rounds]]) -> Any:
-    """What more partitions cost each peer."""
+    """Draw the cost of each peer by the number of partitions."""
     picture = new(figsize=(8, 3 * len(OVER_PARTITIONS)), layout="constrained")
     axes = picture.subplots(len(OVER_PARTITIONS), 1, sharex=True)
     for axis, (column, title) in zip(axes, OVER_PARTITIONS, strict=True):
@@ -159,7 +159,7 @@ def _lines(axis: Any, changed: Mapping[int, Mapping[str, Rounds]], column: Colum
 
 
 def _say_plainly(axis: Any) -> None:
-    """Logarithmic, but 60 and not 6 x 10^1."""
+    """Label a logarithmic axis with 60, not 6 x 10^1."""
     from matplotlib.ticker import LogFormatter  # noqa: PLC0415 (of the extra `bench` only)
 
     axis.set_major_formatter(LogFormatter())
@@ -167,7 +167,7 @@ def _say_plainly(axis: Any) -> None:
 
 
 def _bars(new: Any, cells: Mapping[str, Mapping[str, Rounds]], column: Column, title: str) -> Any:
-    """A row of bars for each cell; a line shows the range of the rounds."""
+    """Draw a group of bars for each cell; a line shows the range of the rounds."""
     picture = new(figsize=(8, 1 + 2.2 * len(cells)), layout="constrained")
     axes = picture.subplots(len(cells), 1, squeeze=False)[:, 0]
     for axis, (cell, peers) in zip(axes, cells.items(), strict=True):
@@ -189,7 +189,7 @@ def _bars(new: Any, cells: Mapping[str, Mapping[str, Rounds]], column: Column, t
 
 
 def _curves(new: Any, loads: Mapping[str, Mapping[str, Rounds]]) -> Any:
-    """A line for each peer over the percentiles, logarithmic."""
+    """Draw a line for each peer over the percentiles, on a logarithmic axis."""
     picture = new(figsize=(8, 1 + 3 * len(loads)), layout="constrained")
     axes = picture.subplots(len(loads), 1, squeeze=False)[:, 0]
     for axis, (load, peers) in zip(axes, loads.items(), strict=True):
@@ -211,5 +211,5 @@ def _is_ours(peer: str) -> bool:
 
 
 def _three_digits(value: float) -> str:
-    """All of the digits before the point, at least three in sum."""
+    """Format all digits before the point, and at least three digits in total."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

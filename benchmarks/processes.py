@@ -1,7 +1,7 @@
 """
-What processes cost, read from /proc: CPU time, memory, and what the rest of the machine did.
+CPU time and memory of processes, and the CPU time of the whole machine, read from /proc.
 
-Linux only. A process that has ended costs nothing more and counts 0.
+Linux only. A process that has exited counts 0.
 """
 
 import os
@@ -23,8 +23,8 @@ class Memory(NamedTuple):
     Resident memory in MB (10^6 bytes).
 
     Attributes:
-        pss: Pages shared with other processes count in part, whoever these are: a lower bound.
-        rss: They count whole, in every process: an upper bound.
+        pss: Counts its share of pages that it shares with any other process: a lower bound.
+        rss: Counts shared pages in full for every process: an upper bound.
     """
 
     pss: float
@@ -35,20 +35,20 @@ NOTHING = Memory(pss=0.0, rss=0.0)
 
 
 def cpu_s(pid: int) -> float:
-    """CPU seconds of all threads of a process since it started."""
+    """Return the CPU seconds of all threads of a process since it started."""
     fields = _stat(pid)
     return (int(fields[UTIME]) + int(fields[STIME])) / TICKS_PER_S if fields else 0.0
 
 
 def machine_cpu_s() -> tuple[float, float]:
-    """CPU seconds that the machine was busy, and that the hypervisor gave to others (steal)."""
+    """Return the busy CPU seconds, and those that the hypervisor gave to other guests (steal)."""
     fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
     busy = sum(int(fields[i]) for i in BUSY_FIELDS)
     return busy / TICKS_PER_S, int(fields[STEAL_FIELD]) / TICKS_PER_S
 
 
 def peak_rss_mb(pid: int) -> float:
-    """Highest resident set since the process started, in MB (10^6 bytes)."""
+    """Return the highest resident set since the process started, in MB (10^6 bytes)."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
@@ -57,7 +57,7 @@ def peak_rss_mb(pid: int) -> float:
 
 
 def memory_mb(pid: int) -> Memory:
-    """Memory of one process now."""
+    """Return the current memory of one process."""
     found = {"Pss": 0.0, "Rss": 0.0}
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
@@ -68,7 +68,7 @@ def memory_mb(pid: int) -> Memory:
 
 
 def descendants(pid: int) -> list[int]:
-    """Every process below this one."""
+    """Return every descendant of this process."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and (fields := _stat(int(entry.name))):
@@ -82,7 +82,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def tree_memory_mb(driver: int, tasks: Iterable[int]) -> dict[str, Memory]:
-    """Memory of a driver and everything it started, by role; `tree` is the sum."""
+    """Return the memory of a driver and everything it started, by role; `tree` is the sum."""
     roles = dict.fromkeys(("tree", "driver", "jvm", "tasks", "other"), NOTHING)
     for pid in [driver, *descendants(driver)]:
         role = "tasks" if pid in tasks else "jvm" if _is_java(pid) else "other"

@@ -1,8 +1,8 @@
 """
-Rate and cost of one local task in the steady state, and the proof that what it wrote is exact.
+Rate and cost of one local task in the steady state, and the proof that its copy is exact.
 
-Progress is read from the shadow offsets: what they say is committed. Source trees to compare
-take turns within each round, so that what else the machine does falls on all of them.
+Progress is read from the shadow offsets, which cover committed records only. Source trees that are
+compared alternate within each round, so that other load on the machine affects all of them.
 """
 
 import time
@@ -32,7 +32,7 @@ Results = dict[str, list[dict[str, Any]]]
 
 
 class NotExactError(Exception):
-    """The copy is not the source: there is no rate to report."""
+    """The copy differs from the source: there is no rate to report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Plan:
 
     Attributes:
         sizes: Records by value size in bytes.
-        rounds: Of every size and tree.
+        rounds: Number of rounds for every size and tree.
         trees: Source trees to run; results are compared with the first one.
     """
 
@@ -51,12 +51,12 @@ class Plan:
     trees: Sequence[Path]
 
     def name(self, tree: Path, value_bytes: int) -> str:
-        """Of a row."""
+        """Return the name of a row."""
         return f"{value_bytes} B" + (f" {tree}" if len(self.trees) > 1 else "")
 
     @property
     def width(self) -> int:
-        """Of the first column."""
+        """The width of the first column."""
         return 2 + max(len(self.name(tree, size)) for tree in self.trees for size in self.sizes)
 
 
@@ -64,7 +64,7 @@ def measure_rates(
     source: KafkaCluster, target: KafkaCluster, *, folder: Path, plan: Plan
 ) -> Results:
     """
-    Every round of every row.
+    Measure every round of every row.
 
     Raises:
         NotExactError: A copy differs from its source.
@@ -90,12 +90,12 @@ def measure_rates(
 
 @dataclass(frozen=True, kw_only=True)
 class _Processes:
-    """Whose CPU time is read."""
+    """The processes whose CPU time is read."""
 
     pids: Mapping[str, int]
 
     def cpu_s(self) -> dict[str, float]:
-        """By role; `mirror` is task and driver, `others` whatever else ran on the machine."""
+        """Return CPU seconds by role; `mirror` is task and driver, `others` all other processes."""
         spent = {role: cpu_s(pid) for role, pid in self.pids.items()}
         busy, steal = machine_cpu_s()
         others = busy - sum(spent.values()) - time.process_time()
@@ -123,7 +123,7 @@ class Copy:
         self.remote = f"{flow.source}.{topic}"
 
     def measure(self, folder: Path, tree: Path) -> dict[str, Any]:
-        """Mirror the topic to its end; figures of the steady state."""
+        """Mirror the whole topic; return the figures of the steady state."""
         config = write_config(
             folder,
             self._flow,
@@ -152,7 +152,7 @@ class Copy:
         }
 
     def _watch(self, mirror: Mirror) -> list[Sample]:
-        """Look until everything is committed."""
+        """Take samples until everything is committed."""
         processes = _Processes(
             pids={
                 "task": mirror.task_pids[0],
@@ -181,18 +181,18 @@ class Copy:
         return samples
 
     def _committed(self, shadow: CommittedOffsets) -> int:
-        """The source has no transactions, so next offsets count records."""
+        """Sum the next offsets; the source has no transactions, so they count records."""
         remotes = [TopicPartition(self.remote, p) for p in range(PARTITIONS)]
         return sum(one.position.next_offset for one in shadow.read(remotes).values())
 
 
 def broker_pid(cluster: KafkaCluster) -> int:
-    """Of its only node."""
+    """Return the process id of the only node of the cluster."""
     return int((cluster.log(1).parent / NODE_PROCESS).read_text().split()[0])
 
 
 def rate_rows(results: Results, plan: Plan) -> list[str]:
-    """The table."""
+    """Return the lines of the table."""
     lines = [
         f"one task, runtime=local, {PARTITIONS} partitions, no compression, transactions of "
         f"100 ms; median (range) of {plan.rounds} rounds; CPU s per million records; "
@@ -217,7 +217,7 @@ def rate_rows(results: Results, plan: Plan) -> list[str]:
 
 
 def _comparisons(results: Results, plan: Plan) -> list[str]:
-    """This tree over each other one, round by round."""
+    """Divide the figures of this tree by those of each other tree, round by round."""
     lines = []
     for other in plan.trees[1:]:
         for value_bytes in plan.sizes:

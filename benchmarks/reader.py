@@ -1,4 +1,4 @@
-"""Reads a copy as an application does, and says how old records are when they arrive."""
+"""Reads a copy as an application does, and measures the age of records on arrival."""
 
 import time
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ class Reader:
         )
 
     def wait_for_the_first(self, process: Any) -> None:
-        """Until the copy exists, and something is in it."""
+        """Wait until the copy exists and its first record has arrived."""
         deadline = time.monotonic() + FIRST_WITHIN_S
         while self._remote not in self._target.admin().list_topics(timeout=10).topics:
             self._go_on(process, deadline)
@@ -43,7 +43,7 @@ class Reader:
             self._go_on(process, deadline)
 
     def wait_for_more(self, process: Any) -> None:
-        """Until something arrives."""
+        """Wait until another record arrives."""
         deadline = time.monotonic() + FIRST_WITHIN_S
         while not self._records(1, 0.05):
             self._go_on(process, deadline)
@@ -53,7 +53,7 @@ class Reader:
             raise PeerFailedError(f"{self._remote}: nothing arrived{self._complaint}")
 
     def latencies(self, seconds: float) -> Iterator[float]:
-        """In milliseconds, as records come; none if none do."""
+        """Yield the latency in ms of each record that arrives in the next `seconds`."""
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
             first = self._records(1, 0.05)
@@ -65,7 +65,7 @@ class Reader:
                 yield now_ms - message.timestamp()[1]
 
     def _records(self, most: int, wait_s: float) -> list[Message]:
-        """What the client says about itself comes as a message, too, and is none."""
+        """Return up to `most` records; the client's own error events are not records."""
         messages = self._consumer.consume(most, wait_s)
         for message in messages:
             if (error := message.error()) is not None:
@@ -73,5 +73,5 @@ class Reader:
         return [message for message in messages if message.error() is None]
 
     def close(self) -> None:
-        """Leave."""
+        """Close the consumer."""
         self._consumer.close()

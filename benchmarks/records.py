@@ -1,4 +1,4 @@
-"""Topics to mirror, filled from a seed, and the digest that says whether a copy is exact."""
+"""Topics to mirror, filled from a seed, and the digest that shows whether a copy is exact."""
 
 import hashlib
 import os
@@ -30,7 +30,7 @@ PARTITIONS = 8
 SEED = 20_240_229
 POOL_VALUES = 2_000
 CHUNK_RECORDS = 400_000
-"""Of all partitions together: what the client's queue takes."""
+"""Records of all partitions that are produced between two flushes; they fit the client's queue."""
 FIRST_TIMESTAMP_MS = 1_700_000_000_000
 LARGE_BATCHES = {
     "batch.size": 900_000,
@@ -57,12 +57,11 @@ def fill(
     Append `count` records, spread evenly; keys of 10 bytes number them within each partition.
 
     Args:
-        producer_config: Over LARGE_BATCHES. With a codec, values are such that it has something
-            to do.
-        headers: Two with each record.
+        producer_config: Overrides LARGE_BATCHES. With a codec, the values are compressible.
+        headers: Whether each record has two headers.
 
     Raises:
-        RuntimeError: The cluster did not take them all.
+        RuntimeError: The cluster did not acknowledge every record.
     """
     config = {**LARGE_BATCHES, **(producer_config or {})}
     pool = _values(value_bytes, compressible=config["compression.type"] != "none")
@@ -93,7 +92,7 @@ def fill(
 
 
 def _values(value_bytes: int, *, compressible: bool) -> list[bytes]:
-    """Random, or like documents of an application: few names, many numbers."""
+    """Return random values, or values like an application's documents: few names, many numbers."""
     chooser = random.Random(SEED)
     if not compressible:
         return [chooser.randbytes(value_bytes) for _ in range(POOL_VALUES)]
@@ -108,13 +107,13 @@ def _values(value_bytes: int, *, compressible: bool) -> list[bytes]:
 
 
 def count_partitions(cluster: KafkaCluster, topic: str) -> int:
-    """Of a topic that exists."""
+    """Return the number of partitions of an existing topic."""
     return len(cluster.admin().list_topics(topic, timeout=10).topics[topic].partitions)
 
 
 def digest(cluster: KafkaCluster, topic: str) -> tuple[int, Sequence[str]]:
     """
-    Count of all committed records, and a hash of each partition that depends on their order.
+    Count all committed records, and hash each partition; the hash depends on the order.
 
     Raises:
         TimeoutError: The topic was not read to its end.
@@ -129,7 +128,7 @@ def digest(cluster: KafkaCluster, topic: str) -> tuple[int, Sequence[str]]:
 
 
 def _begin_worker() -> None:
-    """It ends with its parent, and at Ctrl-C says nothing."""
+    """Make the worker exit with its parent, and ignore Ctrl-C."""
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -137,7 +136,7 @@ def _begin_worker() -> None:
 def _read(
     config: Mapping[str, Any], topic: str, partitions: Sequence[int]
 ) -> dict[int, tuple[int, str]]:
-    """In a process of its own: count and hash of some partitions."""
+    """Return count and hash of some partitions; runs in a process of its own."""
     consumer = Consumer(
         {
             **config,
@@ -167,7 +166,7 @@ def _read(
 
 
 def _without_events(messages: Sequence[Message], ended: set[int]) -> list[Message]:
-    """The records; which partitions have ended goes into `ended`."""
+    """Return the records; add to `ended` the partitions that were read to their end."""
     records = []
     for message in messages:
         error = message.error()
@@ -180,10 +179,10 @@ def _without_events(messages: Sequence[Message], ended: set[int]) -> list[Messag
 
 class _PartitionHash:
     """
-    Of records in their order, whatever stretches they come in.
+    Hashes records in their order, independently of how they are split into calls of `add`.
 
-    A column of all records is one stream of bytes, and the lengths in it, -1 for none, are another:
-    no line of Python for each record, unless there are headers.
+    Keys and values of all records are one stream of bytes each; their lengths, -1 for None, are
+    another. No line of Python runs per record, unless there are headers.
     """
 
     def __init__(self) -> None:
@@ -191,7 +190,7 @@ class _PartitionHash:
         self._streams = [hashlib.blake2b(digest_size=8) for _ in range(6)]
 
     def add(self, messages: Sequence[Message]) -> None:
-        """The next stretch."""
+        """Add the next records."""
         keys, values = list(map(Message.key, messages)), list(map(Message.value, messages))
         stretch = (
             array("q", map(itemgetter(1), map(Message.timestamp, messages))).tobytes(),
@@ -206,7 +205,7 @@ class _PartitionHash:
         self.count += len(messages)
 
     def hexdigest(self) -> str:
-        """Of everything until now."""
+        """Return the hash of all records so far."""
         return "".join(one.hexdigest() for one in self._streams)
 
 

@@ -1,12 +1,12 @@
 """
-How long partitions are silent after a fault.
+How long partitions get no records after a fault.
 
     python -m benchmarks recovery --runtime local --times 20
     python -m benchmarks recovery --runtime spark --faults task.kill,executor.kill --times 20
 
 Two tasks, four partitions, about 2,000 records a second. A read_committed reader of the target
-notes when records become visible. The next fault waits until the flow is healthy again; a flow
-that is not within a minute ends the benchmark with exit code 1.
+notes when records become visible. The next fault waits until the flow is healthy again. If that
+takes more than a minute, the benchmark exits with code 1.
 """
 
 import argparse
@@ -29,7 +29,7 @@ NONE = "-"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code."""
+    """Measure every fault, print the table, and return the exit code."""
     args = _parse(argv)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up, as after Ctrl-C
     results: dict[str, list[Recovery]] = {name: [] for name in args.faults}
@@ -58,7 +58,7 @@ def _rounds(kind: Kind, args: argparse.Namespace) -> Iterator[Recovery]:
 
 
 def rows(results: Results, args: argparse.Namespace) -> list[str]:
-    """The table."""
+    """Return the lines of the table."""
     lines = [
         f"runtime={args.runtime} times={args.times} seed={args.seed} version={__version__}",
         f"{'fault':14} {'n':>3} {'p50 s':>7} {'max s':>7} {'others max s':>13}",
@@ -78,7 +78,7 @@ def rows(results: Results, args: argparse.Namespace) -> list[str]:
 
 
 def _document(results: Results, args: argparse.Namespace, failure: str) -> Mapping[str, object]:
-    """Every single value, and what it takes to repeat them."""
+    """Return every single value, and what is needed to repeat the run."""
     return {
         "command": shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]),
         "version": __version__,
@@ -96,11 +96,13 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         prog="benchmarks recovery", description=(__doc__ or "").split("\n\n", 1)[0]
     )
     parser.add_argument("--runtime", choices=("local", "spark"), default="local")
-    parser.add_argument("--times", type=int, default=20, help="of each fault (default 20)")
+    parser.add_argument("--times", type=int, default=20, help="faults of each kind (default 20)")
     parser.add_argument(
         "--faults", type=_faults, default=list(KINDS), metavar="A,B", help=", ".join(KINDS)
     )
-    parser.add_argument("--seed", type=int, default=1, help="of moments and victims (default 1)")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="chooses moments and victims (default 1)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every single value")
     return parser.parse_args(argv)
 

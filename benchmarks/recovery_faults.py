@@ -1,4 +1,4 @@
-"""What can happen to a flow, one function per kind of fault."""
+"""The faults that a flow is exposed to, one function per kind."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from eos_mirror.testing.processes import identity, is_running
 
 SESSION_MS = 6000
 BROKER_SESSION_MS = 2500
-"""After so long the controller elects other leaders; Kafka's default is 9 s."""
+"""The controller elects other leaders after this time; Kafka's default is 9 s."""
 DOWN = timedelta(seconds=2)
 WATCHED_TOPICS = (REMOTE, FLOW.claims_topic, "__transaction_state", "__consumer_offsets")
 
@@ -28,9 +28,9 @@ class Hit:
     A fault that happened.
 
     Attributes:
-        at: Monotonic second from which is measured.
-        affected: Partitions that it takes the writer from.
-        victims: Processes of tasks that have to be replaced; they may live on for a moment.
+        at: Monotonic time in seconds at which the measurement starts.
+        affected: Partitions that lose their writer.
+        victims: Processes of tasks that must be replaced; they may stay alive for a moment.
     """
 
     at: float
@@ -47,12 +47,12 @@ class Kind:
     A kind of fault.
 
     Attributes:
-        act: Does it, and undoes what it takes; may raise TimeoutError.
+        act: Causes the fault, and repairs what it broke; may raise TimeoutError.
         from_start: The figure is the time from `Hit.at` to the end of the silence, not its
-            length: tasks without a driver go on for a moment.
-        brokers: Of the target.
-        broker_settings: Of these.
-        settings: Of the mirror, besides those of every kind.
+            length: tasks without a driver continue for a moment.
+        brokers: Number of brokers of the target.
+        broker_settings: Settings of these brokers.
+        settings: Settings of the mirror, in addition to those of every kind.
         standalone: Needs a standalone Spark cluster.
     """
 
@@ -71,12 +71,12 @@ class Kind:
 
     @property
     def runtimes(self) -> Sequence[str]:
-        """Where there is something to hit."""
+        """The runtimes in which the fault can happen."""
         return ("spark",) if self.standalone else ("local", "spark")
 
 
 def kill_task(stage: Stage, _: Deadline) -> Hit:
-    """SIGKILL of the process of a task."""
+    """Send SIGKILL to the process of a task."""
     victim, orphaned = _any_task(stage)
     at = monotonic()
     os.kill(victim, signal.SIGKILL)
@@ -84,7 +84,7 @@ def kill_task(stage: Stage, _: Deadline) -> Hit:
 
 
 def stop_task(stage: Stage, deadline: Deadline) -> Hit:
-    """SIGSTOP of the process of a task; SIGKILL when somebody else mirrors its partitions."""
+    """Send SIGSTOP to the process of a task; SIGKILL once another task mirrors its partitions."""
     victim, orphaned = _any_task(stage)
     sleeper = identity(victim)
 
@@ -104,7 +104,7 @@ def stop_task(stage: Stage, deadline: Deadline) -> Hit:
 
 
 def kill_executor(stage: Stage, _: Deadline) -> Hit:
-    """SIGKILL of the executor JVM of a task; each task has its own."""
+    """Send SIGKILL to the executor JVM of a task; each task has its own."""
     victim, orphaned = _any_task(stage)
     jvm = _parent(_parent(victim, b"pyspark.daemon"), b"java")
     at = monotonic()
@@ -113,19 +113,19 @@ def kill_executor(stage: Stage, _: Deadline) -> Hit:
 
 
 def kill_driver(stage: Stage, _: Deadline) -> Hit:
-    """SIGKILL of the run, and a new start at once."""
+    """Send SIGKILL to the run, and start it again immediately."""
     at = monotonic()
     stage.kill_driver()
     return Hit(at=at)
 
 
 def restart_driver(stage: Stage, _: Deadline) -> Hit:
-    """SIGTERM of the run, and a new start when it has ended; measured from that start."""
+    """Send SIGTERM to the run, and start it again once it has exited; measure from that start."""
     return Hit(at=stage.restart_driver())
 
 
 def kill_target(stage: Stage, deadline: Deadline) -> Hit:
-    """SIGKILL of the leader of a partition, started again after two seconds."""
+    """Send SIGKILL to the leader of a partition, and start it again after two seconds."""
     target, partition = stage.target, stage.dice.randrange(PARTITIONS)
     node = target.leader_of(REMOTE, partition)
     if node is None:
@@ -140,14 +140,14 @@ def kill_target(stage: Stage, deadline: Deadline) -> Hit:
 
 
 def _any_task(stage: Stage) -> tuple[int, frozenset[int]]:
-    """Process of a task, and the partitions that it owns."""
+    """Choose the process of a task; return it and the partitions that it owns."""
     owners = stage.owners()
     victim = stage.dice.choice([pid for pid in stage.pids() if pid in owners])
     return victim, owners[victim]
 
 
 def _parent(pid: int, command: bytes) -> int:
-    """The parent of a process; it runs a command whose line contains this."""
+    """Return the parent of a process; its command line must contain `command`."""
     parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     assert command in Path(f"/proc/{parent}/cmdline").read_bytes()
     return parent
@@ -169,4 +169,4 @@ KINDS: Mapping[str, Kind] = {
         Kind(name="restart", act=restart_driver, from_start=True),
     )
 }
-"""Every kind by its name."""
+"""Every kind of fault by its name."""

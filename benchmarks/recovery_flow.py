@@ -1,4 +1,4 @@
-"""A flow under load, with handles to harm it and to see whether it is well again."""
+"""A flow under load, and the functions that break it and that check whether it has recovered."""
 
 import random
 import signal
@@ -21,25 +21,28 @@ from eos_mirror.testing.processes import start_time
 TASKS = 2
 STARTED = timedelta(seconds=120)
 FLOWING = timedelta(seconds=0.5)
-"""Claims are read only when every partition got a record this recently: reading costs brokers."""
+"""
+Claims are read only when every partition got a record this recently: reading costs the brokers
+CPU time.
+"""
 LAST_EVENTS = 20
 
 
 class Deadline:
-    """One budget for all the waiting that a fault asks for."""
+    """One time budget for all waits that a fault needs."""
 
     def __init__(self, within: timedelta) -> None:
         self._at = monotonic() + within.total_seconds()
 
     @property
     def left(self) -> timedelta:
-        """Not less than nothing."""
+        """The time that is left; never negative."""
         return timedelta(seconds=max(0.0, self._at - monotonic()))
 
 
 @dataclass(slots=True, kw_only=True)
 class Stage:
-    """Everything that can be harmed, and what is seen of it. One thread uses it."""
+    """Everything that a fault can hit, and the witness that observes it. One thread uses it."""
 
     source: KafkaCluster
     target: KafkaCluster
@@ -52,13 +55,13 @@ class Stage:
     # ------------------------------------------------------------------ the mirror
 
     def kill_driver(self) -> None:
-        """SIGKILL, and a new start at once."""
+        """Kill the driver, and start it again immediately."""
         self.mirror.process.kill()
         self.mirror.process.wait()
         self._start()
 
     def restart_driver(self) -> float:
-        """SIGTERM, and a new start when it has ended; the second of that start."""
+        """Stop the driver, start it again, and return the monotonic time of that start."""
         self.mirror.stop()
         self._start()
         return self.mirror.started_at
@@ -68,7 +71,7 @@ class Stage:
         self.mirror = Mirror(self.config)
 
     def close(self) -> None:
-        """End the mirror, whatever state it is in."""
+        """Stop the mirror, whatever state it is in."""
         process = self.mirror.process
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
@@ -78,21 +81,21 @@ class Stage:
             process.wait()
 
     def last_events(self) -> list[Event]:
-        """Of this driver and those before it."""
+        """Return the last events of this driver and of the drivers before it."""
         return [*self.before, *self.mirror.events][-LAST_EVENTS:]
 
     # ------------------------------------------------------------------ tasks
 
     def started(self) -> Mapping[int, Event]:
-        """`task.started` by task, the newest."""
+        """Return the newest `task.started` event of each task."""
         return {int(e.fields["task"]): e for e in self.mirror.found("task.started")}
 
     def pids(self) -> list[int]:
-        """Processes of the tasks as of their last start, in the order of the tasks."""
+        """Return the processes of the tasks since their last start, in the order of the tasks."""
         return [int(event.fields["pid"]) for _, event in sorted(self.started().items())]
 
     def owners(self) -> Mapping[int, frozenset[int]]:
-        """Partitions by the processes that have a live claim on them."""
+        """Return the partitions by the process that has a live claim on them."""
         entries = read_compacted(
             self.target.client_config(), FLOW.claims_topic, group=FLOW.shadow_group
         )
@@ -105,11 +108,11 @@ class Stage:
         return {pid: frozenset(partitions) for pid, partitions in found.items()}
 
     def is_flowing(self, partitions: Iterable[int]) -> bool:
-        """Whether each of these partitions got a record just now."""
+        """Whether each of these partitions got a record in the last half second."""
         return self.witness.saw_since(monotonic() - FLOWING.total_seconds(), partitions)
 
     def is_owned(self, *, without: frozenset[int]) -> bool:
-        """Whether every task lives and owns something, and nobody else does; nor one of these."""
+        """Whether exactly the live tasks own all partitions, and none of them is in `without`."""
         pids = self.pids()
         if len(pids) < TASKS or without & set(pids):
             return False
@@ -122,13 +125,13 @@ class Stage:
 
     def wait_healthy(self, deadline: Deadline, *, without: frozenset[int] = frozenset()) -> None:
         """
-        Until every partition has its owner and gets records from it.
+        Wait until every partition has its owner and gets records from it.
 
         Args:
-            without: Processes of tasks that have to be replaced by then.
+            without: Processes of tasks that must be replaced by then.
 
         Raises:
-            TimeoutError: It does not.
+            TimeoutError: The deadline has passed.
         """
         wait_until(
             lambda: self.is_owned(without=without),
@@ -138,7 +141,7 @@ class Stage:
         self.wait_for_records(deadline)
 
     def wait_for_records(self, deadline: Deadline, partitions: Iterable[int] = ALL) -> None:
-        """Until each of these partitions gets one more record. Raises TimeoutError."""
+        """Wait until each of these partitions gets one more record. Raises TimeoutError."""
         since, wanted = monotonic(), frozenset(partitions)
         wait_until(
             lambda: self.witness.saw_since(since, wanted),
@@ -147,7 +150,7 @@ class Stage:
         )
 
     def wait_settled(self) -> None:
-        """Until every task has run so long that its next restart is not delayed."""
+        """Wait until every task has run so long that its next restart is not delayed."""
         settled_s = DEFAULT_PATIENCE.healthy.total_seconds()
         wait_until(
             lambda: all(monotonic() - e.at > settled_s for e in self.started().values()),

@@ -1,4 +1,4 @@
-"""From a kind of fault to a running flow that it can be done to, and what came of it."""
+"""Starts a flow for a kind of fault, causes the fault, and measures the recovery."""
 
 import json
 import random
@@ -24,7 +24,7 @@ LONGEST_PAUSE_S = 1.0
 
 
 class NotRecoveredError(Exception):
-    """A fault from which the flow did not recover in time; says which, and the last events."""
+    """The flow did not recover in time; the message names the fault and the last events."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Recovery:
 
 @contextmanager
 def open_stage(kind: Kind, *, runtime: str, dice: random.Random) -> Iterator[Stage]:
-    """A healthy flow under load; everything is stopped at the end of the block."""
+    """Start a healthy flow under load; everything is stopped at the end of the block."""
     source = KafkaCluster(name="source")
     target = KafkaCluster(
         kind.brokers,
@@ -89,7 +89,7 @@ def open_stage(kind: Kind, *, runtime: str, dice: random.Random) -> Iterator[Sta
 
 
 def _witness(mirror: Mirror, target: KafkaCluster, cleanup: ExitStack) -> Witness:
-    """Made when the remote topic is there."""
+    """Create the witness once the remote topic exists."""
     try:
         mirror.wait_for("ready", within_s=STARTED.total_seconds())
     except BaseException:
@@ -102,7 +102,7 @@ def _witness(mirror: Mirror, target: KafkaCluster, cleanup: ExitStack) -> Witnes
 
 
 def _standalone(address: str) -> Mapping[str, object]:
-    """An executor for every task."""
+    """Return the settings that give every task its own executor."""
     return {
         "spark.master": address,
         "spark.driver.host": LOOPBACK,
@@ -115,10 +115,10 @@ def _standalone(address: str) -> Mapping[str, object]:
 
 def measure(stage: Stage, kind: Kind) -> Recovery:
     """
-    Do it once, and wait until the flow is healthy again.
+    Cause the fault once, and wait until the flow is healthy again.
 
     Raises:
-        NotRecoveredError: It was not in time.
+        NotRecoveredError: It was not healthy in time.
     """
     began = monotonic()
     try:
@@ -136,7 +136,7 @@ def measure(stage: Stage, kind: Kind) -> Recovery:
     until = monotonic()
     worst = stage.witness.longest_silence(hit.affected, since=hit.at, until=until)
     others = stage.witness.longest_silence(ALL - hit.affected, since=hit.at, until=until)
-    assert worst is not None, "a fault that hits nothing"
+    assert worst is not None, "the fault hit no partition"
     return Recovery(
         silence_s=worst.ended - hit.at if kind.from_start else worst.length_s,
         others_s=others.length_s if others else None,

@@ -26,12 +26,12 @@ EAGER = {
     "retry.backoff.max.ms": 100,
     "topic.metadata.refresh.fast.interval.ms": 50,
 }
-"""A reader that finds a new leader at once: its own pauses must not count as the mirror's."""
+"""Makes a reader find a new leader fast: its own pauses must not count as the mirror's."""
 
 
 @contextmanager
 def load(cluster: KafkaCluster) -> Iterator[None]:
-    """Two thousand records a second into the source, round robin over the partitions."""
+    """Produce two thousand records a second to the source, round robin over the partitions."""
     producer = Producer({**cluster.client_config(), "linger.ms": 1})
     done = threading.Event()
 
@@ -53,19 +53,19 @@ def load(cluster: KafkaCluster) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Silence:
-    """Monotonic seconds between which a partition got no record that a reader could see."""
+    """A period, in monotonic seconds, in which no new record of a partition became visible."""
 
     began: float
     ended: float
 
     @property
     def length_s(self) -> float:
-        """Seconds."""
+        """The length in seconds."""
         return self.ended - self.began
 
 
 class Witness:
-    """Reads the target as a consumer does, read_committed, and remembers when records came."""
+    """Reads the target as a read_committed consumer, and remembers when records arrived."""
 
     def __init__(self, cluster: KafkaCluster) -> None:
         self._arrivals: dict[int, list[float]] = {p: [] for p in ALL}
@@ -77,7 +77,7 @@ class Witness:
                 "group.id": "witness",  # never joined
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,
-                "log_level": 0,  # of a broker that is killed on purpose
+                "log_level": 0,  # a broker is killed on purpose
             }
         )
         self._consumer.assign([TopicPartition(REMOTE, p, 0) for p in ALL])
@@ -91,17 +91,17 @@ class Witness:
         self._consumer.close()
 
     def saw_since(self, since: float, partitions: Iterable[int] = ALL) -> bool:
-        """Whether each of these partitions got a record."""
+        """Whether each of these partitions got a record since then."""
         return all(seen and seen[-1] > since for seen in map(self._arrivals.get, partitions))
 
     def first_since(self, since: float) -> float:
-        """The second in which the last of all partitions got its first record."""
+        """Return when every partition had received at least one record, in monotonic seconds."""
         return max(seen[bisect_right(seen, since)] for seen in self._arrivals.values())
 
     def longest_silence(
         self, partitions: Iterable[int], *, since: float, until: float
     ) -> Silence | None:
-        """Of the worst partition, the time from `since` to its first record included."""
+        """Return the longest silence of any partition, counted from `since` and up to `until`."""
         silences: list[Silence] = []
         for partition in partitions:
             seen = self._arrivals[partition]

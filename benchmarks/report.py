@@ -1,4 +1,4 @@
-"""From the rounds of a contest to a table: medians, and ranges of the ratios."""
+"""Turns the rounds of a contest into tables of medians, ranges and ratios."""
 
 import os
 import platform
@@ -18,11 +18,11 @@ Results = Mapping[str, Mapping[str, Rounds]]
 
 class Column(NamedTuple):
     """
-    Of a table.
+    A column of a table.
 
     Attributes:
-        path: Where the figure is in a round.
-        factor: From its unit to that of the title.
+        path: Keys that lead to the figure in a round.
+        factor: Converts its unit to that of the title.
     """
 
     title: str
@@ -66,37 +66,37 @@ KILL = (
 )
 
 COPY_LEGEND = (
-    "k rec/s and CPU: of the steady state, without the first 20 % of the records; tail: without "
-    "the first half, but a second at least. CPU: seconds per million records, of the mirror with "
-    "all its processes and of each broker. RSS: highest of each process, summed. first: from exec "
-    "to the first record that a read_committed reader sees. records/tx: of all partitions; without "
-    "transactions 0. Every copy verified."
+    "k rec/s and CPU: in the steady state, which excludes the first 20 % of the records. tail: the "
+    "same without the first half of the records, but at least one second. CPU: seconds per million "
+    "records, of all processes of the mirror and of each broker. RSS: sum of the peaks of all "
+    "processes. first: from exec to the first record that a read_committed reader sees. "
+    "records/tx: over all partitions; 0 without transactions. Every copy was verified."
 )
 DELAY_LEGEND = (
     "ms: from the timestamp of a record to a read_committed reader of the copy. %: of one core, "
-    "of the mirror with all its processes and of the target broker. seen: by that reader; with "
-    "less than the load, the peer did not keep up."
+    "for all processes of the mirror and for the target broker. seen: records a second that the "
+    "reader got; if it is less than the load, the peer did not keep up."
 )
 MANY_LEGEND = (
-    "all: from exec until a record of every partition is copied, and the CPU seconds of the mirror "
-    "for it. %: of one core, then. RSS: highest of each process, summed."
+    "all: from exec until a record of every partition is copied, and the CPU seconds that the "
+    "mirror needs for it. %: of one core, afterwards. RSS: sum of the peaks of all processes."
 )
 KILL_LEGEND = (
-    "From SIGKILL of every process of the mirror, and a new start at once, until a read_committed "
-    "reader gets the next record, and until it is less than a second behind the load. Nothing "
-    "missing, nothing twice: every copy verified."
+    "Every process of the mirror gets SIGKILL, and the mirror is started again immediately. next: "
+    "from then until a read_committed reader gets the next record. caught up: until that reader "
+    "lags less than a second. No record is missing or duplicated: every copy was verified."
 )
 LEGENDS = {COPY: COPY_LEGEND, DELAY: DELAY_LEGEND, MANY: MANY_LEGEND, KILL: KILL_LEGEND}
 
 
 def columns_of(of_cell: Mapping[str, Rounds]) -> tuple[Column, ...]:
-    """What was measured."""
+    """Return the columns of the table for these rounds."""
     (some, *_), *_ = of_cell.values()
     return next(columns for columns in LEGENDS if columns[0].path[0] in some)
 
 
 def figure(one: Mapping[str, Any], column: Column) -> float:
-    """Of one round, in the unit of the title."""
+    """Return the figure of one round in the unit of the column's title."""
     found: Any = one
     for name in column.path:
         found = found[name]
@@ -104,7 +104,7 @@ def figure(one: Mapping[str, Any], column: Column) -> float:
 
 
 def table(of_cell: Mapping[str, Rounds]) -> Iterator[str]:
-    """One cell: a row for each peer, as Markdown."""
+    """Yield the Markdown table of one cell: a row for each peer."""
     columns = columns_of(of_cell)
     yield from _head("peer", columns)
     for peer, rounds in of_cell.items():
@@ -112,7 +112,7 @@ def table(of_cell: Mapping[str, Rounds]) -> Iterator[str]:
 
 
 def ratios(of_cell: Mapping[str, Rounds]) -> Iterator[str]:
-    """The first peer over each other one, round by round, as Markdown."""
+    """Yield a Markdown table of the first peer over each other one, round by round."""
     columns = columns_of(of_cell)
     first, *others = of_cell
     yield from _head(f"{first} /", columns)
@@ -128,7 +128,7 @@ def ratios(of_cell: Mapping[str, Rounds]) -> Iterator[str]:
 
 
 def failures(of_cell: Mapping[str, Rounds]) -> Iterator[str]:
-    """Who failed in a round, and ran once more."""
+    """Yield a line for each peer that failed in a round and ran once more."""
     for peer, rounds in of_cell.items():
         if failed := sum(one.get("failures", 0) for one in rounds):
             yield ""
@@ -136,12 +136,12 @@ def failures(of_cell: Mapping[str, Rounds]) -> Iterator[str]:
 
 
 def over(ours: float, theirs: float) -> float:
-    """A ratio; not a number where there is nothing to compare with."""
+    """Return the ratio, or NaN if there is nothing to compare with."""
     return ours / theirs if theirs else nan
 
 
 def comparison(old: Results, new: Results) -> Iterator[str]:
-    """The medians of a new result over those of an old one, where both have the same peer."""
+    """Yield tables of new medians over old ones, for the peers that both results have."""
     for cell, of_cell in new.items():
         both = [peer for peer in of_cell if peer in old.get(cell, {})]
         columns = columns_of(of_cell)
@@ -167,7 +167,7 @@ def _row(first: str, cells: Iterator[str]) -> str:
 
 
 def document(command: str, results: Results, rounds: int) -> Iterator[str]:
-    """The whole page."""
+    """Yield the lines of the whole page."""
     yield f"`{command}`"
     yield ""
     yield f"{machine()}. {_rounds(rounds)}"
@@ -188,7 +188,7 @@ def _rounds(count: int) -> str:
 
 
 def machine() -> str:
-    """What it ran on."""
+    """Describe the machine and the Python build."""
     model = "unknown processor"
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -202,7 +202,11 @@ def machine() -> str:
 
 
 def _python_build() -> str:
-    """It is worth a tenth of the CPU. Debian does not say that it optimises, but does."""
+    """
+    Say whether Python was built with optimizations, which saves a tenth of the CPU time.
+
+    Debian builds with optimizations, but does not declare it.
+    """
     if sys.base_prefix == "/usr":
         return "of the system"
     said = str(sysconfig.get_config_var("CONFIG_ARGS"))

@@ -1,5 +1,5 @@
 """
-What many topics and many groups cost, when nothing and when everything about them is new.
+The cost of many topics and many groups, when nothing has changed and when everything has.
 
     python -m benchmarks scale groups --groups 1000 --partitions 20
     python -m benchmarks scale topics --topics 2000
@@ -27,13 +27,13 @@ from eos_mirror.testing import KafkaCluster
 
 FLOW = Flow("a", "b")
 RECORDS = 1_000
-"""In each partition."""
+"""Records in each partition."""
 
 CREATED_AT_ONCE = 500
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code."""
+    """Measure what the verb names, and return the exit code."""
     parser = argparse.ArgumentParser(prog="benchmarks scale", description=__doc__)
     verbs = parser.add_subparsers(required=True)
     groups = verbs.add_parser("groups", help="rounds over the groups of the source")
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     groups.add_argument("--partitions", type=int, default=20, help="offsets of each group")
     groups.add_argument("--rounds", type=int, default=5)
     groups.set_defaults(measure=measure_groups)
-    topics = verbs.add_parser("topics", help="looks at the topics of the source")
+    topics = verbs.add_parser("topics", help="checks of the topics of the source")
     topics.add_argument("--topics", type=int, default=2_000)
     topics.add_argument("--rounds", type=int, default=5)
     topics.set_defaults(measure=measure_topics)
@@ -55,7 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def measure_groups(
     args: argparse.Namespace, folder: Path, source: KafkaCluster, target: KafkaCluster
 ) -> None:
-    """Every group has an offset in every partition; each round but the first finds no news."""
+    """
+    Measure rounds over the groups: the first, some without changes, and some after new commits.
+
+    Every group has an offset in every partition.
+    """
     source.create_topic("orders", args.partitions)
     producer = Producer(source.client_config())
     for number in range(args.partitions * RECORDS):
@@ -78,11 +82,11 @@ def measure_groups(
     with running(config) as mirror:
         _show(mirror.wait_for("checkpoints.emitted", count=args.rounds)[0].fields, "first")
         for event in mirror.found("checkpoints.emitted")[1:]:
-            _show(event.fields, "no news")
+            _show(event.fields, "unchanged")
         heard = len(mirror.found("checkpoints.emitted"))
         _commit(offsets, names, args.partitions, 500)
         for event in mirror.wait_for("checkpoints.emitted", count=heard + 2)[heard:]:
-            _show(event.fields, "while all move")
+            _show(event.fields, "while all groups commit")
         mirror.stop()
 
 
@@ -102,7 +106,7 @@ def _show(fields: object, what: str) -> None:
 def measure_topics(
     args: argparse.Namespace, folder: Path, source: KafkaCluster, target: KafkaCluster
 ) -> None:
-    """A look at the topics, and one at their configuration, when nothing has changed."""
+    """Measure a check of the topics and one of their configuration when nothing has changed."""
     names = [f"topic-{number}" for number in range(args.topics)]
     for start in range(0, len(names), CREATED_AT_ONCE):
         some = [NewTopic(name, 1, 1) for name in names[start : start + CREATED_AT_ONCE]]
@@ -113,9 +117,9 @@ def measure_topics(
     _timed("check", runner.check)
     _timed("create on the target", runner.prepare)
     for _ in range(args.rounds):
-        _timed("look at the topics", runner.topics.follow)
+        _timed("check the topics", runner.topics.follow)
     for _ in range(args.rounds):
-        _timed("look at their configuration", runner.topics.follow_configs)
+        _timed("check their configuration", runner.topics.follow_configs)
 
 
 def _timed(what: str, act: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""Time to `ready`, and memory of the process tree then and under load, by runtime."""
+"""Time to `ready`, and the memory of the process tree at that time and under load, by runtime."""
 
 import argparse
 import time
@@ -31,7 +31,7 @@ Results = dict[str, list[dict[str, Any]]]
 def measure_startup(
     source: KafkaCluster, target: KafkaCluster, *, folder: Path, args: argparse.Namespace
 ) -> Results:
-    """Every round of every runtime, taking turns."""
+    """Measure every round of every runtime; the runtimes alternate."""
     results: Results = {name: [] for name in RUNTIMES}
     for number in range(args.rounds):
         for name, settings in RUNTIMES.items():
@@ -71,7 +71,7 @@ def _start(mirror: Mirror, *, tasks_count: int) -> dict[str, Any]:
 def _peak(
     mirror: Mirror, target: KafkaCluster, *, flow: Flow, topic: str
 ) -> dict[str, dict[str, float]]:
-    """The look with the largest tree, until everything is copied."""
+    """Sample until everything is copied, and return the sample with the largest tree."""
     shadow = CommittedOffsets(target.client_config(), flow.shadow_group, side=Side.TARGET)
     remotes = [TopicPartition(f"{flow.source}.{topic}", p) for p in range(PARTITIONS)]
     looks = [_memory_mb(mirror)]
@@ -92,12 +92,12 @@ def _memory_mb(mirror: Mirror) -> dict[str, dict[str, float]]:
 
 
 def startup_rows(results: Results, *, tasks_count: int) -> list[str]:
-    """The table."""
+    """Return the lines of the table."""
     lines = [
         f"{tasks_count} tasks; median (range); ready: from exec to the event; CPU: of the whole "
-        f"tree until then; memory in MB (10^6 bytes) as PSS, and RSS of the tree in which shared "
-        f"pages count more than once; load: {LOAD_RECORDS} records of {VALUE_BYTES} B, the "
-        "largest tree seen"
+        f"tree until then; memory in MB (10^6 bytes): PSS, and the RSS of the tree, which counts "
+        f"shared pages more than once; load: {LOAD_RECORDS} records of {VALUE_BYTES} B, the "
+        "largest sample"
     ]
     for name, rounds in results.items():
         lines.append(

@@ -1,12 +1,13 @@
 """
-From samples of a running mirror to its rate and its cost in the steady state.
+Computes rate and cost in the steady state from samples of a running mirror.
 
-The first 20 % of the records are left out: processes start, caches and compilers warm up.
+The first 20 % of the records are excluded: processes start, caches and compilers warm up.
 
-Times are taken where a commit has just been seen: transactions come in steps, and the way to the
-next step belongs to its records. Other tasks are on their way then. What they have done of it is
-counted, as if a task worked evenly from one commit to the next. Without, a second task that commits
-every two seconds could lack that much at the end.
+The window starts and ends at samples that have just seen a commit: records become visible one
+transaction at a time, and the time before a commit belongs to its records. At that moment, other
+tasks have an open transaction. Their share of it is counted as if a task worked evenly from one
+commit to the next. Otherwise a second task that commits every two seconds could lack the records
+of up to two seconds at the end.
 """
 
 from bisect import bisect_left
@@ -17,20 +18,21 @@ from statistics import median
 
 WARM_UP_SHARE = 0.2
 TAIL_SHARE = 0.5
-"""Left out for the rate of what is warm: a JVM compiles for long."""
+"""Share of the records that the warm rate excludes: a JVM takes long to compile."""
 MIN_STEADY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """
-    One look.
+    One sample.
 
     Attributes:
         at: Monotonic seconds.
-        ends: Records committed so far, of each partition, or of those that are committed together.
+        ends: Records committed so far, per partition or per set of partitions that are committed
+            together.
         cpu_s: CPU seconds so far, by role.
-        peak_rss_mb: Highest so far, of the task.
+        peak_rss_mb: Peak memory of the task so far.
     """
 
     at: float
@@ -40,18 +42,18 @@ class Sample:
 
     @property
     def records(self) -> int:
-        """Committed so far."""
+        """Records committed so far."""
         return sum(self.ends)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steady:
     """
-    A mirror between two samples.
+    The work of a mirror between two samples.
 
     Attributes:
-        records: Copied in it.
-        seconds: How long it was.
+        records: Records copied.
+        seconds: Time between the samples.
         cpu_s: CPU seconds per million records, by role.
     """
 
@@ -67,10 +69,10 @@ class Steady:
 
 def steady_state(samples: Sequence[Sample], *, total: int) -> Steady:
     """
-    Between the first commit after the warm-up and the last one before everything was copied.
+    Measure from the first commit after the warm-up to the last one before the copy was complete.
 
     Raises:
-        ValueError: The window is too short to mean anything: use more records.
+        ValueError: The window is too short: use more records.
     """
     window = _window(samples, total)
     return _between(samples, window[0], window[-1])
@@ -78,10 +80,10 @@ def steady_state(samples: Sequence[Sample], *, total: int) -> Steady:
 
 def warm_tail(samples: Sequence[Sample], *, total: int) -> Steady:
     """
-    Of the steady state the second half of the records, and no less than a second.
+    Measure the second half of the records, but at least one second of the steady state.
 
     Raises:
-        ValueError: As `steady_state`.
+        ValueError: The window is too short: use more records.
     """
     window = _window(samples, total)
     last = window[-1]
@@ -110,14 +112,14 @@ def _between(samples: Sequence[Sample], first: Sample, last: Sample) -> Steady:
 
 
 def _copied(samples: Sequence[Sample], at: float) -> float:
-    """Records until then; of what is not committed yet, as much as had been done by then."""
+    """Return the records copied until then, with the estimated share of open transactions."""
     times = [sample.at for sample in samples]
     columns = zip(*(sample.ends for sample in samples), strict=True)
     return sum(_done(times, ends, at) for ends in columns)
 
 
 def _done(times: Sequence[float], ends: Sequence[int], at: float) -> float:
-    """Of one partition."""
+    """Return the records of one partition until then, interpolated between two commits."""
     commits = [0, *(i for i in range(1, len(ends)) if ends[i] > ends[i - 1])]
     following = bisect_left(commits, at, key=times.__getitem__)
     if following == len(commits):
@@ -129,7 +131,7 @@ def _done(times: Sequence[float], ends: Sequence[int], at: float) -> float:
 
 
 def spread(values: Sequence[float], form: str = ".0f") -> str:
-    """Median and range: `512 (498-530)`; of one value the value."""
+    """Format median and range as `512 (498-530)`; format a single value alone."""
     if len(values) == 1:
         return format(values[0], form)
     low, middle, high = (format(x, form) for x in (min(values), median(values), max(values)))

@@ -2,10 +2,10 @@
 Rate, cost, start and memory of a mirror between two real single-node clusters on this machine.
 
     python -m benchmarks throughput --quick             rate of one task at 100 B and 1 KB
-    python -m benchmarks throughput --against FOLDER    the same for two source trees, interleaved
+    python -m benchmarks throughput --against FOLDER    the same for two alternating source trees
     python -m benchmarks throughput --startup           time to ready and memory
 
-A round whose copy is not exact has no rate: it ends the benchmark with exit code 1.
+A copy that is not exact has no rate: the benchmark exits with code 1.
 """
 
 import argparse
@@ -24,14 +24,17 @@ from eos_mirror.testing import KafkaCluster, start_clusters
 
 QUICK = {100: 4_000_000, 1_000: 1_200_000}
 FULL = {100: 10_000_000, 1_000: 3_000_000}
-"""Records by value size: seconds of steady state at the rates seen."""
+"""Records by value size: enough for a few seconds of steady state at the measured rates."""
 
 BROKERS = {"log.segment.delete.delay.ms": 1_000}
-"""Memory of a copy that was deleted is used again: on a virtual machine, new memory is slow."""
+"""
+Deleted copies free their memory soon, and the next copy uses it: on a virtual machine, fresh
+memory is slow.
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code."""
+    """Measure, print the table, and return the exit code."""
     args = _parse(argv)
     command = shlex.join([Path(sys.executable).name, "-m", "benchmarks", *sys.argv[1:]])
     with tempfile.TemporaryDirectory() as folder, two_clusters() as (source, target):
@@ -61,7 +64,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         prog="benchmarks throughput", description=__doc__.split("\n\n")[0]
     )
     parser.add_argument("--quick", action="store_true", help="fewer records")
-    parser.add_argument("--rounds", type=int, default=3, help="of each row (default 3)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of each row (default 3)")
     parser.add_argument("--records", nargs="+", type=_size, action=_Sizes, metavar="BYTES=COUNT")
     parser.add_argument("--against", type=Path, metavar="FOLDER", help="another source tree")
     parser.add_argument("--startup", action="store_true", help="time to ready and memory")
@@ -90,7 +93,7 @@ class _Sizes(argparse.Action):
 
 @contextmanager
 def two_clusters() -> Iterator[tuple[KafkaCluster, KafkaCluster]]:
-    """Source and target, one node each, as a server runs them."""
+    """Start source and target, one node each, with the JVM settings of a server."""
     source, target = (
         KafkaCluster(name=name, fast_start=False, heap="1g", broker_config=BROKERS)
         for name in ("source", "target")

@@ -1,11 +1,12 @@
 """
-How fast and how large `verify` is, between two real single-node clusters on this machine.
+Rate and memory of `verify`, between two real single-node clusters on this machine.
 
     python -m benchmarks verify                              2 million records of 1 KB
     python -m benchmarks verify --records 200000 4000000     memory by number of records
 
-Spark local[2]. Records of both sides count. "side by side" is what every range goes through, "one
-by one" what only ranges that differ do: here all of them, once more. "folded" is `--folds`.
+Spark local[2]. The rate counts the records of both sides. "side by side" is the pass over every
+range. "one by one" is the pass over ranges that differ; here it reads every range again. "folded"
+is `--folds`.
 """
 
 import argparse
@@ -45,11 +46,11 @@ CHILD = "--of"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code."""
+    """Measure every pass, print the table, and return the exit code."""
     parser = argparse.ArgumentParser(prog="benchmarks verify", description=__doc__.split("\n\n")[0])
     parser.add_argument("--records", type=int, nargs="+", default=[2_000_000])
     parser.add_argument("--value-bytes", type=int, default=1_000)
-    parser.add_argument("--rounds", type=int, default=3, help="of each row (default 3)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of each row (default 3)")
     parser.add_argument(CHILD, dest="config", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
     if args.config:
@@ -72,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def mirrored(count: int, value_bytes: int) -> Iterator[Path]:
-    """The configuration of a flow that has mirrored so many records."""
+    """Mirror this many records; yield the configuration of the flow."""
     source, target = (
         KafkaCluster(name=name, fast_start=False, heap="1g") for name in ("source", "target")
     )
@@ -99,7 +100,7 @@ def mirrored(count: int, value_bytes: int) -> Iterator[Path]:
 
 
 def _child(config: Path, args: argparse.Namespace) -> dict[str, Any]:
-    """A process of its own, whose memory is that of `verify` alone."""
+    """Measure in a process of its own, whose memory is that of `verify` alone."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "benchmarks", "verify", CHILD, str(config)),
@@ -114,7 +115,7 @@ def _child(config: Path, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def measure(config: Path, args: argparse.Namespace) -> dict[str, Any]:
-    """Seconds of each round and peak memory, by pass."""
+    """Return the seconds of each round and the peak memory, by pass."""
     settings = load_settings(config)
     (flow,) = settings.flows
     survey = Surveyor(flow).survey(lambda _: True)
@@ -156,7 +157,7 @@ def _rounds(
 
 @contextmanager
 def peak_memory() -> Iterator[list[float]]:
-    """Of this process and all that it started, looked at every quarter of a second."""
+    """Sample the memory of this process and its descendants every quarter of a second."""
     seen = [0.0]
     ended = threading.Event()
 

@@ -1,11 +1,11 @@
 """
-What a proof takes from the mirror that it runs beside, between two real single-node clusters.
+How much `verify` slows a mirror that runs at the same time, between two single-node clusters.
 
     python -m benchmarks verify-beside           20,000 records of 1 KB a second, for two minutes
 
-Four phases of the same load: the mirror alone, beside `verify`, beside `verify --watch`, alone.
-The proofs run on Spark local[2], the mirror with two local tasks. When the load has ended and
-everything is mirrored, `verify` has to find every record.
+Four phases under the same load: the mirror alone, with `verify`, with `verify --watch`, and alone
+again. `verify` runs on Spark local[2], the mirror with two local tasks. When the load has stopped
+and everything is mirrored, `verify` must find every record.
 """
 
 import argparse
@@ -38,10 +38,13 @@ ENDED_WITHIN_S = 300.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
     """
+    The mirror under load, with or without `verify`.
+
     Attributes:
-        offered: Records a second; `mirrored` likewise.
-        behind_s: How old the load was that was just mirrored, at each look.
-        said: The last line of the proof.
+        offered: Records a second that were produced.
+        mirrored: Records a second that were mirrored.
+        behind_s: Lag of the mirror in seconds of load, at each sample.
+        said: The last line that `verify` printed.
     """
 
     name: str
@@ -52,7 +55,7 @@ class Phase:
     said: str = ""
 
     def row(self) -> str:
-        """Of the table."""
+        """Return the row of the table."""
         return (
             f"{self.name:18} {self.seconds:>4.0f} {self.offered:>9.0f} {self.mirrored:>9.0f}   "
             f"{spread(self.behind_s, '.2f'):<18} {self.said}"
@@ -60,7 +63,7 @@ class Phase:
 
 
 class Bench:
-    """A mirror under load, and what is seen of it."""
+    """A mirror under load, and the measurements of it."""
 
     def __init__(self, config: Path, target: KafkaCluster, load: Load) -> None:
         self._config = config
@@ -68,23 +71,25 @@ class Bench:
         self._shadow = CommittedOffsets(target.client_config(), FLOW.shadow_group, side=Side.TARGET)
 
     def mirrored(self) -> int:
-        """The source has no transactions, so next offsets count records."""
+        """Sum the next offsets; the source has no transactions, so they count records."""
         remotes = [TopicPartition(f"{FLOW.source}.{TOPIC}", p) for p in range(PARTITIONS)]
         return sum(one.position.next_offset for one in self._shadow.read(remotes).values())
 
     def phase(self, name: str, seconds: float, *arguments: str) -> Phase:
         """
-        Look for so long, and, with arguments, until the proof has ended; `--watch` is told to.
+        Sample for this long; with arguments, also until `verify` exits.
+
+        `verify --watch` runs until it gets SIGTERM.
 
         Raises:
-            RuntimeError: The proof did not end with 0.
+            RuntimeError: `verify` did not exit with 0.
         """
         began, offered, mirrored = time.monotonic(), self._load.count, self.mirrored()
         proof = self.verify(*arguments) if arguments else None
         is_endless, behind = "--watch" in arguments, []
         while (is_early := time.monotonic() - began < seconds) or (proof and proof.poll() is None):
             if proof and is_endless and not is_early:
-                proof.send_signal(signal.SIGTERM)  # a second one would end it at once
+                proof.send_signal(signal.SIGTERM)  # a second one would kill verify
                 is_endless = False
             time.sleep(LOOK_EVERY_S)
             behind.append((self._load.count - self.mirrored()) / self._load.rate)
@@ -100,7 +105,7 @@ class Bench:
         )
 
     def verify(self, *arguments: str) -> subprocess.Popen[str]:
-        """In a process of its own, as a user starts it."""
+        """Start `verify` in a process of its own, as a user does."""
         return subprocess.Popen(
             [sys.executable, "-m", "eos_mirror.cli.main", "verify", self._config, *arguments],
             stdout=subprocess.PIPE,
@@ -112,21 +117,21 @@ class Bench:
 def _last_line(proof: "subprocess.Popen[str]") -> str:
     said, _ = proof.communicate(timeout=ENDED_WITHIN_S)
     if proof.returncode:
-        raise RuntimeError(f"verify ended with {proof.returncode}: {said}")
+        raise RuntimeError(f"verify exited with {proof.returncode}: {said}")
     return said.splitlines()[-1]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code."""
+    """Measure every phase, print the table, and return the exit code."""
     parser = argparse.ArgumentParser(
         prog="benchmarks verify-beside", description=__doc__.split("\n\n")[0]
     )
     parser.add_argument("--rate", type=int, default=20_000, help="records a second")
     parser.add_argument("--value-bytes", type=int, default=1_000)
-    parser.add_argument("--minutes", type=float, default=2.0, help="of load, at least")
+    parser.add_argument("--minutes", type=float, default=2.0, help="least duration of the load")
     args = parser.parse_args(argv)
     print(shlex.join([Path(sys.executable).name, "-m", "benchmarks", *sys.argv[1:]]))
-    print(f"{'beside':18} {'s':>4} {'offered':>9} {'mirrored':>9}   {'behind, s':<18} it says")
+    print(f"{'with':18} {'s':>4} {'offered':>9} {'mirrored':>9}   {'lag, s':<18} result")
     source, target = (
         KafkaCluster(name=name, fast_start=False, heap="1g") for name in ("source", "target")
     )

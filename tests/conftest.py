@@ -1,4 +1,4 @@
-"""Fixtures of all tests, and the tables that some of them fill."""
+"""Fixtures for all tests, and the tables that some tests print."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -19,7 +19,7 @@ LONGEST_FIRST = (
     "tests/engine/test_state_machine.py",
     "tests/demo/test_demo_run.py",
 )
-"""A worker that came to one of these last would let the others wait."""
+"""Files that take long: if a worker ran one of them last, the other workers would wait for it."""
 
 IN_A_TABLE = "in the table: "
 
@@ -27,21 +27,21 @@ IN_A_TABLE = "in the table: "
 @pytest.fixture
 def note_row(record_property: Callable[[str, object], None]) -> Callable[[str, str], None]:
     """
-    Adds a line to the table with a title, which is printed at the end of the run.
+    Return a function that adds a line to the table with this title.
 
-    A second line of the title names the columns.
+    Tables are printed at the end of the run. A second line of the title names the columns.
     """
     return lambda title, line: record_property(IN_A_TABLE + title, line)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files in the order of their names, but for the longest."""
+    """Run the slowest files first, and the others in the order of their names."""
     rank = {name: number for number, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: rank.get(item.nodeid.partition("::")[0], len(rank)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the tables, from whichever process the tests ran in."""
+    """Print the tables, also those of tests that ran in worker processes."""
     tables: defaultdict[str, list[object]] = defaultdict(list)
     for reports in terminalreporter.stats.values():
         for report in reports:

@@ -15,14 +15,14 @@ BEGIN, END = "<!-- file map: begin -->", "<!-- file map: end -->"
 
 
 def idea_of(module: Path) -> str:
-    """The first sentence or line of a module's docstring."""
+    """Return the first paragraph of a module's docstring."""
     text = ast.get_docstring(ast.parse(module.read_text())) or ""
     paragraph = " ".join(text.split("\n\n", maxsplit=1)[0].split())
     return paragraph.replace("|", "\\|")
 
 
 def file_map() -> str:
-    """A table for each part, with a row for every module that has a docstring of its own."""
+    """Return a table for each part, with a row for every module except `__init__`."""
     lines: list[str] = []
     top = sorted(PACKAGE.glob("*.py"))
     parts = sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
@@ -37,7 +37,7 @@ def file_map() -> str:
 
 
 def written() -> str:
-    """What the page has now."""
+    """Return the file map that is on the page."""
     found = re.search(f"{BEGIN}\n(.*){END}", PAGE.read_text(), re.DOTALL)
     assert found is not None, "the page has no place for the file map"
     return found[1]

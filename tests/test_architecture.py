@@ -9,36 +9,11 @@ import pytest
 
 from tests import file_map
 from tests.conftest import LONGEST_FIRST
+from tests.import_law import ALLOWED
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "eos_mirror"
 
-ALLOWED = {
-    "cli": {"operate", "driver", "demo", "telemetry", "settings", "testing", "core", "errors"},
-    "demo": {"testing", "kafka", "runtime", "core", "errors"},
-    "operate": {
-        "driver", "tasks", "audit", "runtime", "replication", "kafka", "settings", "ports", "core",
-        "errors",
-    },
-    "driver": {
-        "runtime", "tasks.messages", "kafka", "settings", "telemetry", "ports", "core", "errors",
-    },
-    "tasks": {"replication", "kafka", "ports", "core", "errors"},
-    "audit": {"kafka", "core", "errors"},
-    "runtime": {"ports", "errors"},
-    "replication": {"ports", "core", "errors"},
-    "kafka": {"ports", "core", "errors"},
-    "settings": {"core", "errors"},
-    "telemetry": set[str](),
-    "ports": {"core", "errors"},
-    "core": {"errors"},
-    "errors": set[str](),
-    "client": {"kafka", "core"},
-    "testing": {"errors"},
-    "testing.entry": {"tasks", "replication", "ports"},
-}  # fmt: skip
-"""What each part may import besides itself, the standard library and the libraries it owns. A
-module with a row of its own may import more than its part."""
 
 ENTRY_POINTS = {"driver": {"tasks"}, "runtime": {"runtime"}, "testing": {"testing"}}
 """Of which parts a part may name a function by a string, to be called in another process."""
@@ -62,6 +37,7 @@ OWNERS = {
 
 ENTRY_POINT = re.compile(r"eos_mirror(\.\w+)+:\w+")
 MODULES = sorted(PACKAGE.rglob("*.py"))
+TEST_CODE = sorted(path for name in ("tests", "benchmarks") for path in (ROOT / name).rglob("*.py"))
 
 
 def part_of(module: Path) -> str:
@@ -157,6 +133,17 @@ def test_a_library_is_imported_only_by_its_owner(module: Path) -> None:
             assert {part_of(module), name_of(module)} & owners, (
                 f"{name_of(module)} may not import {name}"
             )
+
+
+def test_no_module_imports_from_a_test_module() -> None:
+    """What several test modules use is in a helper module, whose name does not start with test_."""
+    found = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in TEST_CODE
+        for name in imports(path)
+        if name.rpartition(".")[2].startswith("test_")
+    ]
+    assert found == []
 
 
 def test_no_module_is_part_of_an_import_cycle() -> None:

@@ -1,4 +1,4 @@
-"""The pages and the code say the same, both ways; what a page shows, works."""
+"""The pages match the code, in both directions, and the examples on the pages work."""
 
 import argparse
 import ast
@@ -21,7 +21,7 @@ from eos_mirror.runtime.spark_settings import DEFAULTS, ENFORCED, LOCAL_DEFAULTS
 from eos_mirror.settings.load import load_settings
 from eos_mirror.telemetry.events import EVENTS
 from eos_mirror.telemetry.metrics import METRICS
-from tests.test_architecture import ALLOWED
+from tests.import_law import ALLOWED
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -29,21 +29,21 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 FRAGMENT = "# fragment"
 JVM_DIED = ExitCode.ORPHAN
 COMMAND_LINE = 2
-"""Of argparse; the same as for a faulty configuration."""
+"""Exit code of argparse for a wrong command line; the same as for a faulty configuration."""
 
 
 def name_of(page: Path) -> str:
-    """Such as `docs/cli.md`."""
+    """Return the name of a page, such as `docs/cli.md`."""
     return page.relative_to(ROOT).as_posix()
 
 
 def text_of(name: str) -> str:
-    """A page of docs/."""
+    """Return the text of a page of docs/."""
     return (DOCS / name).read_text(encoding="utf-8")
 
 
 def section(text: str, heading: str) -> str:
-    """What stands under a heading, down to the next one of the same or a higher level."""
+    """Return the text under a heading, up to the next one of the same or a higher level."""
     level = heading.index(" ")
     start = text.index(f"{heading}\n") + len(heading)
     end = re.search(rf"^#{{1,{level}}} ", text[start:], re.MULTILINE)
@@ -51,7 +51,7 @@ def section(text: str, heading: str) -> str:
 
 
 def rows(text: str) -> list[list[str]]:
-    """Cells of every table row, without heads and rules."""
+    """Return the cells of every table row, without heads and rules."""
     lines = re.findall(r"^\|(.+)\|$", text, re.MULTILINE)
     cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)] for line in lines]
     rules = {i for i, row in enumerate(cells) if all(re.fullmatch(r":?-+:?", c) for c in row)}
@@ -59,7 +59,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 def first_words(text: str) -> list[str]:
-    """The code in the first cell of every row that begins with code."""
+    """Return the code in the first cell of every row that begins with code."""
     found = (re.match(r"`([^`]+)`", row[0]) for row in rows(text))
     return [match[1] for match in found if match]
 
@@ -68,14 +68,14 @@ def first_words(text: str) -> list[str]:
 
 
 def test_every_event_has_its_row() -> None:
-    """Name, level and text are those of the table in the code; nothing else is listed."""
+    """The page lists every event of the code with name, level and text, and nothing else."""
     listed = [row[:3] for row in rows(section(text_of("events.md"), "# Events"))[2:]]
 
     assert listed == [[f"`{e.name}`", e.level.value, e.text] for e in EVENTS]
 
 
 def test_every_event_says_what_it_asks_of_a_person() -> None:
-    """Who is called at night finds the event, and no event that does not exist."""
+    """The operations page says what to do about every event, and names no other events."""
     asks = section(text_of("operations.md"), "## What to do about an event")
     named = {word for row in rows(asks) for word in re.findall(r"`([^`]+)`", row[0])}
 
@@ -83,7 +83,7 @@ def test_every_event_says_what_it_asks_of_a_person() -> None:
 
 
 def test_every_metric_has_its_row() -> None:
-    """Name, unit, kind and meaning are those of the table in the code."""
+    """The page lists every metric of the code with name, unit, kind and meaning."""
     wanted = [
         [f"`{m.name}`", f"`{m.unit}`" if m.unit else "", m.kind.value, m.text] for m in METRICS
     ]
@@ -107,7 +107,7 @@ def test_every_error_has_its_row() -> None:
 
 
 def test_every_exit_code_has_its_row() -> None:
-    """Of commands, and of task processes."""
+    """The pages list the exit codes of commands and of task processes."""
     commands = rows(section(text_of("cli.md"), "## Exit codes"))
     codes = {value.exit_code for _, value in inspect.getmembers(errors, inspect.isclass)
              if issubclass(value, MirrorError)}  # fmt: skip
@@ -124,7 +124,7 @@ def test_every_exit_code_has_its_row() -> None:
 
 
 def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """The parser of every verb, those of its actions included, by verb."""
+    """Yield the name of every verb with its parser, and with the parsers of its actions."""
     subparsers = argparse.ArgumentParser().add_subparsers()
     for verb in VERBS:
         importlib.import_module(f"eos_mirror.cli.{verb}").register(subparsers)
@@ -136,7 +136,7 @@ def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
 
 
 def arguments(verb: str) -> set[str]:
-    """Flags, and names of positional arguments and actions, that a user of the verb may write."""
+    """Return the flags, positional arguments and actions that a user of the verb may write."""
     found: set[str] = set()
     for name, parser in parsers():
         for action in parser._actions if name == verb else ():  # noqa: SLF001
@@ -152,7 +152,7 @@ def arguments(verb: str) -> set[str]:
 
 
 def test_every_verb_is_listed() -> None:
-    """The list has the verbs of the command line, and each has a section."""
+    """The page lists every verb of the command line, and has a section for each."""
     page = text_of("cli.md")
     listed = re.findall(r"^\| \[`(\w+)`\]\(#(\w+)\)", section(page, "## Verbs"), re.MULTILINE)
     headings = re.findall(r"^### (\w+)$", page, re.MULTILINE)
@@ -163,14 +163,14 @@ def test_every_verb_is_listed() -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_argument_has_its_row(verb: str) -> None:
-    """Flags, positional arguments and actions of a verb: all of them, and no others."""
+    """The page lists every flag, positional argument and action of a verb, and no others."""
     listed = first_words(section(text_of("cli.md"), f"### {verb}"))
 
     assert {word.split(" ")[0] for word in listed} == arguments(verb)
 
 
 def test_every_spark_setting_has_its_row() -> None:
-    """What is enforced and what is set by default, with the values."""
+    """The page lists every enforced and every default Spark setting with its value."""
     page = section(text_of("spark.md"), "## Settings")
     shown = {
         name: row[1].strip("`")
@@ -185,7 +185,7 @@ def test_every_spark_setting_has_its_row() -> None:
 
 
 def test_the_import_law_has_its_table() -> None:
-    """A row for every part that exists, with what the law lets it import."""
+    """The page has a row for every part of the package, with the parts that it may import."""
     table = rows(section(text_of("architecture.md"), "## Who may import whom"))
     listed = {
         row[0].strip("`").removesuffix("/").removesuffix(".py").replace("/", "."): row[2]
@@ -201,14 +201,14 @@ def test_the_import_law_has_its_table() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """Anchors of the headings of a page, as GitHub makes them."""
+    """Return the anchors of the headings of a page, as GitHub makes them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_link_leads_somewhere(page: Path) -> None:
-    """Files exist, and so do the headings that a link points to."""
+    """Every link points to an existing file and heading."""
     for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         if re.match(r"[a-z]+:", link):
             continue
@@ -219,7 +219,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 
 def test_every_page_can_be_found() -> None:
-    """From the index, or from the list of decisions."""
+    """Every page is linked from the index or from the list of decisions."""
     index, decisions = text_of("index.md"), text_of("decisions/README.md")
 
     for page in DOCS.glob("*.md"):
@@ -229,7 +229,7 @@ def test_every_page_can_be_found() -> None:
 
 
 def test_every_page_that_the_code_names_exists() -> None:
-    """A comment that sends a reader to the docs does not send him astray."""
+    """Every page of docs/ that a source file names exists."""
     sources = [p for d in ("eos_mirror", "tests", "benchmarks") for p in (ROOT / d).rglob("*.py")]
     for source in [*sources, ROOT / "README.md", ROOT / "config" / "mm2.properties"]:
         for name in re.findall(r"\bdocs/[\w./-]+\.md\b", source.read_text(encoding="utf-8")):
@@ -237,7 +237,7 @@ def test_every_page_that_the_code_names_exists() -> None:
 
 
 def known_tests() -> set[str]:
-    """Names of all test functions."""
+    """Return the names of all test functions."""
     return {
         node.name
         for path in (ROOT / "tests").rglob("test_*.py")
@@ -247,7 +247,7 @@ def known_tests() -> set[str]:
 
 
 def test_every_test_that_a_page_names_exists() -> None:
-    """The failure table of the guarantees stands on tests that somebody can run."""
+    """Every test that a page names exists, above all those of the guarantees."""
     existing = known_tests()
     named = {
         name
@@ -260,7 +260,7 @@ def test_every_test_that_a_page_names_exists() -> None:
 
 
 def test_every_file_that_a_page_names_exists() -> None:
-    """Of the code, of the tests, and in the architecture's short form without the package."""
+    """Every Python file that a page names exists; pages may omit the name of the package."""
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for name in re.findall(r"`([\w./]+/[\w./]*\w+\.py)`", text):
@@ -273,7 +273,7 @@ def test_every_file_that_a_page_names_exists() -> None:
 
 
 def snippets() -> list[tuple[str, str]]:
-    """Every complete properties file on a page."""
+    """Return every complete properties file on a page, with the name of the page."""
     return [
         (name_of(page), snippet)
         for page in PAGES
@@ -286,7 +286,7 @@ def snippets() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("page", "snippet"), snippets())
 def test_every_snippet_loads(page: str, snippet: str, tmp_path: Path) -> None:
-    """A reader may copy it as it is."""
+    """Every properties file on a page loads as it is."""
     path = tmp_path / "mm2.properties"
     path.write_text(snippet, encoding="utf-8")
     environ = dict.fromkeys(re.findall(r"\$\{env:(\w+)\}", snippet), "x")
@@ -297,7 +297,7 @@ def test_every_snippet_loads(page: str, snippet: str, tmp_path: Path) -> None:
 
 
 def test_the_example_file_loads() -> None:
-    """And has no line that does nothing."""
+    """The example configuration loads, and none of its lines is without effect."""
     settings = load_settings(ROOT / "config" / "mm2.properties")
 
     assert not settings.notes
@@ -308,7 +308,7 @@ COMMAND = re.compile(r"^(?: {4})?(?:.*&& )?(?:\S*/)?eos-mirror ([a-z]+)(.*)$", r
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_command_on_a_page_can_be_typed(page: Path) -> None:
-    """Verb and flags are those of the command line."""
+    """Every command on a page uses existing verbs and flags."""
     for verb, rest in COMMAND.findall(page.read_text(encoding="utf-8")):
         flags = set(re.findall(r"(?<=[ \[])--[\w-]+", rest.partition("#")[0]))
 
@@ -323,7 +323,7 @@ BENCHMARK = re.compile(r"^(python -m benchmarks ([\w-]+)(.*))$", re.MULTILINE)
     ("line", "verb", "rest"), [m.groups() for m in BENCHMARK.finditer(text_of("benchmarks.md"))]
 )
 def test_every_benchmark_on_the_page_can_be_typed(line: str, verb: str, rest: str) -> None:
-    """The program starts, and knows the flags."""
+    """Every benchmark on the page starts, and accepts the flags."""
     usage = subprocess.run(
         [sys.executable, "-m", "benchmarks", verb, "--help"],
         cwd=ROOT, capture_output=True, text=True, check=True,

@@ -1,4 +1,4 @@
-"""The tools' own verdict, as tests: one command checks everything."""
+"""The linters and the check of the wording, as tests: one command checks everything."""
 
 import io
 import re
@@ -19,8 +19,16 @@ IDIOMS = re.compile(
 )
 """Words that a reader has to translate. docs/glossary.md and CONTRIBUTING.md say how to write."""
 
-WRITTEN = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-SOURCES = sorted((ROOT / "eos_mirror").rglob("*.py"))
+WRITTEN = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("*.md")]
+)
+WORD_LIST = "tests/test_lint.py"
+SOURCES = sorted(
+    path
+    for folder in ("eos_mirror", "tests", "benchmarks")
+    for path in (ROOT / folder).rglob("*.py")
+    if path.relative_to(ROOT).as_posix() != WORD_LIST
+)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +37,7 @@ SOURCES = sorted((ROOT / "eos_mirror").rglob("*.py"))
     ids=" ".join,
 )
 def test_the_tool_has_nothing_to_say(command: list[str]) -> None:
-    """No warning, no untyped definition, one format, no typing error."""
+    """ruff, mypy and codespell report nothing."""
     done = subprocess.run(
         [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -38,7 +46,7 @@ def test_the_tool_has_nothing_to_say(command: list[str]) -> None:
 
 
 def texts_of(source: Path) -> Iterator[str]:
-    """What a person reads of a page or of a module: comments, docstrings, messages."""
+    """Yield the texts that people read: a whole page, or the comments and strings of a module."""
     text = source.read_text(encoding="utf-8")
     if source.suffix == ".md":
         yield text
@@ -52,7 +60,7 @@ def texts_of(source: Path) -> Iterator[str]:
     "source", [*WRITTEN, *SOURCES], ids=lambda path: path.relative_to(ROOT).as_posix()
 )
 def test_a_text_has_no_private_idiom(source: Path) -> None:
-    """An English-speaking Kafka engineer understands it at the first reading."""
+    """No page, comment or string contains a word that a reader has to translate."""
     for text in texts_of(source):
         found = IDIOMS.search(" ".join(text.split()))
 

@@ -1,4 +1,4 @@
-"""Names that others may import are there, and are all that is promised."""
+"""The public names can be imported, and no others are promised."""
 
 import importlib
 import types
@@ -19,7 +19,7 @@ WITH_ALL = sorted(
 
 @pytest.mark.parametrize("name", WITH_ALL)
 def test_every_public_name_can_be_imported(name: str) -> None:
-    """`__all__` lists what exists, each name once and in order."""
+    """Every name in `__all__` exists and is listed once."""
     module = importlib.import_module(name)
     public: list[str] = module.__all__
 
@@ -28,7 +28,7 @@ def test_every_public_name_can_be_imported(name: str) -> None:
 
 
 def test_the_testing_package_promises_what_it_offers() -> None:
-    """Whoever writes tests with our clusters finds every public name in `__all__`."""
+    """`__all__` of `eos_mirror.testing` has every public name of the package."""
     testing = importlib.import_module("eos_mirror.testing")
     offered = {
         name
@@ -40,7 +40,7 @@ def test_the_testing_package_promises_what_it_offers() -> None:
 
 
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    """What the command line says is what the package is built with."""
+    """`--version` prints the version of the package."""
     with pytest.raises(SystemExit, match=r"^0$"):
         main(["--version"])
 

@@ -37,9 +37,8 @@ class RecordRun(Protocol):
     """
     Adjacent records of one source partition, in offset order; at least one.
 
-    This is all that the engine knows of records on their way from the source to the producer. A
-    lane's producers accept the runs that its source returns, in whatever form they hold them.
-    `DecodedRun` is the decoded form.
+    This is all that the engine knows of the records between source and producer. A lane's
+    producers accept the runs that its source returns, in whatever form they hold them.
     """
 
     @property

@@ -26,7 +26,7 @@ class InMemoryLog:
         self.start = 0
 
     def read(self, _: TopicPartition, start: int, end: int) -> Iterator[Columns]:
-        """See `audit.examine.Reader`."""
+        """Yield the records of a range in chunks; see `audit.examine.Reader`."""
         if start < min(self.start, end):
             raise RangeUnreadable(f"{start} is no longer in the log")
         offsets = [offset for offset in sorted(self._values) if start <= offset < end]

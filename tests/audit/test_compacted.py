@@ -1,4 +1,4 @@
-"""Compaction on either side is explained; what compaction never does is found."""
+"""Effects of compaction on either side are explained; all other differences are found."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,19 +31,19 @@ BOTH = Compaction(source=True, target=True)
 
 
 def record(offset: int, key: str, *, tombstone: bool = False) -> Keyed:
-    """Of the source; its content is its offset."""
+    """Return a record of the source; its content is its offset."""
     return Keyed(offset, key.encode(), b"%d" % offset, tombstone)
 
 
 def copied(records: Sequence[Keyed]) -> list[Keyed]:
-    """The same on the target."""
+    """Return the same records at their offsets on the target."""
     return [one._replace(offset=one.offset + SHIFT) for one in records]
 
 
 def compare(
     source: Sequence[Keyed], target: Sequence[Keyed], compaction: Compaction = BOTH
 ) -> CompactedComparison:
-    """Under a map that shifts."""
+    """Compare under a map that shifts offsets by SHIFT."""
     return compare_compacted(
         WHERE,
         source,
@@ -55,7 +55,7 @@ def compare(
 
 
 def difference(kind: Kind, upstream: int, downstream: int) -> Difference:
-    """In the range."""
+    """Return a difference between the partitions of the range."""
     return Difference(
         kind=kind,
         source=WHERE.source,
@@ -66,7 +66,7 @@ def difference(kind: Kind, upstream: int, downstream: int) -> Difference:
 
 
 def clean(log: Sequence[Keyed], *, until: int, without_tombstones: bool) -> list[Keyed]:
-    """What the log cleaner leaves of the part before an offset."""
+    """Return the log after the log cleaner compacted the part before an offset."""
     newest = {one.key: one.offset for one in log}
     kept = [one for one in log if one.offset >= until or newest[one.key] == one.offset]
     if not without_tombstones:
@@ -81,7 +81,7 @@ CLEANINGS = st.lists(st.tuples(st.integers(0, LOG_END), st.booleans()), max_size
 
 
 def cleaned(log: Sequence[Keyed], cleanings: Sequence[tuple[int, bool]]) -> list[Keyed]:
-    """After some runs of the cleaner, the first of which takes no tombstone yet."""
+    """Return the log after some runs of the cleaner; the first run removes no tombstones."""
     left = list(log)
     for number, (until, without_tombstones) in enumerate(sorted(cleanings)):
         left = clean(left, until=until, without_tombstones=without_tombstones and number > 0)
@@ -92,7 +92,7 @@ def cleaned(log: Sequence[Keyed], cleanings: Sequence[tuple[int, bool]]) -> list
 def test_compaction_is_never_blamed(
     log: list[Keyed], on_source: list[tuple[int, bool]], on_target: list[tuple[int, bool]]
 ) -> None:
-    """Whenever the cleaner ran on either side, also because of records behind the range."""
+    """A cleaner run on either side, also due to records after the range, makes no difference."""
     source, target = cleaned(log, on_source), copied(cleaned(log, on_target))
     found = compare(source, target)
     assert found.differences == []
@@ -109,7 +109,7 @@ def test_the_newest_record_of_a_key_is_missed(
     on_target: list[tuple[int, bool]],
     key: str,
 ) -> None:
-    """Compaction keeps it, so its loss is a loss."""
+    """The newest record of a key is missed if it is lost, because compaction keeps it."""
     log = [one for one in log if one.offset < END and not one.is_tombstone]
     source, target = cleaned(log, on_source), copied(cleaned(log, on_target))
     newest = max((one.offset for one in log if one.key == key.encode()), default=None)
@@ -140,12 +140,16 @@ def test_the_newest_record_of_a_key_is_missed(
 def test_what_compaction_does_not_do_is_found(
     source: list[Keyed], target: list[Keyed], expected: Difference
 ) -> None:
-    """Also a tombstone that went before what it deletes."""
+    """
+    A difference that compaction does not explain is found.
+
+    This includes a tombstone that is gone while the record that it deletes remains.
+    """
     assert compare(source, copied(target)).differences == [expected]
 
 
 def test_a_side_that_is_not_compacted_has_no_excuse() -> None:
-    """Only the source is: the target must have everything that the source has."""
+    """If only the source is compacted, the target must have every record of the source."""
     log = [record(1, "a"), record(2, "a")]
     found = compare(log, copied(log[1:]), Compaction(source=True, target=False))
     assert found.differences == [difference(Kind.MISSING, 1, SHIFT + 1)]
@@ -155,7 +159,7 @@ def test_a_side_that_is_not_compacted_has_no_excuse() -> None:
 
 
 def test_what_the_map_does_not_know_is_foreign() -> None:
-    """Although its key is one of ours."""
+    """A record without an original in the map is foreign, even if its key is known."""
     stranger = record(0, "a")._replace(offset=5)
     where = replace(WHERE, target_start=0)
     found = compare_compacted(

@@ -1,4 +1,4 @@
-"""Every way in which a copy can differ is found, named and placed."""
+"""Every kind of difference in a copy is found, named and located."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,27 +20,27 @@ from eos_mirror.core.records import TopicPartition
 
 SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
 Records = list[tuple[int, str]]
-"""Offset and what stands for the content."""
+"""Offset and content of each record."""
 
 UPSTREAM: Records = [(100 + 2 * i, f"r{i}") for i in range(10)]
-"""With gaps, as markers of the source leave them."""
+"""Records of the source, with gaps as transaction markers leave them."""
 
 DOWNSTREAM: Records = [(7 + i, f"r{i}") for i in range(10)]
 
 
 def log(partition: TopicPartition, records: Sequence[tuple[int, str]], end: int) -> Log:
-    """Records as the comparison sees them."""
+    """Return records in the form that the comparison reads."""
     offsets = [offset for offset, _ in records]
     return Log(partition, offsets, [content.encode() for _, content in records], end)
 
 
 def compared(copy: Records, original: Records = UPSTREAM) -> Comparison:
-    """One range, against what is on the target."""
+    """Compare one range of the source with this copy."""
     return compare_range(log(SOURCE, original, 120), log(TARGET, copy, 50))
 
 
 def difference(kind: Kind, upstream: int, downstream: int) -> Difference:
-    """Between the two partitions of this file."""
+    """Return a difference between the two partitions of this file."""
     return Difference(
         kind=kind,
         source=SOURCE,
@@ -51,7 +51,7 @@ def difference(kind: Kind, upstream: int, downstream: int) -> Difference:
 
 
 def renumbered(contents: Sequence[str]) -> Records:
-    """A copy with these contents, without gaps."""
+    """Return a copy with these contents, without gaps."""
     return [(7 + i, content) for i, content in enumerate(contents)]
 
 
@@ -67,7 +67,7 @@ FAULTS: dict[str, tuple[Records, list[Difference]]] = {
         [difference(Kind.MISSING, 108, 12)],
     ),
     "the last one missing": (DOWNSTREAM[:9], [difference(Kind.MISSING, 118, 50)]),
-    "doubled at once": (
+    "doubled immediately": (
         renumbered([*CONTENTS[:5], "r4", *CONTENTS[5:]]),
         [difference(Kind.DUPLICATED, 108, 12)],
     ),
@@ -109,39 +109,39 @@ FAULTS: dict[str, tuple[Records, list[Difference]]] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_named_and_placed(fault: str) -> None:
-    """By the upstream and the downstream offset, and nothing else is blamed."""
+    """A fault is reported with both offsets, and no other record is blamed."""
     copy, expected = FAULTS[fault]
     comparison = compared(copy)
     assert by_offset([*comparison.differences, *settled(comparison)]) == by_offset(expected)
 
 
 def settled(*comparisons: Comparison) -> list[Difference]:
-    """With nothing of the strangers on the source."""
+    """Settle the comparisons; no unknown record has an original on the source."""
     differences, strangers = settle(comparisons)
     return [*differences, *name_strangers(strangers, {})]
 
 
 def by_offset(found: Sequence[Difference]) -> list[Difference]:
-    """In an order to compare by."""
+    """Sort differences by their offsets, for comparison."""
     return sorted(found, key=lambda one: (one.source, one.upstream_offset, one.downstream_offset))
 
 
 def test_records_of_the_same_content_are_told_apart_by_their_number() -> None:
-    """Two on the source and three on the target: one too many, not three."""
+    """Two equal records on the source and three on the target are one duplicate, not three."""
     found = compared(renumbered(["a", "a", "a", "b"]), [(100, "a"), (102, "a"), (104, "b")])
     assert found.differences == [difference(Kind.DUPLICATED, 100, 9)]
     assert found.matched == 3
 
 
 def test_a_record_that_went_to_another_range_has_moved() -> None:
-    """Ranges see a missing one and a foreign one; together they know better."""
+    """A record that is missing in one range and extra in another has been reordered."""
     first = compared(renumbered(CONTENTS[1:]))
     then = compare_range(log(SOURCE, [(120, "s")], 122), log(TARGET, [(50, "s"), (51, "r0")], 60))
     assert settled(first, then) == [difference(Kind.REORDERED, 100, 51)]
 
 
 def test_two_records_swapped_between_ranges_have_moved_and_are_not_altered() -> None:
-    """Although each stands where another one should."""
+    """Two records swapped between ranges are reordered, not altered."""
     first = compared(renumbered(["s", *CONTENTS[1:]]))
     then = compare_range(log(SOURCE, [(120, "s")], 122), log(TARGET, [(50, "r0")], 60))
     assert by_offset(settled(first, then)) == [
@@ -151,7 +151,7 @@ def test_two_records_swapped_between_ranges_have_moved_and_are_not_altered() -> 
 
 
 def test_a_record_in_another_partition_is_named_so() -> None:
-    """With the partition it should be in, and the one where it is."""
+    """A record in the wrong partition is misplaced; the difference names both partitions."""
     other_source, other_target = TopicPartition("orders", 1), TopicPartition("A.orders", 1)
     first = compared(renumbered(CONTENTS[1:]))
     then = compare_range(log(other_source, [], 10), log(other_target, [(3, "r0")], 5))
@@ -167,7 +167,7 @@ def test_a_record_in_another_partition_is_named_so() -> None:
 
 
 def test_a_copy_too_many_of_a_record_elsewhere_is_no_foreign_one() -> None:
-    """Where its original is, another range has to say."""
+    """An extra copy of a record of another range is a duplicate, not foreign."""
     comparison = compared(renumbered([*CONTENTS, "far"]))
     (stranger,) = settle([comparison]).strangers
     originals = {stranger.digest: (SOURCE, 3)}
@@ -183,7 +183,7 @@ EDIT = st.tuples(
 
 
 def edited(contents: Sequence[str], edits: Sequence[tuple[str, int, int]]) -> list[str]:
-    """A copy after some harm."""
+    """Return a copy after these edits."""
     copy = list(contents)
     for harm, at, to in edits:
         if not copy:
@@ -207,7 +207,7 @@ def edited(contents: Sequence[str], edits: Sequence[tuple[str, int, int]]) -> li
 def test_every_record_is_accounted_for(
     contents: list[str], edits: list[tuple[str, int, int]]
 ) -> None:
-    """On both sides, once; and equal sequences, and only these, show nothing."""
+    """Each record of both sides is counted once, and only equal sequences have no difference."""
     copy = edited(contents, edits)
     upstream = [(2 * i, content) for i, content in enumerate(contents)]
     comparison = compare_range(log(SOURCE, upstream, 99), log(TARGET, renumbered(copy), 99))

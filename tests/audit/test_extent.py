@@ -1,4 +1,4 @@
-"""What is compared of a partition whose ends move: all that can be, and nothing that cannot."""
+"""The extent of a comparison while both logs move: all that can be compared, and no more."""
 
 import pytest
 from hypothesis import given
@@ -19,11 +19,11 @@ SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
 START, RECORDS = 100, 10
 ALL = OffsetWindow()
 COPIES = [(100 + i, i) for i in range(4)] + [(106 + i, 5 + i) for i in range(6)]
-"""Two transactions: upstream 104 and 105 are no records, downstream 4 and 11 are markers."""
+"""Two transactions: upstream 104 and 105 are not records, downstream 4 and 11 are markers."""
 
 
 def offset_map() -> OffsetMap:
-    """Of these copies."""
+    """Return the map of COPIES."""
     tail = MapTail.empty(START, downstream=0)
     tail.add([(100, 4)], 0)
     tail.add([(106, 6)], 5)
@@ -39,7 +39,7 @@ def extent(
     target_log_end: int = 12,
     window: OffsetWindow = ALL,
 ) -> Extent:
-    """Of a partition that stands so."""
+    """Return the extent of a partition with these starts and ends."""
     return plan_extent(
         PartitionSnapshot(
             source=SOURCE,
@@ -56,12 +56,12 @@ def extent(
 
 
 def unproven(start: int, end: int, cause: Cause) -> Unproven:
-    """Of the source partition."""
+    """Return an unproven range of the source partition."""
     return Unproven(partition=SOURCE, start=start, end=end, cause=cause)
 
 
 def test_all_that_was_mirrored_is_compared() -> None:
-    """From the start of the map to its end; what lay before the start is nobody's promise."""
+    """Everything from the start of the map to its end is compared, and nothing before it."""
     found = extent()
     assert (found.whole.start, found.whole.end) == (100, 112)
     assert (found.whole.target_start, found.whole.target_end) == (0, 12)
@@ -69,21 +69,21 @@ def test_all_that_was_mirrored_is_compared() -> None:
 
 
 def test_what_expired_on_the_source_is_named() -> None:
-    """Its copies are not held against the target."""
+    """Records that expired on the source are unproven; their copies are not a difference."""
     found = extent(source_start=103)
     assert (found.whole.start, found.whole.target_start) == (103, 3)
     assert found.unproven == [unproven(100, 103, Cause.EXPIRED_ON_SOURCE)]
 
 
 def test_what_expired_on_the_target_is_named() -> None:
-    """Its originals are not called missing."""
+    """Records that expired on the target are unproven; they are not missing."""
     found = extent(target_start=6)
     assert (found.whole.start, found.whole.target_start) == (107, 6)
     assert found.unproven == [unproven(100, 107, Cause.EXPIRED_ON_TARGET)]
 
 
 def test_both_may_have_expired() -> None:
-    """Each upstream offset has one cause."""
+    """If records expired on both sides, each upstream offset has one cause."""
     found = extent(source_start=102, target_start=6)
     assert (found.whole.start, found.whole.target_start) == (107, 6)
     assert found.unproven == [
@@ -93,7 +93,7 @@ def test_both_may_have_expired() -> None:
 
 
 def test_everything_may_have_expired() -> None:
-    """Then there is nothing to compare, and no record is missing."""
+    """If everything expired, nothing is compared and no record is missing."""
     found = extent(source_start=500)
     assert found.whole.start == found.whole.end == 112
     assert found.unproven == [unproven(100, 112, Cause.EXPIRED_ON_SOURCE)]
@@ -115,46 +115,50 @@ def test_everything_may_have_expired() -> None:
 def test_only_what_is_wanted_is_compared(
     window: OffsetWindow, upstream: tuple[int, int], downstream: tuple[int, int]
 ) -> None:
-    """Between exact copies of its borders; what is foreign at the end belongs to the last part."""
+    """
+    Only the window is compared, between the exact copies of its borders.
+
+    Foreign records at the end of the target belong to the last part.
+    """
     found = extent(target_end=13, window=window)
     assert (found.whole.start, found.whole.end) == upstream
     assert (found.whole.target_start, found.whole.target_end) == downstream
 
 
 def test_what_nobody_wants_is_not_missed() -> None:
-    """Neither compared nor named, as far as it lies outside."""
+    """Records outside of the window are neither compared nor unproven."""
     found = extent(source_start=103, window=OffsetWindow(start=101, end=108))
     assert (found.whole.start, found.whole.end) == (103, 108)
     assert found.unproven == [unproven(101, 103, Cause.EXPIRED_ON_SOURCE)]
 
 
 def test_what_is_committed_while_we_ask_is_left_out() -> None:
-    """The target ended after its first transaction: the second one is not missing."""
+    """A transaction that is committed after the target's end was read is excluded, not missing."""
     found = extent(target_end=5)
     assert (found.whole.end, found.whole.target_end) == (106, 5)
 
 
 def test_what_lies_behind_our_last_record_is_looked_at() -> None:
-    """A foreign record at the end is inside the range of the target."""
+    """The range of the target includes foreign records after our last record."""
     assert extent(target_end=13).whole.target_end == 13
 
 
 def test_what_the_target_has_lost_of_its_end_is_looked_for() -> None:
-    """It ended there also after the map was read: what the map knows behind it is missing."""
+    """If the target's log ends before the map, which was read earlier, its end is missing."""
     found = extent(target_end=5, target_log_end=5)
     assert (found.whole.end, found.whole.target_end) == (112, 5)
     assert found.unproven == []
 
 
 def test_what_the_source_has_lost_of_its_end_is_named() -> None:
-    """Its copies cannot be compared with anything."""
+    """Records that the source lost at its end are unproven."""
     found = extent(source_log_end=108)
     assert (found.whole.end, found.whole.target_end) == (108, 7)
     assert found.unproven == [unproven(108, 112, Cause.LOST_ON_SOURCE)]
 
 
 def test_a_copy_that_holds_nothing_of_ours_yet_is_looked_at() -> None:
-    """A position was committed, and no record: anything on the target is foreign."""
+    """If a position was committed but no record, every record of the target is foreign."""
     empty = OffsetMap([], MapTail.empty(START, downstream=None))
     found = plan_extent(
         PartitionSnapshot(
@@ -176,7 +180,7 @@ def test_a_copy_that_holds_nothing_of_ours_yet_is_looked_at() -> None:
 def test_a_record_is_compared_with_its_copy_or_not_at_all(
     source_start: int, target_start: int, target_end: int
 ) -> None:
-    """No range holds the one without the other, as far as both are still there."""
+    """A record is compared only if its copy is, and both are if both still exist."""
     found = extent(
         source_start=source_start, target_start=min(target_start, target_end), target_end=target_end
     )

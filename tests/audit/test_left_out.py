@@ -1,4 +1,4 @@
-"""What the ledger explains of a proof, and what it does not."""
+"""Which differences of a proof the ledger explains, and which it does not."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -20,7 +20,7 @@ TWO_OF_FIVE = LeftOut(partition="orders-3", topic_id=ID, start=10, end=15, count
 
 
 def missing(*offsets: int, kind: Kind = Kind.MISSING) -> list[Difference]:
-    """Of one partition."""
+    """Return a difference for each offset of one partition."""
     return [
         Difference(
             kind=kind, source=SOURCE, upstream_offset=at, target=TARGET, downstream_offset=at
@@ -30,7 +30,7 @@ def missing(*offsets: int, kind: Kind = Kind.MISSING) -> list[Difference]:
 
 
 def proof(differences: list[Difference], explained: dict[Why, int] | None = None) -> PartitionProof:
-    """Of a partition of a hundred records."""
+    """Return the proof of a partition of a hundred records."""
     whole = Range(
         source=SOURCE, start=0, end=100, target=TARGET, target_start=0, target_end=100,
         timestamps=True,
@@ -45,7 +45,7 @@ def proof(differences: list[Difference], explained: dict[Why, int] | None = None
 
 
 def drop(**details: Any) -> ledger.LedgerEntry:
-    """As a task notes it."""
+    """Return the ledger entry of a drop, as a task writes it."""
     known = {"task": 0, "partition": "orders-3", "topic_id": ID, "from": 10, "to": 15, "records": 2}
     return ledger.LedgerEntry(
         kind=ledger.Kind.DROP,
@@ -56,7 +56,7 @@ def drop(**details: Any) -> ledger.LedgerEntry:
 
 
 def test_what_was_left_out_is_no_difference() -> None:
-    """It is counted beside what else is explained."""
+    """A dropped record is no difference; it is counted with the other explained records."""
     before = proof(missing(11, 14), {Why.COMPACTED_ON_SOURCE: 7})
     after = explain_left_out(before, ID, [TWO_OF_FIVE])
 
@@ -73,14 +73,14 @@ def test_what_was_left_out_is_no_difference() -> None:
     ],
 )
 def test_what_was_not_left_out_is_still_a_difference(left: list[Difference]) -> None:
-    """An entry excuses nothing else."""
+    """An entry explains only missing records in its own range."""
     after = explain_left_out(proof([*missing(10), *left]), ID, [TWO_OF_FIVE])
 
     assert (after.differences, after.explained) == (left, {Why.LEFT_OUT: 1})
 
 
 def test_no_more_is_explained_than_was_left_out() -> None:
-    """The entry says how many of the range there were."""
+    """An entry explains no more missing records than it dropped."""
     after = explain_left_out(proof(missing(10, 11, 12)), ID, [TWO_OF_FIVE])
 
     assert (after.differences, after.explained) == (missing(12), {Why.LEFT_OUT: 2})
@@ -88,13 +88,13 @@ def test_no_more_is_explained_than_was_left_out() -> None:
 
 @pytest.mark.parametrize("other", [{"partition": "orders-4"}, {"topic_id": "B" * 22}])
 def test_another_partition_or_a_topic_created_again_is_not_excused(other: dict[str, str]) -> None:
-    """Its offsets are others."""
+    """An entry explains nothing in another partition, or in a topic that was created again."""
     before = proof(missing(11))
     assert explain_left_out(before, ID, left_out_by([drop(**other)])) == before
 
 
 def test_an_entry_that_was_written_twice_counts_once() -> None:
-    """A task that died between the entry and the offsets writes it again."""
+    """A repeated entry counts once: a task that dies before it commits the offsets repeats it."""
     assert left_out_by([drop(), drop(), drop(**{"from": 15, "to": 16, "records": 1})]) == [
         TWO_OF_FIVE,
         LeftOut(partition="orders-3", topic_id=ID, start=15, end=16, count=1),
@@ -102,7 +102,7 @@ def test_an_entry_that_was_written_twice_counts_once() -> None:
 
 
 def test_other_entries_explain_nothing() -> None:
-    """A fence is no loss."""
+    """Only a drop explains a missing record, not a fence."""
     entry = drop()
     fence = ledger.LedgerEntry(
         kind=ledger.Kind.FENCE, at=entry.at, by=entry.by, details=entry.details
@@ -111,6 +111,6 @@ def test_other_entries_explain_nothing() -> None:
 
 
 def test_an_entry_that_is_not_whole_is_named() -> None:
-    """It might hide a loss."""
+    """An incomplete entry is an error, because it might hide a loss."""
     with pytest.raises(ForeignWriter, match=r"not a whole drop: .*'records': None"):
         left_out_by([drop(records=None)])

@@ -1,4 +1,4 @@
-"""The page of a proof shows what the report says, for people, and nothing runs in it."""
+"""The page of a proof shows the content of the report, and contains no active content."""
 
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ RECORD = {
 
 
 def partition(number: int, **fields: Any) -> dict[str, Any]:
-    """A partition in which nothing is wrong, but for these fields."""
+    """Return a partition without differences, except for these fields."""
     return {
         "partition": number,
         "upstream": [0, 5_000],
@@ -36,12 +36,12 @@ def partition(number: int, **fields: Any) -> dict[str, Any]:
 
 
 def report(*topics: dict[str, Any], holds: bool) -> dict[str, Any]:
-    """Of one flow."""
+    """Return the report of one flow."""
     return {"version": 1, "digest": 1, "flow": "A->B", "holds": holds, "topics": list(topics)}
 
 
 def topic(name: str, *partitions: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """One topic."""
+    """Return one topic of a report."""
     return {
         "source": name,
         "target": f"A.{name}",
@@ -71,7 +71,7 @@ BROKEN = topic(
 
 
 class Reader(HTMLParser):
-    """What a browser would show, run and load."""
+    """Collects the text, the tags and the links of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,50 +80,50 @@ class Reader(HTMLParser):
         self.links: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note it."""
+        """Record the tag and its links."""
         self.tags.append(tag)
         self.links += [value or "" for name, value in attrs if name in {"src", "href"}]
 
     def handle_data(self, data: str) -> None:
-        """Note it."""
+        """Record the text."""
         self.text += data
 
 
 def read(*reports: dict[str, Any]) -> Reader:
-    """The page of these reports."""
+    """Parse the page of these reports."""
     reader = Reader()
     reader.feed(page_of(reports, made="2026-01-02 03:04 UTC", version="1.2.3"))
     return reader
 
 
 def test_a_copy_without_differences_is_shown_as_one() -> None:
-    """With its count."""
+    """A copy without differences is shown as such, with the number of its records."""
     shown = read(report(topic("orders", partition(0), partition(1)), holds=True))
     assert "No difference: 10,000 records match" in shown.text
     assert "eos_mirror 1.2.3, 2026-01-02 03:04 UTC" in shown.text
 
 
 def test_a_difference_is_shown_with_both_records() -> None:
-    """Side by side, with both offsets; what is in a record is text and nothing else."""
+    """A difference is shown with both records and offsets; record content is escaped text."""
     shown = read(report(topic("fine", partition(0)), BROKEN, holds=False))
     assert "1 difference: 19,199 records match" in shown.text
     assert "upstream offset 777, downstream offset 790 of partition 1" in shown.text
     assert "<script>alert(1)</script>" in shown.text
     assert "other" in shown.text
-    assert shown.text.index("orders") < shown.text.index("fine"), "what is wrong comes first"
+    assert shown.text.index("orders") < shown.text.index("fine"), "differences come first"
     assert "expired on the source" in shown.text
 
 
 @pytest.mark.parametrize("count", [1, 48, 49, 500])
 def test_every_partition_has_its_place_in_the_picture(count: int) -> None:
-    """However many there are."""
+    """The picture has every partition, whatever their number."""
     shown = read(report(topic("orders", *map(partition, range(count))), holds=True))
     assert shown.tags.count("svg") == 1
     assert shown.tags.count("title") == count + 1
 
 
 def test_a_topic_that_is_gone_is_shown() -> None:
-    """With the reason, although it has no partition to picture."""
+    """A topic that is gone is shown with the reason, although it has no partitions."""
     gone = topic("orders", incomparable={"orders-0": "A.orders is gone from B"})
     shown = read(report(gone, holds=False))
     assert "1 partition could not be compared" in shown.text
@@ -131,14 +131,14 @@ def test_a_topic_that_is_gone_is_shown() -> None:
 
 
 def test_the_page_needs_nothing_else() -> None:
-    """No script, no style sheet, no picture from anywhere."""
+    """The page loads no script, style sheet or picture."""
     shown = read(report(BROKEN, holds=False))
     assert not shown.links
     assert not {"script", "link", "img", "iframe"} & set(shown.tags)
 
 
 def test_pages_can_be_looked_at(tmp_path: Path) -> None:
-    """The three that a person should see, and what a browser makes of them where there is one."""
+    """Three example pages are small, and a browser, if there is one, renders them."""
     pages = {
         "green": report(topic("orders", *map(partition, range(8))), holds=True),
         "broken": report(topic("fine", *map(partition, range(4))), BROKEN, holds=False),
@@ -153,7 +153,7 @@ def test_pages_can_be_looked_at(tmp_path: Path) -> None:
 
 
 def photograph(browser: str, page: Path) -> Path:
-    """Beside the page."""
+    """Write a screenshot beside the page, and return its path."""
     picture = page.with_suffix(".png")
     subprocess.run(
         [browser, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1100,900",
@@ -164,7 +164,7 @@ def photograph(browser: str, page: Path) -> Path:
 
 
 def test_a_range_that_cannot_be_read_is_a_verdict() -> None:
-    """Without a difference, and without a green page."""
+    """A range that cannot be read is neither a difference nor a success."""
     gap = {"start": 0, "end": 800, "cause": "unreadable", "reason": "a corrupt batch"}
     page = page_of(
         [report(topic("orders", partition(0, unproven=[gap])), holds=False)], made="", version=""
@@ -175,7 +175,7 @@ def test_a_range_that_cannot_be_read_is_a_verdict() -> None:
 
 
 def test_records_are_shown_as_people_read_them() -> None:
-    """Headers by line, null apart from empty, and times as times."""
+    """Headers have a line each, null differs from empty, and timestamps are readable."""
     record = {**RECORD, "headers": [["trace", None], ["span", ""]]}
     odd = {**ALTERED, "source_record": record, "target_record": RECORD}
     page = page_of(

@@ -1,4 +1,4 @@
-"""A plan is as long as what it plans, whatever records are like."""
+"""The size and duration of a plan depend on the bytes and keys that it covers."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from eos_mirror.core.records import TopicPartition
 
 
 def snapshot(partition: int, count: int) -> PartitionSnapshot:
-    """A partition with so many records, all mirrored."""
+    """Return a partition with this many records, all mirrored."""
     tail = MapTail.empty(0, downstream=0)
     if count:
         tail.add([(0, count)], 0)
@@ -40,7 +40,11 @@ def snapshot(partition: int, count: int) -> PartitionSnapshot:
     [(1, MOST_OFFSETS), (1_000, RANGE_BYTES // 1_000), (1_000_000, LEAST_OFFSETS)],
 )
 def test_ranges_are_sized_by_bytes(record_bytes: float, max_offsets: int) -> None:
-    """Between bounds: a tiny range costs more to begin, a huge one too much memory."""
+    """
+    Ranges are sized by bytes, within bounds.
+
+    Starting a tiny range costs more than reading it, and a huge one needs too much memory.
+    """
     plan = plan_topic([snapshot(0, 5_000_000), snapshot(1, 0)], record_bytes=record_bytes)
     assert plan.max_offsets == max_offsets
     assert plan.tasks_count == -(-5_000_000 // max_offsets) + 1
@@ -48,7 +52,7 @@ def test_ranges_are_sized_by_bytes(record_bytes: float, max_offsets: int) -> Non
 
 
 def test_a_compacted_topic_is_cut_by_keys() -> None:
-    """However small its records are."""
+    """A compacted topic is split by keys, whatever the size of its records."""
     compacted = replace(snapshot(0, 2_500_000), compaction=Compaction(source=True, target=True))
     plan = plan_topic([compacted], record_bytes=10)
     assert plan.is_compacted
@@ -56,7 +60,7 @@ def test_a_compacted_topic_is_cut_by_keys() -> None:
 
 
 def test_minutes_shrink_with_slots() -> None:
-    """Twice the slots, half the time; none counts as one."""
+    """Twice the slots need half the time; no slots count as one."""
     plans = [plan_topic([snapshot(0, 1_000_000)], record_bytes=3_000)]
     assert (
         minutes_of(plans, slots=1) == 2 * minutes_of(plans, slots=2) == minutes_of(plans, slots=0)
@@ -65,7 +69,11 @@ def test_minutes_shrink_with_slots() -> None:
 
 
 def test_a_sample_is_planned_in_many_short_ranges() -> None:
-    """As many offsets as are asked for, in more places; a compacted topic is compared whole."""
+    """
+    A sample covers its share of the offsets, in many short ranges.
+
+    A compacted topic is always compared completely.
+    """
     whole = plan_topic([snapshot(0, 5_000_000)], record_bytes=1_000)
     plan = plan_topic([snapshot(0, 5_000_000)], record_bytes=1_000, sample=0.1)
     assert plan.max_offsets <= whole.max_offsets / 6

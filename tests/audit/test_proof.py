@@ -1,36 +1,29 @@
 """A proof says of every record that it matches, differs, or cannot be compared any more."""
 
-from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
-from typing import TypeVar
 
 from eos_mirror.audit.compacted import CompactedComparison, Compaction, Why
-from eos_mirror.audit.differences import Comparison, Difference, Kind
+from eos_mirror.audit.differences import Difference, Kind
 from eos_mirror.audit.digest import Folder
-from eos_mirror.audit.examine import (
-    Folded,
-    Matched,
-    examine_range,
-    find_originals,
-    fold_range,
-    match_range,
-)
+from eos_mirror.audit.examine import Matched, fold_range, match_range
 from eos_mirror.audit.extent import Cause, PartitionSnapshot, Unproven
 from eos_mirror.audit.proof import PartitionProof, Prover
 from eos_mirror.audit.proof_compacted import CompactedProver
 from eos_mirror.audit.ranges import Range
-from eos_mirror.audit.worker import Found, Keys, Unreadable
-from eos_mirror.core.offset_map import MapTail, OffsetMap
-from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import RangeUnreadable
+from eos_mirror.audit.worker import Keys, Unreadable
 from tests.audit.in_memory_log import InMemoryLog
-
-SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
-RECORDS, MOST = 100, 10
-FOLDER = Folder(12345)
-T = TypeVar("T")
-R = TypeVar("R")
-
+from tests.audit.one_partition import (
+    FOLDER,
+    MOST,
+    RECORDS,
+    SOURCE,
+    TARGET,
+    AtOnce,
+    CountingWorker,
+    difference,
+    shelves,
+    snapshot,
+)
 
 WHOLE = Range(
     source=SOURCE,
@@ -42,74 +35,6 @@ WHOLE = Range(
 )
 
 
-class AtOnce:
-    """A pool that works where it is asked; results come as they like."""
-
-    def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R]]:
-        """See `proof.Pool`."""
-        return ((task, work(task)) for task in reversed(tasks))
-
-
-class CountingWorker:
-    """Looks at ranges of two shelves, and counts how often."""
-
-    def __init__(self, source: InMemoryLog, target: InMemoryLog) -> None:
-        self.source, self.target = source, target
-        self.looked = self.examined = 0
-
-    def match(self, where: Range) -> Matched | Unreadable:
-        """See `worker.Work`."""
-        self.looked += 1
-        try:
-            return match_range(where, self.source, self.target)
-        except RangeUnreadable as exc:
-            return Unreadable(reason=str(exc))
-
-    def fold(self, where: Range) -> Folded | Unreadable:
-        """See `worker.Work`."""
-        self.looked += 1
-        try:
-            return fold_range(where, self.source, self.target, FOLDER)
-        except RangeUnreadable as exc:
-            return Unreadable(reason=str(exc))
-
-    def examine(self, where: Range) -> Comparison | Unreadable:
-        """See `worker.Work`."""
-        self.examined += 1
-        try:
-            return examine_range(where, self.source, self.target)
-        except RangeUnreadable as exc:
-            return Unreadable(reason=str(exc))
-
-    def find(self, where: Range, wanted: Set[bytes]) -> Found:
-        """See `worker.Work`."""
-        return dict(find_originals(where, self.source, wanted))
-
-
-def shelves() -> tuple[dict[int, bytes], dict[int, bytes]]:
-    """Of the source, and of its copy, a thousand offsets further on."""
-    return (
-        {i: b"%d" % i for i in range(RECORDS)},
-        {1_000 + i: b"%d" % i for i in range(RECORDS)},
-    )
-
-
-def snapshot(clerk: CountingWorker) -> PartitionSnapshot:
-    """Of the only partition."""
-    tail = MapTail.empty(0, downstream=1_000)
-    tail.add([(0, RECORDS)], 1_000)
-    return PartitionSnapshot(
-        source=SOURCE,
-        source_start=clerk.source.start,
-        target=TARGET,
-        target_start=clerk.target.start,
-        target_end=1_000 + RECORDS,
-        source_log_end=RECORDS,
-        target_log_end=1_000 + RECORDS,
-        offsets=OffsetMap([], tail),
-    )
-
-
 def prove(
     clerk: CountingWorker,
     *,
@@ -117,7 +42,7 @@ def prove(
     sample: float = 1.0,
     folder: Folder | None = None,
 ) -> PartitionProof:
-    """With the log starts that the shelves have when they are asked again."""
+    """Prove a partition; a second snapshot has the log starts of that time."""
 
     def look_again(one: PartitionSnapshot) -> PartitionSnapshot:
         return replace(one, source_start=clerk.source.start, target_start=clerk.target.start)
@@ -129,19 +54,8 @@ def prove(
     return proof
 
 
-def difference(kind: Kind, upstream: int, downstream: int) -> Difference:
-    """Of the only partition."""
-    return Difference(
-        kind=kind,
-        source=SOURCE,
-        upstream_offset=upstream,
-        target=TARGET,
-        downstream_offset=downstream,
-    )
-
-
 def test_an_exact_copy_is_looked_at_once() -> None:
-    """Nothing is read twice."""
+    """Every range of an exact copy is compared once, and none is examined."""
     source, target = shelves()
     clerk = CountingWorker(InMemoryLog(source), InMemoryLog(target))
     proof = prove(clerk)
@@ -153,7 +67,7 @@ def test_an_exact_copy_is_looked_at_once() -> None:
 
 
 def test_folds_of_ranges_are_those_of_the_partition() -> None:
-    """Joined in the order of the log, in whichever order they came; of both sides."""
+    """Folds of both sides are joined in the order of the log, whatever order ranges return in."""
     source, target = shelves()
     target[1_012], target[1_077] = target[1_077], target[1_012]
     clerk = CountingWorker(InMemoryLog(source), InMemoryLog(target))
@@ -165,7 +79,7 @@ def test_folds_of_ranges_are_those_of_the_partition() -> None:
 
 
 def test_what_a_sample_leaves_out_is_said() -> None:
-    """Every offset is compared or named, and a record that is gone outside is not missed."""
+    """Every offset is compared or reported as not sampled."""
     source, target = shelves()
     clerk = CountingWorker(InMemoryLog(source), InMemoryLog(target))
     proof = prove(clerk, sample=0.3)
@@ -175,7 +89,7 @@ def test_what_a_sample_leaves_out_is_said() -> None:
 
 
 def test_only_what_is_not_equal_is_looked_at_closely() -> None:
-    """Two ranges of ten, and the record that went from one to the other is found."""
+    """Only three of ten ranges are examined, and a record that moved between them is found."""
     source, target = shelves()
     target[1_012], target[1_077] = target[1_077], target[1_012]
     del target[1_050]
@@ -191,7 +105,7 @@ def test_only_what_is_not_equal_is_looked_at_closely() -> None:
 
 
 def test_a_copy_too_many_is_found_however_far_from_its_original() -> None:
-    """Eighty records and eight ranges later; what the source never had is foreign."""
+    """A duplicate is found eighty records later; a record that the source never had is foreign."""
     source, target = shelves()
     shifted = {offset + (offset >= 1_095): value for offset, value in target.items()}
     shifted[1_095] = target[1_015]
@@ -207,7 +121,7 @@ def test_a_copy_too_many_is_found_however_far_from_its_original() -> None:
 
 
 def test_retention_that_passes_during_the_proof_is_no_loss() -> None:
-    """The ranges it met are cut, and what is gone is named."""
+    """Ranges are cut where retention has passed, and expired offsets are reported."""
     source, target = shelves()
     clerk = CountingWorker(InMemoryLog(source), InMemoryLog(target))
     frozen = snapshot(clerk)
@@ -224,7 +138,7 @@ def test_retention_that_passes_during_the_proof_is_no_loss() -> None:
 
 
 def test_retention_of_the_target_that_passes_during_the_proof_is_no_loss() -> None:
-    """The same on the other side."""
+    """Retention of the target is treated as retention of the source is."""
     source, target = shelves()
     clerk = CountingWorker(InMemoryLog(source), InMemoryLog(target))
     frozen = snapshot(clerk)
@@ -236,7 +150,7 @@ def test_retention_of_the_target_that_passes_during_the_proof_is_no_loss() -> No
 
 
 class KeyClerk:
-    """Compares keys of a compacted partition; says what it was told to say."""
+    """Compares keys of a compacted partition with scripted answers."""
 
     def __init__(self, *answers: CompactedComparison | Unreadable) -> None:
         self.answers = list(answers)
@@ -249,14 +163,14 @@ class KeyClerk:
 
 
 def compared(matched: int, *differences: Difference) -> CompactedComparison:
-    """A part of a compacted partition, in which a record was explained."""
+    """Return the comparison of a part of a compacted partition, with one explained record."""
     return CompactedComparison(
         matched=matched, differences=differences, explained={Why.COMPACTED_ON_SOURCE: 1}
     )
 
 
 def prove_compacted(clerk: KeyClerk, *, max_offsets: int = RECORDS) -> PartitionProof:
-    """Both logs grow by one record while it is looked at."""
+    """Prove a compacted partition; the source's log grows by one record before each comparison."""
 
     def look_again(one: PartitionSnapshot) -> PartitionSnapshot:
         return replace(one, source_log_end=one.source_log_end + 1)
@@ -272,7 +186,7 @@ def prove_compacted(clerk: KeyClerk, *, max_offsets: int = RECORDS) -> Partition
 
 
 def test_a_compacted_partition_is_blamed_only_after_another_look() -> None:
-    """Up to the end of then: a newer record may have taken the one that is missed."""
+    """It is compared again up to the new end, as newer records may have replaced missing ones."""
     lost = difference(Kind.FOREIGN, 5, 1_005)
     clerk = KeyClerk(compared(98, lost), compared(99))
     proof = prove_compacted(clerk)
@@ -285,7 +199,7 @@ def test_a_compacted_partition_is_blamed_only_after_another_look() -> None:
 
 
 def test_a_long_compacted_partition_is_read_in_parts_of_its_keys() -> None:
-    """Each key is in one of them, and the parts add up."""
+    """Each key is in exactly one part, and the results of the parts are added."""
     clerk = KeyClerk(*[compared(33)] * 3)
     proof = prove_compacted(clerk, max_offsets=40)
     assert proof.matched == 99
@@ -295,7 +209,7 @@ def test_a_long_compacted_partition_is_read_in_parts_of_its_keys() -> None:
 
 
 def test_what_cannot_be_read_is_not_called_equal() -> None:
-    """Nor lost: it says why."""
+    """An unreadable range is reported with its reason, neither as equal nor as lost."""
     source, target = shelves()
     clerk = CountingWorker(InMemoryLog(source), InMemoryLog(target))
 

@@ -1,4 +1,4 @@
-"""What was found equal is not compared twice, and nothing hides behind it."""
+"""Proven ranges are not compared twice, and they hide no difference."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from eos_mirror.audit.ranges import Range
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.proven_file import ProvenFile
 from tests.audit.in_memory_log import InMemoryLog
-from tests.audit.test_proof import (
+from tests.audit.one_partition import (
     MOST,
     RECORDS,
     SOURCE,
@@ -32,7 +32,7 @@ IDS = f"{SOURCE_ID} {TARGET_ID}"
 
 
 def part(start: int, end: int, *, shift: int = 1_000, target_end: int | None = None) -> Range:
-    """Of the only partition."""
+    """Return a range of the only partition."""
     return Range(
         source=SOURCE,
         start=start,
@@ -44,19 +44,19 @@ def part(start: int, end: int, *, shift: int = 1_000, target_end: int | None = N
 
 
 def proven_range(start: int, end: int, *, topics: str = IDS) -> ProvenRange:
-    """All of whose offsets are records."""
+    """Return a proven range whose offsets are all records."""
     return ProvenRange(where=part(start, end), topics=topics, count=end - start)
 
 
 def test_what_is_left_lies_before_between_and_behind() -> None:
-    """On both sides, and nothing of it is left out."""
+    """Every offset of both sides that is not proven is in a remaining range."""
     proven = Proven([proven_range(40, 50), proven_range(10, 20)])
     assert proven.rest(part(0, 100), IDS) == [part(0, 10), part(20, 40), part(50, 100)]
     assert Proven().rest(part(7, 7), IDS) == [part(7, 7)]
 
 
 def test_a_stranger_between_two_proven_ranges_is_left() -> None:
-    """It has offsets on the target only."""
+    """A foreign record between proven ranges remains; it has offsets on the target only."""
     proven = Proven([proven_range(0, 10)])
     behind = replace(part(10, 10), target_end=1_011)
     assert proven.rest(part(0, 10, target_end=1_011), IDS) == [behind]
@@ -64,7 +64,7 @@ def test_a_stranger_between_two_proven_ranges_is_left() -> None:
 
 
 def test_neighbours_are_joined_until_they_are_long() -> None:
-    """A range that retention reaches into is compared again, all of it."""
+    """Proven ranges are joined up to a limit, because retention makes a whole range unproven."""
     proven = Proven([proven_range(0, 10), proven_range(20, 30), proven_range(10, 20)])
     assert proven.ranges == [proven_range(0, 30)]
     proven.add(proven_range(30, 30 + MOST_OFFSETS))
@@ -72,7 +72,7 @@ def test_neighbours_are_joined_until_they_are_long() -> None:
 
 
 def test_what_is_only_partly_inside_is_compared_again() -> None:
-    """And replaces what it overlaps."""
+    """A proven range that is only partly inside is compared again, and then replaced."""
     proven = Proven([proven_range(0, 10), proven_range(20, 30)])
     assert proven.rest(part(5, 100), IDS) == [part(5, 20), part(30, 100)]
     proven.add(proven_range(5, 12))
@@ -88,7 +88,7 @@ def test_what_is_only_partly_inside_is_compared_again() -> None:
     ],
 )
 def test_nothing_is_known_of_another_topic(other: Callable[[Range], tuple[Range, str]]) -> None:
-    """One that was created again has the same name, and another id."""
+    """A topic that was created again has the same name and another id: nothing of it is proven."""
     whole, topics = other(part(0, 10))
     assert Proven([proven_range(0, 10)]).rest(whole, topics) == [whole]
 
@@ -96,7 +96,7 @@ def test_nothing_is_known_of_another_topic(other: Callable[[Range], tuple[Range,
 def prove(
     clerk: CountingWorker, proven: Proven, *, target_end: int = 1_000 + RECORDS
 ) -> PartitionProof:
-    """With the log starts that the shelves have."""
+    """Prove the partition with the proven ranges, and return the proof."""
     clerk.target.start = max(clerk.target.start, 1_000)
     prover = Prover(pool=AtOnce(), examiner=clerk, look_again=lambda one: one, proven=proven)
     now = replace(
@@ -111,7 +111,7 @@ def prove(
 
 
 def test_a_second_proof_compares_what_the_first_one_could_not() -> None:
-    """Here one range that differed, and by then does not."""
+    """A range that differed in the first proof is compared again, and only that range."""
     source, target = shelves()
     broken = {**target, 1_055: b"?"}
     proven = Proven()
@@ -126,7 +126,7 @@ def test_a_second_proof_compares_what_the_first_one_could_not() -> None:
 
 
 def test_a_copy_of_a_proven_record_is_called_a_duplicate() -> None:
-    """Its original lies in a range that is not compared again."""
+    """A duplicate is recognised although its original is in a range that is not compared again."""
     source, target = shelves()
     proven = Proven([proven_range(0, 50)])
     clerk = CountingWorker(InMemoryLog(source), InMemoryLog({**target, 1_100: b"7"}))
@@ -136,7 +136,7 @@ def test_a_copy_of_a_proven_record_is_called_a_duplicate() -> None:
 
 
 def test_retention_that_reaches_into_a_proven_range_has_it_compared_again() -> None:
-    """What is left of it; the rest is named as expired."""
+    """The remaining part is compared again, and the other part is reported as expired."""
     source, target = shelves()
     clerk = CountingWorker(InMemoryLog(source), InMemoryLog(target))
     clerk.source.start = 15
@@ -146,7 +146,7 @@ def test_retention_that_reaches_into_a_proven_range_has_it_compared_again() -> N
 
 
 def test_the_file_keeps_what_is_proven_of_each_flow(tmp_path: Path) -> None:
-    """Whoever opens it next knows as much."""
+    """A file that is opened again has the proven ranges of each flow."""
     path = tmp_path / "proven.json"
     file = ProvenFile(path)
     file.of("A->B").add(proven_range(0, 10))
@@ -165,7 +165,7 @@ def test_the_file_keeps_what_is_proven_of_each_flow(tmp_path: Path) -> None:
      '{"version": 1, "digest": 1, "proven": {"A->B": [{"where": {}}]}}'],
 )  # fmt: skip
 def test_another_file_is_refused_and_left_alone(tmp_path: Path, text: str) -> None:
-    """It could be somebody's."""
+    """A file with other contents is refused and not overwritten."""
     path = tmp_path / "mm2.properties"
     path.write_text(text)
     with pytest.raises(ConfigError, match="choose another file"):
@@ -174,7 +174,7 @@ def test_another_file_is_refused_and_left_alone(tmp_path: Path, text: str) -> No
 
 
 def test_the_file_is_json(tmp_path: Path) -> None:
-    """So that others can read it."""
+    """The file is JSON that other programs can read."""
     path = tmp_path / "proven.json"
     file = ProvenFile(path)
     file.of("A->B").add(proven_range(0, 10))

@@ -1,4 +1,4 @@
-"""What audits read of a real log: every visible record of a range, and nothing else."""
+"""Audits read every visible record of a range of a real log, and nothing else."""
 
 import uuid
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.brokers
 
 @pytest.fixture
 def reader(source_cluster: Cluster) -> Iterator[RangeReader]:
-    """Of the source."""
+    """Return a reader of the source."""
     reader = RangeReader(source_cluster.client_config(), side=Side.SOURCE)
     yield reader
     reader.close()
@@ -27,7 +27,11 @@ def reader(source_cluster: Cluster) -> Iterator[RangeReader]:
 
 @pytest.fixture
 def log(source_cluster: Cluster, ns: str) -> TopicPartition:
-    """Offsets 0-4 and their marker, 6-8 aborted and theirs, 10-1209 and theirs: ends at 1211."""
+    """
+    Write a log of three transactions, each with a marker after it, and return its partition.
+
+    Offsets 0-4 are committed, 6-8 aborted, and 10-1209 committed; the log ends at 1211.
+    """
     topic = f"{ns}.log"
     source_cluster.create_topic(topic, 1)
     transact(source_cluster, topic, 5, commit=True)
@@ -37,7 +41,7 @@ def log(source_cluster: Cluster, ns: str) -> TopicPartition:
 
 
 def transact(cluster: Cluster, topic: str, count: int, *, commit: bool) -> None:
-    """One transaction with so many records."""
+    """Write one transaction with this many records."""
     producer = Producer({**cluster.client_config(), "transactional.id": uuid.uuid4().hex})
     producer.init_transactions(10)
     producer.begin_transaction()
@@ -51,7 +55,7 @@ def transact(cluster: Cluster, topic: str, count: int, *, commit: bool) -> None:
 
 
 def offsets(reader: RangeReader, log: TopicPartition, start: int, end: int) -> list[int]:
-    """Of what is read."""
+    """Return the offsets of the records that are read."""
     return list(chain.from_iterable(chunk.offsets for chunk in reader.read(log, start, end)))
 
 
@@ -71,18 +75,18 @@ def offsets(reader: RangeReader, log: TopicPartition, start: int, end: int) -> l
 def test_a_range_is_read_from_its_start_to_its_end(
     reader: RangeReader, log: TopicPartition, start: int, end: int, expected: list[int]
 ) -> None:
-    """Whatever its borders meet: records, markers, what was aborted, or the end of the log."""
+    """A range may start and end at records, markers, aborted records or the end of the log."""
     assert offsets(reader, log, start, end) == expected
 
 
 def test_one_range_after_the_other_is_read_anew(reader: RangeReader, log: TopicPartition) -> None:
-    """What the client had fetched ahead for the one does not show up in the next."""
+    """Records that the client prefetched for one range do not appear in the next."""
     for start, end in ((0, 3), (1_000, 1_002), (1, 4)):
         assert offsets(reader, log, start, end) == list(range(start, end))
 
 
 def test_all_fields_are_read(reader: RangeReader, log: TopicPartition) -> None:
-    """As columns; the timestamp with its type."""
+    """All fields are read as columns, timestamps with their type."""
     (chunk,) = reader.read(log, 3, 5)
     assert chunk.keys == [b"k", b"k"]
     assert chunk.values == [b"3", b"4"]
@@ -93,7 +97,7 @@ def test_all_fields_are_read(reader: RangeReader, log: TopicPartition) -> None:
 def test_records_that_are_gone_are_not_taken_for_none(
     reader: RangeReader, log: TopicPartition, source_cluster: Cluster
 ) -> None:
-    """Retention that passed the range is said."""
+    """A range that starts before the log start is an error, not an empty range."""
     cut = [ClientPartition(log.topic, log.partition, 100)]
     for answer in source_cluster.admin().delete_records(cut).values():
         answer.result(10)

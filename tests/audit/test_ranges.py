@@ -1,4 +1,4 @@
-"""Ranges are cut so that nothing falls between them, and looked at by digests."""
+"""Ranges cover everything without gaps, and are compared by digests."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,11 +21,11 @@ APPENDED = (2, 1_700_000_000_000)
 RUNS = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 5)), min_size=1, max_size=6
 )
-"""Gap before it on either side, and length."""
+"""Upstream gap, downstream gap and length of each run."""
 
 
 def laid_out(gaps: list[tuple[int, int, int]]) -> list[Run]:
-    """Runs one behind the other."""
+    """Return consecutive runs with these gaps."""
     runs: list[Run] = []
     upstream = downstream = 0
     for before, below, length in gaps:
@@ -35,7 +35,7 @@ def laid_out(gaps: list[tuple[int, int, int]]) -> list[Run]:
 
 
 def whole(runs: list[Run]) -> Range:
-    """From zero to what lies behind the last run."""
+    """Return the range from zero to one offset after the last run."""
     return Range(
         source=SOURCE,
         start=0,
@@ -47,7 +47,7 @@ def whole(runs: list[Run]) -> Range:
 
 
 def images(runs: list[Run]) -> dict[int, int]:
-    """Every record: its upstream and its downstream offset."""
+    """Return the downstream offset of every record by its upstream offset."""
     return {run.upstream + i: run.downstream + i for run in runs for i in range(run.length)}
 
 
@@ -55,7 +55,7 @@ def images(runs: list[Run]) -> dict[int, int]:
 def test_each_record_and_its_copy_are_in_the_same_part(
     gaps: list[tuple[int, int, int]], most: int
 ) -> None:
-    """The parts cover both sides without gap or overlap, and are as short as asked for."""
+    """The parts cover both sides without gap or overlap, within the maximum length."""
     runs = laid_out(gaps)
     copies = images(runs)
 
@@ -78,7 +78,7 @@ def test_each_record_and_its_copy_are_in_the_same_part(
 
 
 def test_a_target_that_lost_its_end_has_empty_ranges_there() -> None:
-    """Nothing behind its end is asked for."""
+    """A target that lost its end has empty ranges there; nothing after its end is read."""
     limits = replace(whole([Run(0, 0, 9)]), target_end=4)
     parts = list(split_range(limits, lambda upstream: upstream, max_offsets=3))
     assert [(part.target_start, part.target_end) for part in parts] == [
@@ -90,7 +90,7 @@ def test_a_target_that_lost_its_end_has_empty_ranges_there() -> None:
 
 
 def test_a_cut_that_the_map_does_not_know_is_not_guessed() -> None:
-    """Better no answer than a wrong one."""
+    """A border that the map cannot translate is an error."""
 
     def unknown(_: int) -> Untranslatable:
         return PENDING
@@ -100,7 +100,7 @@ def test_a_cut_that_the_map_does_not_know_is_not_guessed() -> None:
 
 
 def test_a_copy_is_laid_beside_its_source_however_it_is_read() -> None:
-    """Chunks of any length, with markers between the records; an exchange of two is seen."""
+    """Matching does not depend on chunks and markers, and detects two swapped records."""
     source = InMemoryLog({i: b"%d" % i for i in range(10)}, chunk=3)
     exact = InMemoryLog({2 * i: b"%d" % i for i in range(10)}, chunk=4)
     swapped = InMemoryLog({2 * i: b"%d" % (i ^ (i > 5)) for i in range(10)}, chunk=2)
@@ -120,21 +120,21 @@ def test_a_copy_is_laid_beside_its_source_however_it_is_read() -> None:
     ],
 )
 def test_a_record_that_only_one_side_has_is_seen(original: range, copy: range, count: int) -> None:
-    """At either end, and where the other side has nothing at all."""
+    """A record that only one side has is detected, at either end and beside an empty side."""
     source, target = (InMemoryLog({i: b"%d" % i for i in one}, chunk=3) for one in (original, copy))
     where = Range(source=SOURCE, start=0, end=10, target=TARGET, target_start=0, target_end=10)
     assert match_range(where, source, target) == Matched(equal=False, count=count)
 
 
 def test_nothing_is_equal_to_nothing() -> None:
-    """Nothing but aborted records, for one."""
+    """Two ranges without visible records are equal, for example with aborted records only."""
     where = Range(source=SOURCE, start=0, end=10, target=TARGET, target_start=0, target_end=10)
     assert match_range(where, InMemoryLog({}), InMemoryLog({})) == Matched(equal=True, count=0)
 
 
 @pytest.mark.parametrize("field", ["timestamps", "keys", "values", "headers"])
 def test_each_field_is_compared(field: str) -> None:
-    """Null is not empty, and headers have an order."""
+    """Each field is compared; null is not empty, and the order of headers counts."""
     others: dict[str, list[object]] = {
         "timestamps": [(1, 1), (1, 3)],
         "keys": [b"k", b""],
@@ -161,12 +161,12 @@ class Page:
         self.chunk = chunk
 
     def read(self, _partition: TopicPartition, _start: int, _end: int) -> Iterator[Columns]:
-        """See `examine.Reader`."""
+        """Yield the chunk; see `examine.Reader`."""
         yield self.chunk
 
 
 def test_a_fold_leaves_no_trace_of_chunks_and_offsets() -> None:
-    """A copy with markers between its records is equal; an exchange of two is not."""
+    """A copy with markers between its records has an equal fold; one with swapped records not."""
     source = InMemoryLog({i: b"%d" % i for i in range(10)})
     exact = InMemoryLog({2 * i: b"%d" % i for i in range(10)})
     swapped = InMemoryLog({2 * i: b"%d" % (i ^ 1) for i in range(10)})
@@ -178,7 +178,7 @@ def test_a_fold_leaves_no_trace_of_chunks_and_offsets() -> None:
 
 
 def test_a_fold_sees_only_its_range() -> None:
-    """What lies outside belongs to others."""
+    """A fold covers only the records of its range."""
     source = InMemoryLog({i: b"%d" % i for i in range(10)})
     where = Range(source=SOURCE, start=3, end=3, target=TARGET, target_start=3, target_end=5)
     folded = fold_range(where, source, source, Folder(12345))
@@ -187,7 +187,7 @@ def test_a_fold_sees_only_its_range() -> None:
 
 
 def test_a_comparison_counts_what_matches() -> None:
-    """Record by record, with the offsets of both sides."""
+    """A comparison counts matching records, and lists the others with both offsets."""
     source = InMemoryLog({i: b"%d" % i for i in range(10)})
     copy = InMemoryLog({2 * i: b"%d" % i for i in range(10) if i != 4})
     where = Range(source=SOURCE, start=0, end=10, target=TARGET, target_start=0, target_end=20)
@@ -208,7 +208,11 @@ def test_a_comparison_counts_what_matches() -> None:
 def test_a_timestamp_is_compared_with_what_the_mirror_writes(
     original: tuple[int, int], copy: tuple[int, int], *, with_timestamps: bool, equal: bool
 ) -> None:
-    """A time of appending is copied as one of creation; a target with its own clock is let be."""
+    """
+    A timestamp is compared with the one that the mirror writes.
+
+    LogAppendTime is copied as CreateTime. If the target stamps records itself, times are ignored.
+    """
     where = Range(
         source=SOURCE,
         start=0,
@@ -226,7 +230,7 @@ def test_a_timestamp_is_compared_with_what_the_mirror_writes(
 
 @pytest.mark.parametrize(("fraction", "count"), [(1.0, 10), (0.5, 5), (0.11, 2), (0.0001, 1)])
 def test_a_sample_is_a_part_of_the_ranges_in_their_order(fraction: float, count: int) -> None:
-    """At least one of them."""
+    """A sample has its share of the ranges in their order, and at least one."""
     parts = list(split_range(whole([Run(0, 0, 99)]), lambda upstream: upstream, max_offsets=10))
     sampled = sample_ranges(parts, fraction)
     assert len(sampled) == count
@@ -234,6 +238,6 @@ def test_a_sample_is_a_part_of_the_ranges_in_their_order(fraction: float, count:
 
 
 def test_which_ranges_are_sampled_is_new_for_every_proof() -> None:
-    """Who knew them could write anything into the others."""
+    """The sampled ranges are random, so that changes cannot hide in the others."""
     parts = list(split_range(whole([Run(0, 0, 100)]), lambda upstream: upstream, max_offsets=1))
     assert any(sample_ranges(parts, 0.1) != sample_ranges(parts, 0.1) for _ in range(10))

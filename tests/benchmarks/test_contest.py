@@ -1,4 +1,4 @@
-"""The contest: its configurations are whole, and its arithmetic is that of rounds."""
+"""The contest: its configurations are complete, and its figures are computed round by round."""
 
 from collections.abc import Callable
 from itertools import pairwise, permutations
@@ -17,7 +17,7 @@ from eos_mirror.settings.load import load_settings
 
 
 def one_round(rate: float, cpu_s: float) -> dict[str, Any]:
-    """Figures as a copy has them."""
+    """Return the figures of one round."""
     spent = {"mirror": cpu_s, "source": 0.1, "target": 0.2}
     return {
         "rate": rate,
@@ -37,7 +37,7 @@ ROUNDS = {
 
 
 def test_a_row_has_the_median_and_the_range_of_its_rounds() -> None:
-    """In the units of the title."""
+    """A row has the median and the range of the rounds, in the units of the title."""
     titles, _, eos, mm2 = table(ROUNDS)
     assert titles.count("|") == eos.count("|") == len(COPY) + 2
     assert "| eos | 300 (200-400) | 600 (400-800) | 2.20 (2.00-2.40)" in eos
@@ -45,7 +45,7 @@ def test_a_row_has_the_median_and_the_range_of_its_rounds() -> None:
 
 
 def test_a_ratio_is_taken_round_by_round() -> None:
-    """What else the machine did in a round fell on both."""
+    """A ratio is computed per round, because other load of the machine affects both peers."""
     _, _, row = ratios(ROUNDS)
     assert row.startswith("| mm2 | 2.00 (1.00-3.00) | 2.00 (1.00-3.00) | 0.50 (0.50-1.00)")
 
@@ -53,7 +53,7 @@ def test_a_ratio_is_taken_round_by_round() -> None:
 def test_peers_and_ways_take_turns_and_one_sees_how_far_they_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A full run takes most of an hour. Nobody always comes behind the same one."""
+    """Peers take turns in a changing order, and the progress of a long run is printed."""
     rates = iter(range(8))
     ways = dict.fromkeys(("1 task", "2 tasks"), lambda _: one_round(next(rates), 2.0))
     found = take_turns(ways, [PEERS["eos"], PEERS["mm2"]], 2)
@@ -72,7 +72,7 @@ def test_peers_and_ways_take_turns_and_one_sees_how_far_they_are(
 
 
 def test_each_comes_behind_each_other_once_in_as_many_rounds() -> None:
-    """What one leaves behind on the machine would always fall on the same one."""
+    """Over all rounds, each peer runs directly after each other peer once."""
     peers = "abcdef"
     rounds = [in_the_order_of(number, peers) for number in range(1, len(peers) + 1)]
     pairs = [pair for order in rounds for pair in pairwise(order)]
@@ -82,7 +82,7 @@ def test_each_comes_behind_each_other_once_in_as_many_rounds() -> None:
 def test_a_round_in_which_mirror_maker_fails_is_run_once_more(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Not an hour of others' figures is lost for it. The page says so."""
+    """A round in which MirrorMaker fails is repeated, and the page says so."""
     way = failing_first(1)
     found = take_turns({"100B": way}, [PEERS["mm2-eos"]], 1)
     assert [one["rate"] for one in found["100B"]["mm2-eos"]] == [1_000]
@@ -93,14 +93,14 @@ def test_a_round_in_which_mirror_maker_fails_is_run_once_more(
 
 @pytest.mark.parametrize(("name", "failures"), [("eos", 1), ("loop-eos", 1), ("mm2-eos", 2)])
 def test_who_must_not_fail_or_fails_again_ends_the_run(name: str, failures: int) -> None:
-    """What is ours is to be mended."""
+    """A failure of our own peer, or a second one of MirrorMaker, ends the run."""
     way = failing_first(failures)
     with pytest.raises(PeerFailedError, match="5 of 9"):
         take_turns({"100B": way}, [PEERS[name]], 1)
 
 
 def failing_first(times: int) -> Callable[[Peer], dict[str, Any]]:
-    """A measurement that fails so often before it has figures."""
+    """Return a measurement that fails this many times before it returns figures."""
     failures = iter(range(times))
 
     def measure(_: Peer) -> dict[str, Any]:
@@ -112,13 +112,13 @@ def failing_first(times: int) -> Callable[[Peer], dict[str, Any]]:
 
 
 def test_what_a_peer_has_none_of_has_no_ratio() -> None:
-    """At least once has no transactions."""
+    """A figure that a peer does not have, such as records per transaction, has no ratio."""
     _, _, row = ratios(ROUNDS)
     assert row.endswith("| nan (nan-nan) |")
 
 
 def test_a_result_is_compared_with_an_older_one_where_both_have_figures() -> None:
-    """Medians over medians; a cell or a peer of only one of them is left out."""
+    """Old and new medians are compared; cells and peers that only one result has are skipped."""
     old = {"100B": {"eos": [one_round(150_000, 1.1)]}, "1000B": {"mm2": [one_round(1, 1)]}}
     page = list(comparison(old, {"100B": ROUNDS, "1000B": {"eos": ROUNDS["eos"]}}))
     assert [line for line in page if line.startswith("##")] == ["## 100B, new / old"]
@@ -126,14 +126,14 @@ def test_a_result_is_compared_with_an_older_one_where_both_have_figures() -> Non
 
 
 def test_every_measure_is_known_by_its_first_figure() -> None:
-    """Which table a result gets depends on it."""
+    """The first figure of a round determines the table of a result."""
     for columns in LEGENDS:
         name = columns[0].path[0]
         assert columns_of({"eos": [{name: 1.0}]}) is columns
 
 
 def test_the_page_names_the_command_the_machine_and_every_cell() -> None:
-    """Who reads it can run it again."""
+    """The page names the command, the machine and every cell, so that a reader can repeat it."""
     page = "\n".join(document("python -m benchmarks run", {"100B": ROUNDS, "1000B": ROUNDS}, 3))
     assert page.startswith("`python -m benchmarks run`")
     assert "both brokers on the same cores. Median (range) of 3 rounds" in page
@@ -141,14 +141,14 @@ def test_the_page_names_the_command_the_machine_and_every_cell() -> None:
 
 
 def test_a_quick_run_is_made_of_what_there_is() -> None:
-    """Names of cells and peers are given by hand."""
+    """The cells and peers of a quick run exist."""
     assert set(QUICK_CELLS) <= set(CELLS)
     assert set(QUICK_PEERS) <= set(PEERS)
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in CONFIGS.glob("*.properties")))
 def test_a_configuration_is_filled_in(tmp_path: Path, name: str) -> None:
-    """All of it; and ours is one that we take."""
+    """Every placeholder of a configuration is filled in, and ours load."""
     job = Job(
         source="a:9092", target="b:9092", topic="t", alias="p1", codec="none", folder=tmp_path
     )

@@ -1,4 +1,4 @@
-"""The way of a record from consumer to producer runs in C, chunk by chunk."""
+"""Records go from consumer to producer in C, chunk by chunk."""
 
 import gc
 import sys
@@ -18,43 +18,43 @@ from eos_mirror.kafka.transactional_producer import KafkaProducer
 
 CHUNK, LARGE_CHUNK = 500, 5_000
 SLACK = 50
-"""Instructions: a counter that is one digit longer may take another way."""
+"""Python instructions: a counter that is one digit longer may need another branch."""
 
 
 class Nobody:
     """A rebalance listener that is never called."""
 
     def on_granted(self, partitions: object) -> None:
-        """Never."""
+        """Do nothing."""
 
     on_revoked = on_lost = on_granted
 
 
 class PreparedConsumer:
-    """Returns one chunk, whatever its size."""
+    """Returns one chunk, whatever count is requested."""
 
     def __init__(self, chunk: list[Message]) -> None:
         self._chunk = chunk
 
     def consume(self, _count: int, _timeout: float) -> list[Message]:
-        """The chunk."""
+        """Return the chunk."""
         return self._chunk
 
 
 class Sink:
-    """Takes every record, in C like the real one."""
+    """Accepts every record, in C like the real producer."""
 
     produce = staticmethod("".format)
 
     def done(self, *_: object, **__: object) -> int:
-        """Whatever else is asked of it."""
+        """Do nothing; this replaces every other method."""
         return 0
 
     list_topics = init_transactions = begin_transaction = poll = __len__ = done
 
 
 def a_chunk(count: int, *, with_headers: bool) -> list[Message]:
-    """Records of one partition."""
+    """Return records of one partition."""
     return [
         Message(
             topic="orders",
@@ -70,7 +70,7 @@ def a_chunk(count: int, *, with_headers: bool) -> list[Message]:
 
 
 def instructions(action: Callable[[], object]) -> int:
-    """How many instructions of Python an action takes; loops in C are one."""
+    """Count the Python instructions of an action; a loop in C counts as one."""
     count = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
@@ -80,7 +80,7 @@ def instructions(action: Callable[[], object]) -> int:
         return trace
 
     before = sys.gettrace()
-    gc.disable()  # it would run the finalizers of others in here
+    gc.disable()  # it would run finalizers of other code here
     sys.settrace(trace)
     try:
         action()
@@ -94,7 +94,7 @@ def instructions(action: Callable[[], object]) -> int:
 def test_a_larger_chunk_takes_no_more_python(
     monkeypatch: pytest.MonkeyPatch, with_headers: bool
 ) -> None:
-    """Ten times the records take the same number of Python instructions, from poll to send."""
+    """Ten times the records need the same number of Python instructions, from poll to send."""
     monkeypatch.setattr(producer_module, "Producer", lambda *_, **__: Sink())
     monkeypatch.setattr(source_module, "Consumer", PreparedConsumer)
 
@@ -117,7 +117,7 @@ def test_a_larger_chunk_takes_no_more_python(
                 sent += fresh.count
 
         taken = instructions(turn)
-        assert sent == count, "not every record went the measured way"
+        assert sent == count, "not every record was sent"
         return taken
 
     small, large = mirrored(CHUNK), mirrored(LARGE_CHUNK)

@@ -1,4 +1,4 @@
-"""A peer leaves nothing behind."""
+"""A peer does not outlive its benchmark."""
 
 import signal
 import subprocess
@@ -24,16 +24,16 @@ threading.Event().wait()
 
 
 def test_a_peer_dies_with_a_benchmark_that_is_killed(tmp_path: Path) -> None:
-    """Its brokers are gone by then, and it would try to reach them for ever."""
+    """A peer dies with its benchmark; otherwise it would retry its lost brokers indefinitely."""
     said = tmp_path / "p.log"
     with subprocess.Popen([sys.executable, "-c", BENCHMARK, tmp_path]) as benchmark:
         wait_until(
             lambda: said.exists() and said.read_text(encoding="utf-8").endswith("\n"),
             within=SOON,
-            what="the peer runs",
+            what="the start of the peer",
         )
         peer = identity(int(said.read_text(encoding="utf-8")))
         assert is_running(peer)
         benchmark.send_signal(signal.SIGKILL)
 
-    wait_until(lambda: not is_running(peer), within=SOON, what="the peer is gone")
+    wait_until(lambda: not is_running(peer), within=SOON, what="the exit of the peer")

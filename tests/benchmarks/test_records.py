@@ -1,4 +1,4 @@
-"""The digest of a topic: what says that a copy is exact."""
+"""The digest of a topic, which proves that a copy is exact."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ ROWS[10] |= {"key": b"", "value": None}
 
 
 def written(cluster: KafkaCluster, topic: str, rows: list[Row], *, batch: int) -> str:
-    """A topic of two partitions that holds the rows, in batches of so many."""
+    """Write the rows to a topic of two partitions, in batches of this size."""
     cluster.create_topic(topic, 2)
     producer = Producer({**cluster.client_config(), "batch.num.messages": batch, "linger.ms": 50})
     for row in rows:
@@ -30,7 +30,7 @@ def written(cluster: KafkaCluster, topic: str, rows: list[Row], *, batch: int) -
 def test_equal_records_have_an_equal_digest_however_they_are_cut(
     source_cluster: KafkaCluster,
 ) -> None:
-    """A copy has other batches, and is read in other stretches."""
+    """The digest does not depend on batches, nor on how reading splits the records."""
     large = digest(source_cluster, written(source_cluster, "digest-large", ROWS, batch=10_000))
     small = digest(source_cluster, written(source_cluster, "digest-small", ROWS, batch=3))
     assert large == small
@@ -55,7 +55,7 @@ CHANGES: dict[str, dict[int, Row]] = {
 
 @pytest.fixture(scope="module")
 def exact(source_cluster: KafkaCluster) -> tuple[int, Any]:
-    """The digest of the rows as they are."""
+    """Return the digest of the unchanged rows."""
     return digest(source_cluster, written(source_cluster, "digest-exact", ROWS, batch=500))
 
 
@@ -63,7 +63,7 @@ def exact(source_cluster: KafkaCluster) -> tuple[int, Any]:
 def test_what_is_not_the_same_has_another(
     source_cluster: KafkaCluster, exact: tuple[int, Any], name: str
 ) -> None:
-    """One field of one record is enough."""
+    """A difference in one field of one record changes the digest."""
     rows = [CHANGES[name].get(i, row) for i, row in enumerate(ROWS)]
     topic = written(source_cluster, f"digest-{name}", rows, batch=500)
     changed = digest(source_cluster, topic)

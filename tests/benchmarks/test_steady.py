@@ -1,4 +1,4 @@
-"""The arithmetic between samples and the figures that are reported."""
+"""The arithmetic from samples to the reported figures."""
 
 import pytest
 
@@ -6,12 +6,12 @@ from benchmarks.steady import Sample, spread, steady_state, warm_tail
 
 
 def sample(at: float, records: int, cpu_s: float) -> Sample:
-    """One role."""
+    """Return a sample with one role."""
     return Sample(at=at, ends=[records], cpu_s={"task": cpu_s})
 
 
 def test_the_start_and_the_end_are_left_out() -> None:
-    """Rate and cost are of the time between 20 % and the last look before the end."""
+    """Rate and cost cover the time from 20 % of the records to the last sample before the end."""
     samples = [
         sample(0, 0, 5.0),
         sample(1, 199_000, 9.0),
@@ -29,7 +29,7 @@ def test_the_start_and_the_end_are_left_out() -> None:
 
 
 def test_the_way_to_a_step_is_not_without_its_records() -> None:
-    """Half a million a second, whether that is seen at once or in one transaction a second."""
+    """The rate is the same whether commits are seen continuously or once a second."""
     smooth = [sample(at / 4, at * 125_000, at / 4) for at in range(33)]
     in_steps = [sample(at / 4, at // 4 * 500_000, at / 4) for at in range(33)]
 
@@ -40,7 +40,7 @@ def test_the_way_to_a_step_is_not_without_its_records() -> None:
 
 
 def test_what_another_task_has_done_is_not_without_its_records() -> None:
-    """Half a million a second each: committed at once, and then every two seconds, in turns."""
+    """The open transaction of the other task counts, so two tasks have twice the rate of one."""
 
     def committed(at_s: float, first_s: float) -> int:
         last_s = at_s if at_s < 4 else max(4, first_s + (at_s - first_s) // 2 * 2)
@@ -61,7 +61,7 @@ def test_what_another_task_has_done_is_not_without_its_records() -> None:
 
 
 def test_the_tail_is_the_second_half() -> None:
-    """What a JVM compiles is left out."""
+    """The tail is the second half, so it excludes most of a JVM's compilation."""
     looks = [sample(at, at * 100_000, at * at) for at in range(11)]
 
     tail = warm_tail(looks, total=1_000_000)
@@ -71,7 +71,7 @@ def test_the_tail_is_the_second_half() -> None:
 
 
 def test_the_tail_of_a_fast_copy_lasts_a_second() -> None:
-    """It takes from the steady state before it, instead of being no figure."""
+    """The tail of a fast copy is extended into the first half, to one second."""
     looks = [sample(at / 5, at * 100_000, 0) for at in range(11)]
 
     tail = warm_tail(looks, total=1_000_000)
@@ -89,5 +89,5 @@ def test_a_window_that_is_too_short_is_no_measurement() -> None:
 
 
 def test_a_figure_comes_with_its_range() -> None:
-    """Median, lowest and highest."""
+    """A figure is shown as median, lowest and highest value."""
     assert spread([3.0, 1.0, 2.0], ".1f") == "2.0 (1.0-3.0)"

@@ -15,7 +15,7 @@ from tests.chaos.session import AT_LEAST_ONCE, EXACTLY_ONCE, Options, run
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run once and print the table."""
+    """Run once, print the table, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1.0)
@@ -23,15 +23,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--mode", choices=(EXACTLY_ONCE, AT_LEAST_ONCE), default=EXACTLY_ONCE)
     parser.add_argument("--broken", choices=("naive", "stable-only"))
     parser.add_argument("--replication", type=int, choices=(1, 3), default=3)
-    parser.add_argument("--faults", default="", help=f"of {', '.join(KINDS)}")
-    parser.add_argument("--json", type=Path, help="write the report here, too")
+    parser.add_argument("--faults", default="", help=f"comma-separated: {', '.join(KINDS)}")
+    parser.add_argument("--json", type=Path, help="also write the report to this file")
     parser.add_argument("--keep", type=Path, help="folder for events, faults and broker logs")
     args = parser.parse_args(arguments)
     kinds = [name for name in args.faults.split(",") if name]
     if unknown := set(kinds) - KINDS.keys():
         parser.error(f"no such fault: {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
     if args.broken and args.mode == AT_LEAST_ONCE:
-        parser.error("--broken is about fencing, and there is none at least once")
+        parser.error("--broken breaks fencing, and at-least-once has none")
     options = Options(
         seed=args.seed,
         minutes=args.minutes,
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         kinds=kinds,
         keep=args.keep,
     )
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # heal and clean up, then go
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # heal, clean up and exit
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
         report = run(options, Path(folder))
     sys.stdout.write(f"{report}\n")

@@ -1,7 +1,7 @@
 """
 Which events, reasons and exit codes the injected faults explain; anything else is a complaint.
 
-The table names every event of docs/events.md, so that a new one has to be judged here.
+The table names every event of docs/events.md, so that a new event must be judged here.
 """
 
 import re
@@ -16,7 +16,7 @@ NEVER = r"(?!)"
 UNREACHABLE = (
     r"(RestartTask|SourceUnavailable|TargetUnavailable|CommitOutcomeUnknown|ProducerFenced): .*"
 )
-# Not here: "its loop stood still". No fault stops a loop, but not its process, for a whole lease.
+# "its loop stood still" is not here: no fault stops only the loop of a process for a whole lease.
 DIED = (
     r"killed by signal \d+"
     r"|exit code \d+ \((ORPHAN|WATCHDOG|RESTART|REJECTED)\)"
@@ -87,14 +87,14 @@ EVENTS = {
     "stopping": ALWAYS,
     "stopped": ALWAYS,
 }
-"""Event to the reasons that are explained, as a pattern of the whole text."""
+"""The reasons that the faults explain, by event; a pattern matches the whole text."""
 
 MARKERS_LOST = "MarkersLost"
 REFUSED, UNANSWERED = 2, "does not answer"
-"""Exit code and words of a start that is refused because a cluster does not answer."""
+"""Exit code and message of a start that fails because a cluster does not answer."""
 
 UNBORN, NO_SPARK = 1, "Spark did not start"
-"""Exit code and words of a start whose JVM was killed before it could be talked to."""
+"""Exit code and message of a start whose JVM was killed before it answered."""
 SAID_WITHIN_S = 10.0
 
 SHOWN_LINES = 5
@@ -102,10 +102,10 @@ SHOWN_LINES = 5
 
 def check_events(events: Sequence[Heard], *, single_node: bool) -> list[str]:
     """
-    Every event has a cause that the nemesis can have had.
+    Return a complaint for each event that no injected fault explains.
 
     Args:
-        single_node: A target without replicas may lose markers.
+        single_node: Whether the target has no replicas: it may lose transaction markers.
     """
     complaints = []
     for heard in events:
@@ -122,7 +122,10 @@ def check_exits(
     exits: Sequence[Exit], errors: Sequence[tuple[int, str]], *, jvm_kills: Sequence[float] = ()
 ) -> list[str]:
     """
-    A driver ends when told to, without an answer at its start, or with its JVM.
+    Return a complaint for each exit of a driver that has no allowed cause.
+
+    A driver may exit on a signal of the nemesis, when its JVM dies, and at its start when a cluster
+    does not answer.
 
     Args:
         jvm_kills: When JVMs were killed, on the clock of the exits.
@@ -137,10 +140,10 @@ def check_exits(
         if unborn and any(0 <= end.at - killed_at <= SAID_WITHIN_S for killed_at in jvm_kills):
             continue
         if not refused and end.code != ExitCode.ORPHAN:
-            complaints.append(f"run {end.run} ended with {end.code}: {said[-SHOWN_LINES:]}")
+            complaints.append(f"run {end.run} exited with {end.code}: {said[-SHOWN_LINES:]}")
     return complaints
 
 
 def check_errors(errors: Sequence[tuple[int, str]]) -> list[str]:
-    """No stack trace on stderr."""
+    """Return a complaint for each stack trace on stderr."""
     return [f"run {run}: {line}" for run, line in errors if line.startswith("Traceback")]

@@ -1,4 +1,4 @@
-"""Reads both clusters after a graceful stop and puts every checker to work."""
+"""Reads both clusters after a graceful stop and runs every checker."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,13 +27,13 @@ Records = Mapping[TopicPartition, Sequence[Record]]
 @dataclass(slots=True)
 class Audit:
     """
-    What was found.
+    The findings of the checkers.
 
     Attributes:
-        complaints: By checker.
-        compared: By source partition, but those of the compacted topic.
-        translated: Offsets that were asked for.
-        aborted_in_vain: Records that the load aborted and the source committed all the same.
+        complaints: Complaints by checker.
+        compared: Comparisons by source partition, except those of the compacted topic.
+        translated: Number of offsets that were translated.
+        aborted_in_vain: Number of records that the load aborted but the source committed.
     """
 
     complaints: dict[str, list[str]] = field(default_factory=dict)
@@ -42,16 +42,16 @@ class Audit:
     aborted_in_vain: int = 0
 
     def add(self, checker: str, where: object, complaints: Iterable[str]) -> None:
-        """Note complaints of one checker about one place; also that it had none."""
+        """Record the complaints of one checker about one place, or that it had none."""
         self.complaints.setdefault(checker, []).extend(f"{where}: {text}" for text in complaints)
 
     def count(self, checker: str) -> int:
-        """Complaints of one checker."""
+        """Return the number of complaints of one checker."""
         return len(self.complaints.get(checker, []))
 
 
 def read_all(cluster: Mapping[str, str], *, copies: bool) -> dict[TopicPartition, list[Record]]:
-    """Every committed record, by partition."""
+    """Return every committed record, by partition."""
     found = {}
     for topic, count in PARTITIONS.items():
         name = remote(TopicPartition(topic, 0)).topic if copies else topic
@@ -70,10 +70,10 @@ def audit_records(
     exactly_once: bool,
 ) -> None:
     """
-    Checker 1, and that the source itself is sound.
+    Run checker 1, and check that the source kept what it acknowledged.
 
     Args:
-        beginnings: Source partitions that stopped with a reason: a beginning of these is enough.
+        beginnings: Source partitions that stopped for an allowed reason: the copy may be a prefix.
     """
     for one in SOURCES:
         before, after = source[one], target[remote(one)]
@@ -97,7 +97,7 @@ def audit_records(
 def audit_witness(
     audit: Audit, seen: Records, source: Records, target: Records, *, journal: Journal
 ) -> None:
-    """Checker 2. What the source itself committed by mistake of the load was not aborted."""
+    """Run checker 2. A record that the load aborted but the source committed is not aborted."""
     for one in SOURCES:
         records = seen[remote(one)]
         audit.add("reader", remote(one), checks.check_witness(records, target[remote(one)]))
@@ -108,7 +108,7 @@ def audit_witness(
 
 
 def audit_positions(audit: Audit, site: Site, sources: Collection[TopicPartition]) -> None:
-    """Checker 3."""
+    """Run checker 3."""
     ends = {one: end for one, end in source_ends(site.view).items() if one in sources}
     audit.add("position", FLOW, checks.check_positions(positions(site), ends))
 
@@ -121,7 +121,7 @@ def audit_map(
     target: Records,
     journal: Journal,
 ) -> None:
-    """Checkers 4 and 5."""
+    """Run checkers 4 and 5."""
     ends = source_ends(site.view)
     reader = MapReader(flow=FLOW, client_config=site.target.client_config())
     for one in sources:
@@ -142,7 +142,7 @@ def audit_map(
 def audit_leftovers(
     audit: Audit, site: Site, sources: Collection[TopicPartition], processes: Sequence[int]
 ) -> None:
-    """Checker 6."""
+    """Run checker 6."""
     view = site.view
     records = read_compacted(
         site.target.client_config(), FLOW.claims_topic, group=FLOW.shadow_group
@@ -166,7 +166,7 @@ def audit_leftovers(
 
 
 def transactions_of(listed: str) -> dict[str, str]:
-    """State by transactional id, of our flow, from what kafka-transactions.sh lists."""
+    """Return the state of each transactional id of our flow, as listed by kafka-transactions.sh."""
     rows = [line.split() for line in listed.splitlines() if line.startswith(f"{FLOW.name}.")]
     return {row[0]: row[-1] for row in rows}
 
@@ -174,7 +174,7 @@ def transactions_of(listed: str) -> dict[str, str]:
 def _pairs(
     one: TopicPartition, source: Sequence[Record], target: Sequence[Record], journal: Journal
 ) -> list[checks.Pair] | None:
-    """Offsets of each record on both sides; None if the copy is not one."""
+    """Return the offsets of each record on both sides; None if the copy is not exact."""
     if one.topic != COMPACTED:
         if len(source) != len(target):
             return None

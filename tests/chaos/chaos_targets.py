@@ -1,4 +1,4 @@
-"""What can be broken, and the handles to break it with."""
+"""The clusters and processes that can be broken, and the functions that break them."""
 
 import os
 import random
@@ -33,7 +33,7 @@ class ChaosTargets:
     Everything that can be broken.
 
     Attributes:
-        ledger: Held by the load during each of its transactions.
+        ledger: Lock that the load holds during each of its transactions.
     """
 
     site: Site
@@ -43,11 +43,11 @@ class ChaosTargets:
     frozen: set[str] = field(default_factory=set)
 
     def hold(self, seconds: float) -> None:
-        """Let time pass, but not beyond the healing."""
+        """Wait for this long, or until everything is being healed."""
         self.healing.wait(seconds)
 
     def heal(self) -> None:
-        """Undo what is left: for a nemesis that was itself interrupted."""
+        """Undo all faults that are still active, also those of an interrupted nemesis."""
         self.healing.set()
         for proxy in self.site.proxies.values():
             proxy.heal()
@@ -58,7 +58,7 @@ class ChaosTargets:
             self.site.flag(point).unlink(missing_ok=True)
 
     def thaw(self, who: str) -> None:
-        """Let a frozen process go on, if it is still the same one."""
+        """Resume a frozen process if it is still the same one."""
         if is_running(who):
             os.kill(int(who.split(maxsplit=1)[0]), signal.SIGCONT)
         self.frozen.discard(who)
@@ -74,7 +74,7 @@ class Kind:
 
     Attributes:
         place: Faults in one place never overlap; faults in different places do.
-        weight: How often, relative to the others.
+        weight: Its frequency relative to the other kinds.
     """
 
     name: str
@@ -85,18 +85,18 @@ class Kind:
 
 
 def any_task(targets: ChaosTargets, dice: random.Random) -> int | None:
-    """Process id of a task of the newest driver; None if none lives."""
+    """Return the process id of a live task of the newest driver; None if there is none."""
     pids = targets.restarting.tasks()
     return pids[dice.choice(sorted(pids))] if pids else None
 
 
 def any_broker(targets: ChaosTargets, dice: random.Random) -> int:
-    """Of the target."""
+    """Return the id of a random broker of the target."""
     return dice.choice(list(targets.site.target.spec.broker_ids))
 
 
 def pause_s(dice: random.Random) -> float:
-    """Every other pause is longer than a session: only then somebody takes over."""
+    """Return a pause; half of them exceed the session timeout, so that another task takes over."""
     return dice.choice(
         [
             dice.uniform(0.1, 1),
@@ -107,7 +107,7 @@ def pause_s(dice: random.Random) -> float:
 
 
 def freeze(targets: ChaosTargets, pid: int, length_s: float) -> None:
-    """SIGSTOP, a pause, SIGCONT; also for a process that stopped itself."""
+    """Stop a process for this long, then resume it; it may have stopped itself."""
     who = identity(pid)
     targets.frozen.add(who)
     with suppress(ProcessLookupError):
@@ -117,7 +117,7 @@ def freeze(targets: ChaosTargets, pid: int, length_s: float) -> None:
 
 
 def stopped_by_themselves(targets: ChaosTargets) -> list[int]:
-    """Tasks that stand still and were not frozen from here."""
+    """Return the stopped tasks that `freeze` did not stop."""
     frozen = {int(who.split(maxsplit=1)[0]) for who in list(targets.frozen)}
     return [
         pid
@@ -135,14 +135,14 @@ def _state(pid: int) -> str:
 def wait_for(
     targets: ChaosTargets, condition: Callable[[], bool], within: timedelta, what: str
 ) -> None:
-    """Until the condition holds or all is to be healed. Raises TimeoutError."""
+    """Wait until the condition holds or everything is being healed. Raises TimeoutError."""
     wait_until(lambda: condition() or targets.healing.is_set(), within=within, what=what)
 
 
 def pause_broker(
     targets: ChaosTargets, cluster: KafkaCluster, node: int, dice: random.Random
 ) -> bool:
-    """SIGSTOP of a broker for 0.5 to 8 s."""
+    """Stop a broker with SIGSTOP for 0.5 to 8 s."""
     length_s = dice.uniform(0.5, 8)
     cluster.pause(node)
     targets.hold(length_s)
@@ -154,7 +154,7 @@ def pause_broker(
 def configured_copy(
     targets: ChaosTargets, topic: str, strange: Mapping[str, str], usual: Mapping[str, str]
 ) -> Iterator[None]:
-    """The copy of a topic has these entries for the length of the block, and those after it."""
+    """Set the `strange` entries on the copy of a topic during the block, and `usual` after it."""
     copy = remote(TopicPartition(topic, 0)).topic
     _configure(targets, copy, strange)
     try:
@@ -164,7 +164,7 @@ def configured_copy(
 
 
 def _configure(targets: ChaosTargets, topic: str, config: Mapping[str, str]) -> None:
-    """Set these entries. Another fault may hold the target for a while: ask until it answers."""
+    """Set these entries; retry while another fault keeps the target from answering."""
     deadline_s = time.monotonic() + CONFIGURED_WITHIN_S
     entries = [
         ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
@@ -184,14 +184,14 @@ def _configure(targets: ChaosTargets, topic: str, config: Mapping[str, str]) -> 
 
 
 def settle(targets: ChaosTargets) -> None:
-    """The next broker may go when this one is in sync again: two at once is another promise."""
+    """Wait until the broker is in sync again: the guarantee does not cover two lost brokers."""
     for topic in WATCHED_TOPICS:
         with suppress(TimeoutError):
             targets.site.target.wait_isr(topic, within=IN_SYNC)
 
 
 def strike(targets: ChaosTargets, fault: Fault, *, hold_s: float) -> bool:
-    """Arm one fault in front of every broker; the first request that matches meets it."""
+    """Arm one fault in front of every broker; it hits the first request that matches."""
     for proxy in targets.site.proxies.values():
         proxy.inject(fault)
     with suppress(TimeoutError):
@@ -205,7 +205,7 @@ def strike(targets: ChaosTargets, fault: Fault, *, hold_s: float) -> bool:
 
 
 def kill_below_driver(targets: ChaosTargets, mark: bytes) -> bool:
-    """SIGKILL of the first process below the driver with a word of this end in its command."""
+    """Kill the first descendant of the driver that has a command word with this ending."""
     driver = targets.restarting.driver
     for pid in descendants(driver) if driver is not None else []:
         with suppress(OSError):
@@ -217,7 +217,7 @@ def kill_below_driver(targets: ChaosTargets, mark: bytes) -> bool:
 
 
 def descendants(pid: int) -> list[int]:
-    """Every process below this one, parents first."""
+    """Return every descendant of this process, parents first."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

@@ -1,7 +1,7 @@
 """
-What must hold at the end, each as a function from what was read to complaints.
+The promises that must hold at the end: each function turns the data that was read into complaints.
 
-No complaint means that it holds. Nothing here talks to a cluster.
+A promise holds if there is no complaint. Nothing here connects to a cluster.
 """
 
 from bisect import bisect_left
@@ -26,8 +26,10 @@ def check_compacted(
     written: Sequence[Record], source: Sequence[Record], target: Sequence[Record]
 ) -> list[str]:
     """
-    The copy of a compacted partition: in the order of writing, nothing twice, nothing foreign,
-    and everything that the source still has.
+    Check the copy of a compacted partition.
+
+    It must be in the order of writing, without duplicated or foreign records, and have every record
+    that the source still has.
     """
     place = {record: n for n, record in enumerate(written)}
     complaints, furthest = [], -1
@@ -44,7 +46,11 @@ def check_compacted(
 
 
 def check_repeated(compared: PartitionComparison) -> list[str]:
-    """At least once: nothing missing, altered or foreign; the first copies in order."""
+    """
+    Check the copy of a partition for at least once.
+
+    No record may be missing, altered or foreign, and the first copies must be in order.
+    """
     faults = {
         "missing": compared.missing,
         "reordered": compared.reordered,
@@ -57,7 +63,11 @@ def check_repeated(compared: PartitionComparison) -> list[str]:
 def check_repeated_compacted(
     written: Sequence[Record], source: Sequence[Record], target: Sequence[Record]
 ) -> list[str]:
-    """At least once, compacted: nothing foreign, and everything that the source still has."""
+    """
+    Check the copy of a compacted partition for at least once.
+
+    It must have no foreign record, and every record that the source still has.
+    """
     known, copied = set(written), set(target)
     return [
         *(f"offset {r.offset} was never written" for r in target if r not in known),
@@ -66,25 +76,25 @@ def check_repeated_compacted(
 
 
 def check_bound(duplicates: int, processes: int, batch: int) -> list[str]:
-    """At least once: each process leaves at most one batch that its successor repeats."""
+    """Check, for at least once, that the successor of each process repeats at most one batch."""
     allowed = processes * batch
     return [f"{duplicates} duplicates, of {allowed} that are explained"] * (duplicates > allowed)
 
 
 def check_witness(seen: Sequence[Record], final: Sequence[Record]) -> list[str]:
-    """Who reads from the start sees what stands there in the end: nothing is taken back."""
+    """Check that a reader from the start saw exactly the final records: none has been removed."""
     for n, (early, late) in enumerate(zip(seen, final, strict=False)):
         if early != late or early.offset != late.offset:
-            return [f"record {n}: seen at {early.offset} {early}, in the end {late.offset} {late}"]
+            return [f"record {n}: seen at {early.offset} {early}, finally at {late.offset} {late}"]
     if len(seen) != len(final):
-        return [f"{len(seen)} records seen, {len(final)} there in the end"]
+        return [f"{len(seen)} records seen, {len(final)} there at the end"]
     return []
 
 
 def check_positions(
     positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
 ) -> list[str]:
-    """At rest, the committed position is the end of the source partition."""
+    """Check that, after the drain, the committed position is the end of the source partition."""
     return [
         f"{one}: position {positions.get(one)}, end {end}"
         for one, end in ends.items()
@@ -94,11 +104,11 @@ def check_positions(
 
 def check_translation(offsets: OffsetMap, pairs: Sequence[Pair], end: int) -> list[str]:
     """
-    Every offset, both ways, against brute force.
+    Check the translation of every offset, in both directions, against brute force.
 
     Args:
-        pairs: Of every mirrored record, in order.
-        end: Of the source partition.
+        pairs: Offsets of every mirrored record, in order.
+        end: End of the source partition.
     """
     upstream = [pair[0] for pair in pairs]
     downstream = [pair[1] for pair in pairs]
@@ -120,7 +130,7 @@ def check_translation(offsets: OffsetMap, pairs: Sequence[Pair], end: int) -> li
 
 
 def check_chain(segments: Sequence[Segment]) -> list[str]:
-    """Each segment of the map starts where the one before ended, on both sides."""
+    """Check that each segment of the map starts where the previous one ended, on both sides."""
     complaints = []
     if segments and segments[0].number != 0:
         complaints.append(f"the map begins with segment {segments[0].number}")
@@ -154,13 +164,13 @@ def check_leftovers(
     processes: Sequence[int] = (),
 ) -> list[str]:
     """
-    After a graceful stop nothing is left behind.
+    Check that a graceful stop leaves nothing over.
 
     Args:
         claims: Keys of live claims.
         transactions: State of every transactional id of the flow.
-        ends: Of every partition that the flow writes.
-        processes: Of tasks that still live.
+        ends: Ends of every partition that the flow writes.
+        processes: Process ids of tasks that are still running.
     """
     return [
         *(f"live claim {key}" for key in claims),
@@ -170,12 +180,12 @@ def check_leftovers(
             for one, end in ends.items()
             if end.stable != end.written
         ),
-        *(f"task process {pid} lives on" for pid in processes),
+        *(f"task process {pid} is still running" for pid in processes),
     ]
 
 
 def check_source(acknowledged: Iterable[int], there: Iterable[int]) -> list[str]:
-    """The source kept what it acknowledged; if not, the run says nothing about the mirror."""
+    """Check that the source kept what it acknowledged; if not, the run proves nothing."""
     lost = sorted(set(acknowledged) - set(there))
     return [f"{len(lost)} acknowledged records are gone from the source: {lost[:SHOWN]}"] * bool(
         lost
@@ -183,6 +193,6 @@ def check_source(acknowledged: Iterable[int], there: Iterable[int]) -> list[str]
 
 
 def check_aborted(aborted: Iterable[int], seen: Iterable[int]) -> list[str]:
-    """Nobody ever sees a record of an aborted transaction."""
+    """Check that no reader has seen a record of an aborted transaction."""
     visible = sorted(set(aborted) & set(seen))
     return [f"{len(visible)} aborted records were read: {visible[:SHOWN]}"] * bool(visible)

@@ -1,4 +1,4 @@
-"""Waiting until everything has arrived, and what to look at when it does not."""
+"""Waits until everything is mirrored, and collects evidence when it is not."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ LOOK_S = 0.25
 
 
 class Drained(Enum):
-    """How a run came to rest."""
+    """The result of waiting for the drain."""
 
     YES = "yes"
     MARKERS_LOST = "stopped with MarkersLost"
@@ -28,7 +28,7 @@ class Drained(Enum):
 
 
 def source_ends(view: FlowView) -> dict[TopicPartition, int]:
-    """Last stable offset of every source partition."""
+    """Return the last stable offset of every source partition."""
     return {
         TopicPartition(topic, p): end
         for topic, count in PARTITIONS.items()
@@ -37,7 +37,7 @@ def source_ends(view: FlowView) -> dict[TopicPartition, int]:
 
 
 def positions(site: Site) -> dict[TopicPartition, int]:
-    """Committed position by source partition; -1 where none can be read."""
+    """Return the committed position by source partition; -1 where there is none."""
     view = site.view
 
     def of_topic(topic: str, count: int) -> dict[int, int]:
@@ -53,7 +53,7 @@ def positions(site: Site) -> dict[TopicPartition, int]:
 
 
 def wait_drained(site: Site, restarting: RestartingDriver) -> Drained:
-    """Until every position is at its end; no progress for STALL_S ends the wait."""
+    """Wait until every position is at its end, or until there is no progress for STALL_S."""
     view = site.view
     ends, best, since = source_ends(view), -1, monotonic()
     while monotonic() - since < STALL_S:
@@ -74,11 +74,11 @@ def wait_drained(site: Site, restarting: RestartingDriver) -> Drained:
 
 def without_markers(restarting: RestartingDriver) -> set[TopicPartition]:
     """
-    The lonely partition, if the target lost its transaction markers.
+    Return the lonely partition if the target lost its transaction markers.
 
-    A coordinator that finds no leader of a partition takes it for deleted and skips its markers, so
+    A coordinator that finds no leader of a partition treats it as deleted and skips its markers, so
     a transaction hangs there (seen with Kafka 4.3.1: "Couldn't find leader endpoint"). The mirror
-    stops the partition and says so; what it copied until then has to be right.
+    stops the partition and logs it; the records that it copied until then must be correct.
     """
     lonely = TopicPartition(LONELY, 0)
     stopped = restarting.found("partition.stopped", cause=MARKERS_LOST, partition=str(lonely))
@@ -86,7 +86,7 @@ def without_markers(restarting: RestartingDriver) -> set[TopicPartition]:
 
 
 def behind(site: Site) -> list[str]:
-    """The partitions that have not arrived, in words."""
+    """Describe the partitions that are not completely mirrored."""
     try:
         found = positions(site)
     except MirrorError as exc:
@@ -99,7 +99,7 @@ def behind(site: Site) -> list[str]:
 
 
 def write_evidence(site: Site, folder: Path) -> None:
-    """What Kafka's own tools say about a flow that stands still."""
+    """Write what Kafka's own tools report about a flow that makes no progress."""
     folder.mkdir(parents=True, exist_ok=True)
     questions: Mapping[str, tuple[str, ...]] = {
         "transactions": ("TransactionsCommand", "list"),

@@ -1,8 +1,8 @@
 """
-What the nemesis can do, one function per kind of fault.
+The faults of the nemesis, one function per kind.
 
-Each acts, holds, and undoes itself; it answers whether it struck. `ChaosTargets.hold` ends early
-when everything is to be healed, so no fault outlives the run.
+Each function causes the fault, holds it, undoes it, and returns whether it hit anything.
+`ChaosTargets.hold` returns early when everything is being healed, so no fault outlives the run.
 """
 
 import os
@@ -41,7 +41,7 @@ POINT_WITHIN = timedelta(seconds=10)
 
 
 def kill_task(targets: ChaosTargets, dice: random.Random) -> bool:
-    """SIGKILL of the process of a task."""
+    """Send SIGKILL to the process of a task."""
     pid = any_task(targets, dice)
     if pid is not None:
         with suppress(ProcessLookupError):
@@ -50,7 +50,7 @@ def kill_task(targets: ChaosTargets, dice: random.Random) -> bool:
 
 
 def pause_task(targets: ChaosTargets, dice: random.Random) -> bool:
-    """SIGSTOP for a moment, for less than a session, or for up to three sessions."""
+    """Stop a task for a moment, for less than the session timeout, or for up to three of them."""
     length_s = pause_s(dice)
     pid = any_task(targets, dice)
     if pid is None:
@@ -60,7 +60,7 @@ def pause_task(targets: ChaosTargets, dice: random.Random) -> bool:
 
 
 def pause_at_point(targets: ChaosTargets, dice: random.Random) -> bool:
-    """The first task that comes to a named point of its transaction stops itself there."""
+    """Pause the first task that reaches a named point of its transaction: it stops itself there."""
     point, length_s = dice.choice(POINTS), pause_s(dice)
     flag = targets.site.flag(point)
     flag.touch()
@@ -80,22 +80,22 @@ def pause_at_point(targets: ChaosTargets, dice: random.Random) -> bool:
 
 
 def kill_driver(targets: ChaosTargets, _: random.Random) -> bool:
-    """kill -9, and a new start at once."""
+    """Send SIGKILL to the driver, and start it again immediately."""
     return targets.restarting.replace(signal.SIGKILL)
 
 
 def stop_driver(targets: ChaosTargets, _: random.Random) -> bool:
-    """A graceful stop, and a new start at once."""
+    """Stop the driver gracefully, and start it again immediately."""
     return targets.restarting.replace(signal.SIGTERM)
 
 
 def kill_python_daemon(targets: ChaosTargets, _: random.Random) -> bool:
-    """SIGKILL of pyspark.daemon: every task goes with it."""
+    """Send SIGKILL to pyspark.daemon: every task dies with it."""
     return kill_below_driver(targets, b"pyspark.daemon")
 
 
 def kill_jvm(targets: ChaosTargets, _: random.Random) -> bool:
-    """SIGKILL of the JVM of the driver."""
+    """Send SIGKILL to the JVM of the driver."""
     return kill_below_driver(targets, b"java")
 
 
@@ -103,7 +103,7 @@ def kill_jvm(targets: ChaosTargets, _: random.Random) -> bool:
 
 
 def kill_target(targets: ChaosTargets, dice: random.Random) -> bool:
-    """kill -9 of a broker of the target, back after two seconds."""
+    """Send SIGKILL to a broker of the target, and start it again after two seconds."""
     target = targets.site.target
     node = any_broker(targets, dice)
     target.kill(node)
@@ -114,12 +114,12 @@ def kill_target(targets: ChaosTargets, dice: random.Random) -> bool:
 
 
 def pause_target(targets: ChaosTargets, dice: random.Random) -> bool:
-    """SIGSTOP of a broker of the target."""
+    """Stop a broker of the target with SIGSTOP for a while."""
     return pause_broker(targets, targets.site.target, any_broker(targets, dice), dice)
 
 
 def roll_target(targets: ChaosTargets, _: random.Random) -> bool:
-    """A rolling restart: each broker in turn, when the others are in sync."""
+    """Restart the brokers one after another, each when the others are in sync."""
     target = targets.site.target
     for node in target.spec.broker_ids:
         target.terminate(node)
@@ -132,10 +132,10 @@ def roll_target(targets: ChaosTargets, _: random.Random) -> bool:
 
 def restart_source(targets: ChaosTargets, _: random.Random) -> bool:
     """
-    A controlled restart of the only broker of the source, between two of its transactions.
+    Restart the only broker of the source, between two of its transactions.
 
     A broker without replicas can forget to write markers when it is restarted (KAFKA-20734): the
-    source would lose what it has acknowledged, and the run would say nothing.
+    source would lose what it has acknowledged, and the run would prove nothing.
     """
     with targets.ledger:
         targets.site.source.terminate(1)
@@ -144,12 +144,12 @@ def restart_source(targets: ChaosTargets, _: random.Random) -> bool:
 
 
 def pause_source(targets: ChaosTargets, dice: random.Random) -> bool:
-    """SIGSTOP of the broker of the source."""
+    """Stop the broker of the source with SIGSTOP for a while."""
     return pause_broker(targets, targets.site.source, 1, dice)
 
 
 def lonely_broker_away(targets: ChaosTargets, dice: random.Random) -> bool:
-    """A copy without other replicas has no leader, for longer than a flush lasts or not."""
+    """Take the only replica of a copy away, for a time shorter or longer than a flush may last."""
     target = targets.site.target
     if LONELY_NODE not in target.spec.broker_ids:
         return False
@@ -164,7 +164,7 @@ def lonely_broker_away(targets: ChaosTargets, dice: random.Random) -> bool:
 
 
 def compact_copy(targets: ChaosTargets, dice: random.Random) -> bool:
-    """A copy refuses records without a key, for a while; nothing is compacted away so soon."""
+    """Make a copy refuse records without a key for a while, too short for a compaction."""
     with configured_copy(
         targets, PICKY, {"cleanup.policy": "compact"}, {"cleanup.policy": "delete"}
     ):
@@ -173,7 +173,7 @@ def compact_copy(targets: ChaosTargets, dice: random.Random) -> bool:
 
 
 def limit_copy(targets: ChaosTargets, dice: random.Random) -> bool:
-    """A copy takes small batches only, or not even every record, for a while."""
+    """Make a copy accept only small batches for a while, or not even every single record."""
     limit, usual = str(dice.choice((120, 180, 400, 2_000))), str(1_048_588)
     with configured_copy(targets, PICKY, {MAX_BYTES: limit}, {MAX_BYTES: usual}):
         targets.hold(dice.uniform(2, 20))
@@ -181,7 +181,7 @@ def limit_copy(targets: ChaosTargets, dice: random.Random) -> bool:
 
 
 def delete_copy(targets: ChaosTargets, _: random.Random) -> bool:
-    """Of a topic that is not compared; it must not come back full of holes."""
+    """Delete the copy of a topic that is not compared; it must not come back with holes."""
     target = targets.site.target.admin()
     copy = remote(TopicPartition(DOOMED, 0)).topic
     try:
@@ -201,7 +201,7 @@ def cut_connections(targets: ChaosTargets, dice: random.Random) -> bool:
 
 
 def part_broker(targets: ChaosTargets, dice: random.Random) -> bool:
-    """Nobody of the mirror reaches a broker of the target, for seconds."""
+    """Cut the whole mirror off from a broker of the target for seconds."""
     proxy = targets.site.proxies[any_broker(targets, dice)]
     length_s = dice.uniform(1, 5)
     proxy.part()
@@ -221,7 +221,7 @@ LOSSES = (
 
 
 def lose_answer(targets: ChaosTargets, dice: random.Random) -> bool:
-    """The answer to one request is late or lost."""
+    """Delay or lose the response to one request."""
     delay = timedelta(seconds=dice.choice([dice.uniform(0.05, 1), dice.uniform(1, 8)]))
     api = dice.choice(ANSWERS) if targets.site.exactly_once else Api.PRODUCE
     fault = Fault(api, dice.choice(LOSSES), delay=delay)
@@ -229,12 +229,12 @@ def lose_answer(targets: ChaosTargets, dice: random.Random) -> bool:
 
 
 def duplicate_commit(targets: ChaosTargets, dice: random.Random) -> bool:
-    """An EndTxn arrives after the client has sent it again (KAFKA-17754)."""
+    """Deliver an EndTxn after the client has sent it again (KAFKA-17754)."""
     return strike(targets, Fault(Api.END_TXN, Action.STEAL_REQUEST), hold_s=dice.uniform(0.05, 3))
 
 
 def hold_commit(targets: ChaosTargets, dice: random.Random) -> bool:
-    """An EndTxn arrives after its sender has given up."""
+    """Deliver an EndTxn after its sender has given up."""
     return strike(targets, Fault(Api.END_TXN, Action.HOLD_REQUEST), hold_s=dice.uniform(7, 10))
 
 
@@ -264,9 +264,9 @@ KINDS: Mapping[str, Kind] = {
         Kind(name="commit.held", place="request", act=hold_commit, weight=0.5),
     )
 }
-"""Every kind by its name."""
+"""Every kind of fault by its name."""
 
 
 def applicable(*, exactly_once: bool) -> list[str]:
-    """The kinds that can meet something in a mode."""
+    """Return the kinds of faults that can hit something in a mode."""
     return [name for name in KINDS if exactly_once or not name.startswith("commit.")]

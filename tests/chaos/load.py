@@ -1,4 +1,4 @@
-"""Records for the source, and a memory of what it promised to keep."""
+"""Produces records to the source, and remembers which of them it acknowledged."""
 
 import random
 import threading
@@ -30,13 +30,15 @@ NUMBER = "n"
 TICK_S = 0.02
 PLAIN_PER_TICK, COMPACTED_PER_TICK = 18, 6
 ODD = (PICKY, PICKY, PICKY, SMALL, SMALL, SMALL, LONELY, DOOMED)
-"""Topics whose copies are out of the ordinary: a record for each of these in a tick."""
+"""Topics with unusual copies; each entry gets one record per tick."""
 KEYS = 300
 SHARE_ABORTED, SHARE_QUIET, SHARE_PLAIN = 0.25, 0.02, 0.1
 CREATE_TIME = 1
 JOIN_S, ANSWER_MS = 60.0, 10_000
-"""At the end there is time to ask again for what was not answered; by default a client waits 60 s
-for one answer."""
+"""
+A request times out early enough to be repeated before the load must end: by default a client waits
+60 s for one response.
+"""
 SUSPICIOUS_S = 0.25
 WRITER, SETTLE_ATTEMPTS = "chaos-ledger-writer", 6
 
@@ -45,13 +47,13 @@ Delivery = Callable[[KafkaError | None, Message], None]
 
 class Journal:
     """
-    What was offered to the source, and what it acknowledged. Thread-safe.
+    The records that were produced to the source, and those that it acknowledged. Thread-safe.
 
     Attributes:
-        compacted: Records of the compacted topic in the order of writing, by partition. One
-            idempotent producer writes there and nobody else, so the n-th has offset n.
+        compacted: Records of the compacted topic in the order of writing, by partition. Only one
+            idempotent producer writes there, so the n-th has offset n.
         acknowledged: Numbers that the source must keep, by partition; committed ones only.
-        aborted: Numbers that nobody may ever see.
+        aborted: Numbers that no reader may ever see.
         failed: Deliveries that the client gave up: the load is broken, not the mirror.
     """
 
@@ -66,13 +68,13 @@ class Journal:
         self.failed: list[str] = []
 
     def number(self) -> int:
-        """The next one."""
+        """Return the next number."""
         with self._lock:
             self._next += 1
             return self._next
 
     def delivery(self, number: int) -> Delivery:
-        """A callback that notes the outcome of one record."""
+        """Return a callback that records the outcome of one record."""
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             if error is not None:
@@ -85,14 +87,18 @@ class Journal:
 
 
 class Load:
-    """About 1,600 records a second: idempotent ones, and transactions of which some abort."""
+    """
+    Produces about 1,600 records a second.
+
+    One thread uses idempotent producers, the other transactions, some of which it aborts.
+    """
 
     def __init__(self, cluster: KafkaCluster, seed: int) -> None:
         self.journal = Journal()
         self._config = {**cluster.client_config(), "log_level": 0, "linger.ms": 5}
         self._dice = (random.Random(seed), random.Random(seed + 1))
         self.ledger = threading.Lock()
-        """Held during each transaction: who has it sees none open."""
+        """Held during each transaction: while another thread holds it, no transaction is open."""
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(target=self._write_plain, name="load-plain", daemon=True),
@@ -101,7 +107,7 @@ class Load:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Load for the length of the block; all of it is decided at its end."""
+        """Produce until the block ends; no transaction is open afterwards."""
         for thread in self._threads:
             thread.start()
         try:
@@ -152,10 +158,11 @@ class Load:
 
     def _write_ledger(self) -> None:
         """
-        A client that failed is dropped; the next one with its id settles what it left open.
+        Produce transactions; replace the client after each failure.
 
-        So is one that was slow: a late duplicate of its commit would commit what comes next,
-        also what is to be aborted (KAFKA-17754).
+        The next client with its id aborts the transaction that the failed one left open. A slow
+        client is also replaced: a late duplicate of its commit would commit the next transaction,
+        even one that should abort (KAFKA-17754).
         """
         while not self._stop.is_set():
             try:
@@ -172,7 +179,7 @@ class Load:
         self._settle()
 
     def _settle(self) -> None:
-        """Decide what a failed client left open, or the source would end in the middle of it."""
+        """Abort or complete what a failed client left open, which would hold back the LSO."""
         for _ in range(SETTLE_ATTEMPTS):
             try:
                 Producer({**self._config, "transactional.id": WRITER}).init_transactions(10)
@@ -206,7 +213,7 @@ class Load:
 
 
 def make_record(dice: random.Random, number: int, key: bytes | None) -> Record:
-    """A numbered record with nulls, empty fields and headers here and there."""
+    """Return a numbered record; some have nulls, empty fields or more headers."""
     headers: list[tuple[str, bytes | None]] = [(NUMBER, b"%d" % number)]
     if number % 7 == 0:
         headers += [("a", b"1"), ("b", None), ("a", b"")]
@@ -222,7 +229,7 @@ def make_record(dice: random.Random, number: int, key: bytes | None) -> Record:
 
 
 def number_of(record: Record) -> int:
-    """The number that `make_record` gave it; -1 for a foreign record."""
+    """Return the number that `make_record` gave the record; -1 for a foreign record."""
     return next((int(value or b"-1") for name, value in record.headers if name == NUMBER), -1)
 
 

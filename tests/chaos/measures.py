@@ -1,4 +1,4 @@
-"""Figures of a run, from when records became visible to a reader."""
+"""Figures of a run, computed from the times at which records became visible to a reader."""
 
 import math
 from collections import defaultdict
@@ -9,24 +9,24 @@ from tests.chaos.nemesis import Strike
 from tests.chaos.restarting_driver import Heard
 
 AFTERMATH_S = 1.0
-"""A silence that begins this soon after a fault is put down to it."""
+"""A silence that begins this soon after a fault is attributed to it."""
 
 Times = Sequence[float]
 """Increasing monotonic seconds."""
 
 
 def percentile(values: Iterable[float], share: float) -> float | None:
-    """The smallest value that at least this share of them does not exceed; None of nothing."""
+    """Return the smallest value that this share does not exceed; None if there are no values."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
 
 
 def recovery_s(strike: Strike, arrivals: Iterable[Times]) -> float | None:
     """
-    From the fault to the next record, on the partition that waited longest.
+    Return the time from the fault to the next record, on the partition that waited longest.
 
-    The longest silence that touches the fault counts, from the fault on; with faults that
-    overlap, each is charged the whole. None if no record came afterwards.
+    It is the longest silence that overlaps the fault, counted from the fault on. If faults overlap,
+    the whole silence counts for each. None if no record came afterwards.
     """
     worst = None
     for times in arrivals:
@@ -40,7 +40,7 @@ def recovery_s(strike: Strike, arrivals: Iterable[Times]) -> float | None:
 def recoveries(
     strikes: Iterable[Strike], arrivals: Sequence[Times]
 ) -> Mapping[str, Sequence[float]]:
-    """`recovery_s` of every fault, by kind."""
+    """Return `recovery_s` of every fault, by kind."""
     found: defaultdict[str, list[float]] = defaultdict(list)
     for strike in strikes:
         silent = recovery_s(strike, arrivals)
@@ -51,9 +51,9 @@ def recoveries(
 
 def stall_s(arrivals: Iterable[Times], share: float) -> float | None:
     """
-    How long a reader has been waiting at a random moment, at most, in this share of the time.
+    Return the longest time that a reader has been waiting in this share of all moments.
 
-    Of a silence of g seconds, g - x are spent waiting longer than x.
+    In a silence of g seconds, a reader has been waiting longer than x for g - x seconds.
     """
     gaps = sorted(
         (after - before for times in arrivals for before, after in pairwise(times)), reverse=True
@@ -69,9 +69,9 @@ def stall_s(arrivals: Iterable[Times], share: float) -> float | None:
 
 def counters(events: Iterable[Heard]) -> dict[str, int]:
     """
-    What the flow did, over all its drivers.
+    Sum the counters of the flow over all its drivers.
 
-    A driver that is killed takes its last second with it: the sums are lower bounds.
+    A killed driver does not report its last second: the sums are lower bounds.
     """
     sums = dict.fromkeys(("records", "transactions", "incarnations", "fences"), 0)
     for heard in events:
@@ -83,10 +83,10 @@ def counters(events: Iterable[Heard]) -> dict[str, int]:
 
 def first_repeated(seen: Iterable[Sequence[tuple[float, int]]]) -> float | None:
     """
-    When a reader first saw something that it had seen before; None if it never did.
+    Return when a reader first saw a record for the second time; None if it never did.
 
     Args:
-        seen: Second and number of every record, by partition.
+        seen: Time in seconds and number of every record, by partition.
     """
     moments = []
     for records in seen:

@@ -1,4 +1,4 @@
-"""When which fault strikes: a plan made from the seed, and the threads that carry it out."""
+"""Plans the faults from the seed, and runs the threads that carry the plan out."""
 
 import math
 import random
@@ -20,7 +20,7 @@ THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """A fault that is planned. `at_s`: seconds from the start; `seed`: of its own choices."""
+    """A planned fault. `at_s`: seconds from the start; `seed`: seed of its own choices."""
 
     at_s: float
     kind: Kind
@@ -34,7 +34,7 @@ class Strike:
 
     Attributes:
         began, ended: Monotonic seconds.
-        problem: Why it could not be carried out or undone; empty if it could.
+        problem: Why the fault could not be caused or undone; empty if it could.
     """
 
     kind: str
@@ -45,10 +45,10 @@ class Strike:
 
 def plan(seed: int, *, seconds: float, runtime: str, names: Sequence[str] = ()) -> list[Episode]:
     """
-    The faults of a run; a quarter of its windows have none. The same seed plans the same.
+    Plan the faults of a run; a quarter of its windows have none. A seed always plans the same.
 
     Args:
-        names: Only these kinds; all that the runtime knows if empty.
+        names: The kinds to use; if empty, all kinds that the runtime supports.
     """
     dice = random.Random(seed)
     kinds = [
@@ -70,7 +70,7 @@ def plan(seed: int, *, seconds: float, runtime: str, names: Sequence[str] = ()) 
 
 
 class Nemesis:
-    """Carries a plan out. A fault waits for its place; what finds none in time is left out."""
+    """Carries a plan out. A fault waits for its place; it is skipped if the run ends first."""
 
     def __init__(self, targets: ChaosTargets, episodes: Sequence[Episode]) -> None:
         self.strikes: list[Strike] = []
@@ -80,7 +80,7 @@ class Nemesis:
         self._places: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def rage(self, seconds: float) -> None:
-        """Until the time is over; then everything is healed."""
+        """Cause faults for this long; then heal everything."""
         began = monotonic()
         running: list[Future[None]] = []
         with ThreadPoolExecutor(THREADS) as pool:

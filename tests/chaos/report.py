@@ -1,4 +1,4 @@
-"""What a run showed, as one table and as JSON."""
+"""The results of a run, as one table and as JSON."""
 
 import json
 from collections import Counter
@@ -14,12 +14,14 @@ HALF, MOST = 0.5, 0.99
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """
+    The results of a run.
+
     Attributes:
         title: Seed, runtime, minutes, version and so on.
-        faults: Faults by kind.
-        figures: Everything else that is counted or measured; None could not be.
+        faults: Number of faults by kind.
+        figures: Everything else that is counted or measured; None if it could not be.
         recovery_s: Seconds to the next record, by kind of fault.
-        complaints: By checker; a checker without any has found nothing wrong.
+        complaints: Complaints by checker; a checker that found nothing wrong has none.
         caught_after_s: When a reader of the copy could first see that it is wrong.
     """
 
@@ -32,7 +34,7 @@ class Report:
 
     @property
     def holds(self) -> bool:
-        """Every checker ran and none complained."""
+        """Whether the checkers ran and none complained."""
         return bool(self.complaints) and not any(self.complaints.values())
 
     def __str__(self) -> str:
@@ -47,7 +49,7 @@ class Report:
         return "\n".join(lines)
 
     def to_json(self) -> str:
-        """The same, for programs."""
+        """Return the report as JSON."""
         return json.dumps(
             {
                 "title": self.title,

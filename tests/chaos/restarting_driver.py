@@ -1,4 +1,4 @@
-"""One `eos-mirror run` kept going, as systemd would, and everything it says."""
+"""Keeps one `eos-mirror run` running, as systemd would, and reads its log events and stderr."""
 
 import json
 import os
@@ -35,17 +35,17 @@ class Heard:
 
     @property
     def name(self) -> str:
-        """Of the event."""
+        """The name of the event."""
         return str(self.fields["event"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
     """
-    The end of a driver process.
+    The exit of a driver process.
 
     Attributes:
-        wanted: The signal that the nemesis sent; None if it ended by itself.
+        wanted: The signal that the nemesis sent; None if it exited by itself.
     """
 
     at: float
@@ -56,9 +56,9 @@ class Exit:
 
 class RestartingDriver:
     """
-    Starts the driver again whenever it ends, until `stop`.
+    Starts the driver again whenever it exits, until `stop`.
 
-    Invariant: there is at most one living driver. One thread at a time calls the methods.
+    Invariant: there is at most one live driver. One thread at a time calls the methods.
     """
 
     def __init__(self, config: Path, env: Mapping[str, str]) -> None:
@@ -77,7 +77,7 @@ class RestartingDriver:
     # ------------------------------------------------------------------ processes
 
     def start(self) -> None:
-        """Start a driver; returns at once."""
+        """Start a driver; return immediately."""
         run, self._runs = self._runs, self._runs + 1
         self._wanted = None
         self._ended = threading.Event()
@@ -97,7 +97,7 @@ class RestartingDriver:
             threading.Thread(target=target, args=arguments, daemon=True).start()
 
     def replace(self, number: int) -> bool:
-        """End the driver with a signal and start another; False if there is none to end."""
+        """Signal the driver to exit and start another; return False if there is none."""
         process = self._process
         if process is None or process.poll() is not None:
             return False
@@ -106,20 +106,20 @@ class RestartingDriver:
         return True
 
     def stop(self) -> int:
-        """SIGTERM; the exit code. Nothing is started again."""
+        """Send SIGTERM and return the exit code. No driver is started again."""
         self._closing.set()
         self._signal(signal.SIGTERM)
         assert self._process is not None
         return int(self._process.returncode)
 
     def dump(self) -> None:
-        """End every task; where each of its threads stood goes to `errors`."""
+        """Abort every task; the stack of each of its threads is added to `errors`."""
         for pid in self.survivors():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGABRT)
 
     def close(self) -> None:
-        """Whatever is left of it."""
+        """Kill the driver if it is still alive."""
         self._closing.set()
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
@@ -127,18 +127,18 @@ class RestartingDriver:
 
     @property
     def driver(self) -> int | None:
-        """Process id of the living driver."""
+        """The process id of the live driver; None if there is none."""
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
 
     def tasks(self) -> dict[int, int]:
-        """Process id of every task that the newest driver started last, if it still lives."""
+        """Return the process id by task, for the live tasks of the newest driver."""
         newest = self._runs - 1
         last = {slot: who for run, slot, who in list(self._tasks) if run == newest}
         return {slot: _pid(who) for slot, who in last.items() if is_running(who)}
 
     def survivors(self) -> list[int]:
-        """Process ids of all tasks of all drivers that still live."""
+        """Return the process ids of all live tasks of all drivers."""
         return sorted({_pid(who) for _, _, who in list(self._tasks) if is_running(who)})
 
     def _signal(self, number: int) -> None:
@@ -156,13 +156,13 @@ class RestartingDriver:
         ended.set()
         if wanted is not None or self._closing.wait(STARTED_AGAIN_AFTER_S):
             return
-        if self._process is process:  # nobody was quicker
+        if self._process is process:  # no other thread has started one
             self.start()
 
-    # ------------------------------------------------------------------ what it says
+    # ------------------------------------------------------------------ log events and stderr
 
     def found(self, name: str, **fields: object) -> list[Heard]:
-        """Events so far with this name and these fields."""
+        """Return the events so far with this name and these fields."""
         return [
             heard
             for heard in list(self.events)

@@ -1,4 +1,4 @@
-"""One run from start to verdict: clusters, mirror, load, nemesis, drain, stop, audit, report."""
+"""One run from start to report: clusters, mirror, load, nemesis, drain, stop, audit."""
 
 import json
 import shutil
@@ -59,9 +59,9 @@ class Options:
 
     Attributes:
         mode: `exactly-once` or `at-least-once`.
-        broken: `naive` or `stable-only`: the fencing that the run has to catch.
-        kinds: Of faults; all if empty.
-        keep: Folder for events, faults, logs and the tools' answers.
+        broken: `naive` or `stable-only`: the broken fencing that the run must catch.
+        kinds: Kinds of faults; all if empty.
+        keep: Folder for events, faults, logs and the output of Kafka's tools.
     """
 
     seed: int
@@ -75,7 +75,7 @@ class Options:
 
 
 class Session:
-    """One run. Not to be used twice."""
+    """One run; create a new session for each."""
 
     def __init__(self, options: Options, site: Site) -> None:
         self._options = options
@@ -98,7 +98,7 @@ class Session:
         self._drain_s = 0.0
 
     def run(self) -> Report:
-        """All of it; whatever happens, no process is left frozen or running."""
+        """Run everything and return the report; no process stays frozen or running afterwards."""
         try:
             self._mirror_under_fire()
             self._stop_and_audit()
@@ -136,7 +136,7 @@ class Session:
         whole = self._drained is not Drained.MARKERS_LOST
         deleted = any(strike.kind == "copy.delete" for strike in self._nemesis.strikes)
         lost = without_markers(self._restarting)
-        expected = 1 if deleted or lost else 0  # not everything is mirrored, and the run says so
+        expected = 1 if deleted or lost else 0  # not everything is mirrored
         audit.add("graceful stop", "driver", [f"exit code {code}"] * (whole and code != expected))
         source = read_all(self._site.source.client_config(), copies=False)
         target = read_all(self._site.target.client_config(), copies=True)
@@ -172,7 +172,7 @@ class Session:
             wait_until(
                 lambda: not self._restarting.survivors(),
                 within=GONE_WITHIN,
-                what="all tasks to end",
+                what="all tasks to exit",
             )
         except TimeoutError:
             return self._restarting.survivors()
@@ -287,10 +287,10 @@ class Session:
 
 def run(options: Options, folder: Path) -> Report:
     """
-    Start everything, let the nemesis rage, judge.
+    Start everything, cause the faults, and report the result.
 
     Args:
-        folder: An empty one, for the configuration.
+        folder: An empty folder for the configuration.
     """
     with open_site(
         folder,

@@ -1,4 +1,4 @@
-"""Where the nemesis plays: two clusters, a proxy on every way to the target, topics, a file."""
+"""The test setup: two clusters, a proxy before every target broker, topics, a configuration."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,8 +13,10 @@ from tests.mirror.toolbox import FlowView, write_config
 FLOW = Flow("A", "B")
 PLAIN, LEDGER, COMPACTED, QUIET = "chaos-plain", "chaos-ledger", "chaos-compacted", "chaos-quiet"
 PICKY, SMALL, LONELY = "chaos-picky", "chaos-small", "chaos-lonely"
-"""The copy of the first refuses records for a while; that of the second takes small batches only;
-that of the third has one replica."""
+"""
+The copy of the first refuses records for a while; that of the second accepts only small batches;
+that of the third has one replica.
+"""
 
 DOOMED = "chaos-doomed"
 """Its copy is deleted, so it is not compared."""
@@ -24,23 +26,23 @@ PARTITIONS: Mapping[str, int] = {
 }  # fmt: skip
 SOURCES = tuple(TopicPartition(t, p) for t, count in PARTITIONS.items() for p in range(count))
 BUSY = tuple(one for one in SOURCES if one.topic in (PLAIN, LEDGER, COMPACTED))
-"""Partitions that always have something to mirror, and are never refused."""
+"""Partitions that always have records to mirror, and whose records are never refused."""
 
 SMALL_BYTES = 4_000
 LONELY_NODE = 3
-"""The broker of the target that has the only replica."""
+"""The broker of the target that has the only replica of the lonely copy."""
 
 POINTS = ("begun", "flushed", "committed")
 TASKS = 3
 BATCH_RECORDS, POLL_RECORDS = 500, 500
-"""At least once: a batch ends with the poll that made it full."""
+"""With at least once, a batch ends with the poll that fills it."""
 
 SESSION_S = 6.0
 SAFE_REPLICATION = 3
 
 SOURCE_CONFIG = {
     "log.cleaner.backoff.ms": 1000,
-    # a lone broker that is fenced for its pause can forget to write markers (KAFKA-20734)
+    # A lone broker that is fenced because of a pause can forget to write markers (KAFKA-20734).
     "broker.session.timeout.ms": 60_000,
 }
 COMPACTION = {
@@ -56,18 +58,18 @@ SOURCE_TOPICS = {
     COMPACTED: COMPACTION,
     SMALL: {"max.message.bytes": str(SMALL_BYTES)},
 }
-"""Configuration of source topics that have one."""
+"""Configuration of the source topics that differ from the defaults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """
-    Two running clusters and what the mirror is told about them.
+    Two running clusters and the configuration of the mirror.
 
     Attributes:
-        exactly_once: The mode; at least once otherwise.
-        proxies: By broker of the target; the mirror reaches it no other way.
-        folder: For the configuration and the flags of named points.
+        exactly_once: Whether the mode is exactly once; otherwise it is at least once.
+        proxies: Proxy by broker of the target; the mirror reaches the brokers only through them.
+        folder: Holds the configuration and the flags of named points.
     """
 
     source: KafkaCluster
@@ -80,21 +82,21 @@ class Site:
 
     @property
     def view(self) -> FlowView:
-        """The flow as seen from outside, past the proxies."""
+        """A view of the flow that bypasses the proxies."""
         return FlowView(FLOW, self.source, self.target)
 
     def flag(self, point: str) -> Path:
-        """The file that makes a task stop itself at this point."""
+        """Return the path of the file that makes a task stop itself at this point."""
         return self.folder / f"stop-at-{point}"
 
     @property
     def pause_at(self) -> str:
-        """Where tasks stop themselves, see `eos_mirror/testing/entry.py`."""
+        """The points at which tasks stop themselves; see `eos_mirror/testing/entry.py`."""
         return ",".join(f"{point}@{self.flag(point)}" for point in POINTS)
 
 
 def remote(partition: TopicPartition) -> TopicPartition:
-    """The copy of a source partition."""
+    """Return the remote partition of a source partition."""
     return TopicPartition(f"{FLOW.source}.{partition.topic}", partition.partition)
 
 
@@ -102,7 +104,7 @@ def remote(partition: TopicPartition) -> TopicPartition:
 def open_site(
     folder: Path, *, replication: int, runtime: str, exactly_once: bool = True
 ) -> Iterator[Site]:
-    """Start everything but the mirror; stop it at the end of the block."""
+    """Start everything except the mirror; stop it at the end of the block."""
     source = KafkaCluster(name="source", broker_config=SOURCE_CONFIG)
     target = KafkaCluster(
         replication,
@@ -140,7 +142,7 @@ def open_site(
 
 
 def _create_lonely(target: KafkaCluster) -> None:
-    """A copy that has no leader while one broker is away."""
+    """Create a copy that has no leader while one broker is away."""
     target.tool(
         "TopicCommand", "--create", "--topic", remote(TopicPartition(LONELY, 0)).topic,
         "--replica-assignment", str(LONELY_NODE), "--config", "min.insync.replicas=1",

@@ -1,4 +1,4 @@
-"""Every checker of the nemesis is shown what it is there for, and complains."""
+"""Every checker of the nemesis complains about the fault that it is made for."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ ONE = TopicPartition("orders", 0)
 
 
 def record(number: int, offset: int | None = None) -> Record:
-    """The n-th record."""
+    """Return the n-th record."""
     return Record(key=b"k", value=b"%d" % number, offset=number if offset is None else offset)
 
 
@@ -26,7 +26,7 @@ WRITTEN = [record(n) for n in range(6)]
 
 
 def test_a_copy_of_a_compacted_partition_may_have_more_than_the_source_kept() -> None:
-    """The source forgets old values, before or after they were copied."""
+    """The source may compact old values before or after they are copied."""
     copy = [record(0), record(1), record(4), record(5)]
 
     assert checks.check_compacted(WRITTEN, [record(4), record(5)], copy) == []
@@ -43,7 +43,7 @@ def test_a_copy_of_a_compacted_partition_may_have_more_than_the_source_kept() ->
     ids=["missing", "twice", "reordered", "foreign"],
 )
 def test_a_wrong_copy_of_a_compacted_partition_is_seen(copy: list[Record], complaint: str) -> None:
-    """Missing, twice, out of order, foreign."""
+    """A missing, duplicated, reordered or foreign record is a complaint."""
     assert checks.check_compacted(WRITTEN, [record(4), record(5)], copy) == [complaint]
 
 
@@ -51,7 +51,7 @@ BATCH_TWICE = [*WRITTEN[:4], *WRITTEN[2:]]
 
 
 def test_at_least_once_a_batch_may_come_twice() -> None:
-    """The first copies are in order, and nothing is missing."""
+    """A duplicated batch is accepted if the first copies are in order and none is missing."""
     assert checks.check_repeated(compare_partition(WRITTEN, BATCH_TWICE)) == []
     assert checks.check_repeated_compacted(WRITTEN, WRITTEN[4:], BATCH_TWICE) == []
     assert checks.check_bound(2, 1, 2) == []
@@ -67,13 +67,13 @@ def test_at_least_once_a_batch_may_come_twice() -> None:
     ids=["missing", "reordered", "foreign"],
 )
 def test_at_least_once_a_wrong_copy_is_seen(copy: list[Record], complaint: str) -> None:
-    """Missing, out of order, foreign."""
+    """A missing, reordered or foreign record is a complaint."""
     (said,) = checks.check_repeated(compare_partition(WRITTEN, copy))
     assert said.startswith(complaint)
 
 
 def test_at_least_once_a_wrong_copy_of_a_compacted_partition_is_seen() -> None:
-    """Missing and foreign records; more duplicates than crashes explain."""
+    """Missing records, foreign records and too many duplicates are complaints."""
     found = checks.check_repeated_compacted(WRITTEN, WRITTEN[4:], [record(4), record(9)])
     assert len(found) == 2
     assert checks.check_bound(3, 1, 2) == ["3 duplicates, of 2 that are explained"]
@@ -85,7 +85,7 @@ def test_at_least_once_a_wrong_copy_of_a_compacted_partition_is_seen() -> None:
     ids=["missing", "twice", "reordered"],
 )
 def test_a_wrong_copy_is_seen(copy: list[Record]) -> None:
-    """The sequence, not the set, is compared."""
+    """The comparison covers the sequence of records, not only their set."""
     assert not compare_partition(WRITTEN, copy).exact
 
 
@@ -100,20 +100,20 @@ def test_a_wrong_copy_is_seen(copy: list[Record]) -> None:
     ids=["taken back", "not seen", "changed", "moved"],
 )
 def test_a_reader_who_saw_something_else_is_believed(seen: list[Record]) -> None:
-    """What was visible once must be there in the end, at its offset."""
+    """A record that was visible once must be there at the end, at the same offset."""
     assert checks.check_witness(WRITTEN, WRITTEN) == []
     assert len(checks.check_witness(seen, WRITTEN)) == 1
 
 
 @pytest.mark.parametrize("shadow", [{}, {ONE: 6}, {ONE: 8}], ids=["none", "behind", "ahead"])
 def test_a_position_that_is_not_the_end_is_seen(shadow: dict[TopicPartition, int]) -> None:
-    """Neither behind nor ahead."""
+    """A position that is missing, too low or too high is a complaint."""
     assert checks.check_positions({ONE: 7}, {ONE: 7}) == []
     assert len(checks.check_positions(shadow, {ONE: 7})) == 1
 
 
 def offset_map(*transactions: tuple[int, int, int], end: int) -> OffsetMap:
-    """A map with one run (upstream, downstream, length) for each transaction."""
+    """Return a map with one run (upstream, downstream, length) for each transaction."""
     tail = MapTail.empty(0, downstream=0)
     for upstream, downstream, length in transactions:
         tail.add([(upstream, length)], downstream)
@@ -125,7 +125,7 @@ PAIRS = [(0, 0), (1, 1), (2, 2), (5, 4), (6, 5)]
 
 
 def test_a_right_map_translates_every_offset() -> None:
-    """Gaps on both sides, and control records at the end."""
+    """A map with gaps on both sides and control records at the end passes."""
     right = offset_map((0, 0, 3), (5, 4, 2), end=9)
 
     assert checks.check_translation(right, PAIRS, 9) == []
@@ -141,12 +141,12 @@ def test_a_right_map_translates_every_offset() -> None:
     ids=["shifted", "a record is unknown", "too short"],
 )
 def test_a_wrong_map_is_seen(wrong: OffsetMap) -> None:
-    """One offset is enough."""
+    """One wrong offset is enough for a complaint."""
     assert checks.check_translation(wrong, PAIRS, 9)
 
 
 def segment(number: int, upstream: tuple[int, int], downstream_start: int, *runs: Run) -> Segment:
-    """A link of a chain."""
+    """Return a segment of a chain."""
     return Segment(
         number=number,
         commits=1,
@@ -161,7 +161,7 @@ FIRST = segment(0, (0, 3), 0, Run(0, 0, 3))
 
 
 def test_a_whole_chain_is_accepted() -> None:
-    """A marker lies between two segments."""
+    """A chain with a marker between two segments passes."""
     assert checks.check_chain([FIRST, segment(1, (3, 6), 3, Run(4, 4, 2))]) == []
 
 
@@ -177,12 +177,12 @@ def test_a_whole_chain_is_accepted() -> None:
     ids=["number", "gap", "overlap", "downstream", "overlapping runs"],
 )
 def test_a_broken_chain_is_seen(after: Segment) -> None:
-    """A segment that does not start where the one before ended."""
+    """A segment that does not start where the previous one ended is a complaint."""
     assert checks.check_chain([FIRST, after])
 
 
 def test_a_chain_without_its_beginning_is_seen() -> None:
-    """Nothing of the map is ever thrown away in a run."""
+    """The map of a run must start with segment 0, because nothing of it is ever removed."""
     assert checks.check_chain([segment(1, (3, 6), 3)])
 
 
@@ -200,18 +200,18 @@ DONE = PartitionEnd(stable=7, written=7)
     ids=["claim", "transaction", "LSO", "process"],
 )
 def test_what_a_stop_leaves_behind_is_seen(complain: Callable[[], list[str]]) -> None:
-    """Claims, transactions, undecided records, processes."""
+    """A claim, a transaction, undecided records or a process that is left is a complaint."""
     assert checks.check_leftovers([], {"eos-mirror.A.B.1": "Empty"}, {ONE: DONE}) == []
     assert len(complain()) == 1
 
 
 def test_the_list_of_transactions_is_read() -> None:
-    """Only ours; the state is the last column."""
+    """Only our transactional ids are read; the state is the last column."""
     listed = (
         "TransactionalId       \tCoordinator\tProducerId\tTransactionState\n"
         "eos-mirror.A.B.0a1b2c \t1          \t4004      \tCompleteCommit  \n"
         "eos-mirror.A.B.ffffff \t1          \t4005      \tOngoing         \n"
-        "somebody-else         \t1          \t4006      \tOngoing         \n"
+        "another-client        \t1          \t4006      \tOngoing         \n"
     )
 
     assert transactions_of(listed) == {
@@ -221,19 +221,19 @@ def test_the_list_of_transactions_is_read() -> None:
 
 
 def test_a_source_that_forgot_something_is_seen() -> None:
-    """Then the run says nothing about the mirror."""
+    """A source that lost an acknowledged record is a complaint: the run proves nothing."""
     assert checks.check_source([1, 2], [1, 2, 3]) == []
     assert len(checks.check_source([1, 2], [1, 3])) == 1
 
 
 def test_a_visible_aborted_record_is_seen() -> None:
-    """By its number."""
+    """An aborted record that a reader saw is a complaint."""
     assert checks.check_aborted([5], [1, 2]) == []
     assert len(checks.check_aborted([5], [1, 5])) == 1
 
 
 def heard(event: str, **fields: object) -> Heard:
-    """An event of the first driver."""
+    """Return an event of the first driver."""
     return Heard(at=0.0, run=0, fields={"event": event, **fields})
 
 
@@ -249,7 +249,7 @@ def heard(event: str, **fields: object) -> Heard:
     ids=lambda event: f"{event.name} {event.fields.get('reason', '')}",
 )
 def test_an_explained_event_is_no_complaint(event: Heard) -> None:
-    """The nemesis did it."""
+    """An event that a fault of the nemesis explains is accepted."""
     assert allowed.check_events([event], single_node=False) == []
 
 
@@ -266,19 +266,19 @@ def test_an_explained_event_is_no_complaint(event: Heard) -> None:
     ids=lambda event: f"{event.name} {event.fields.get('cause') or event.fields.get('reason', '')}",
 )
 def test_an_unexplained_event_is_seen(event: Heard) -> None:
-    """A bug, a stop for good, or an event that nobody judged."""
+    """A bug, a permanent stop or an event that the table does not name is a complaint."""
     assert len(allowed.check_events([event], single_node=False)) == 1
 
 
 def test_lost_markers_are_accepted_of_a_single_node_only() -> None:
-    """Kafka itself can lose them there."""
+    """A single-node Kafka can lose transaction markers by itself, so the event is accepted."""
     lost = heard("partition.stopped", cause="MarkersLost", reason="gone")
 
     assert allowed.check_events([lost], single_node=True) == []
 
 
 def test_every_event_of_the_product_is_judged() -> None:
-    """A new one has to be put down to a fault, or not."""
+    """The table of allowed events names every event of the product."""
     assert {event.name for event in EVENTS} <= allowed.EVENTS.keys()
 
 
@@ -296,7 +296,7 @@ def test_every_event_of_the_product_is_judged() -> None:
 def test_an_unexplained_end_of_a_driver_is_seen(
     code: int, wanted: int | None, said: str, complaints: int
 ) -> None:
-    """It ends when told to, with its JVM, or without an answer at its start."""
+    """Only a signal, a lost JVM or an unreachable cluster at the start explains an exit."""
     ended = Exit(at=0.0, run=0, code=code, wanted=wanted)
 
     assert len(allowed.check_exits([ended], [(0, said)])) == complaints
@@ -306,7 +306,7 @@ def test_an_unexplained_end_of_a_driver_is_seen(
     ("killed_at", "complaints"), [([], 1), ([88.0], 1), ([99.0], 0), ([101.0], 1)]
 )
 def test_a_start_whose_jvm_was_killed_is_explained(killed_at: list[float], complaints: int) -> None:
-    """By a kill shortly before, and by nothing else."""
+    """Only a kill of the JVM shortly before explains a start that failed without it."""
     ended = Exit(at=100.0, run=0, code=1, wanted=None)
     said = [(0, "eos-mirror: Spark did not start: [JAVA_GATEWAY_EXITED]")]
 
@@ -315,5 +315,5 @@ def test_a_start_whose_jvm_was_killed_is_explained(killed_at: list[float], compl
 
 
 def test_a_stack_trace_is_seen() -> None:
-    """Whoever printed it."""
+    """A stack trace on stderr is a complaint."""
     assert len(allowed.check_errors([(0, "Traceback (most recent call last):"), (0, "x")])) == 1

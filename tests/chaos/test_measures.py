@@ -1,4 +1,4 @@
-"""The figures and the plan of the nemesis: small sums that can be done by hand."""
+"""The figures and the plan of the nemesis, with sums that can be checked by hand."""
 
 import os
 import signal
@@ -14,19 +14,19 @@ from tests.chaos.report import Report
 
 
 def strike(began: float, ended: float) -> Strike:
-    """A fault."""
+    """Return a fault."""
     return Strike(kind="task.kill", began=began, ended=ended)
 
 
 def test_a_percentile_is_one_of_the_values() -> None:
-    """Nearest rank; nothing of nothing."""
+    """A percentile uses the nearest rank; there is none without values."""
     assert measures.percentile([3.0, 1.0, 2.0], 0.5) == 2.0
     assert measures.percentile(range(100), 0.99) == 98
     assert measures.percentile([], 0.5) is None
 
 
 def test_recovery_counts_from_the_fault_to_the_next_record() -> None:
-    """On the partition that waited longest, and only silences that touch the fault."""
+    """The longest silence of any partition counts, if it overlaps the fault."""
     quick, slow = [0.0, 0.9, 1.1, 1.2, 9.0], [0.0, 0.9, 4.0, 4.1]
 
     assert measures.recovery_s(strike(1.0, 1.0), [quick, slow]) == pytest.approx(7.8)
@@ -43,7 +43,7 @@ def test_a_stall_is_weighed_by_its_length() -> None:
 
 
 def test_the_first_repetition_is_found() -> None:
-    """Over all partitions, the earliest."""
+    """The earliest repetition over all partitions counts."""
     seen = [[(1.0, 1), (2.0, 2), (3.0, 1)], [(1.5, 7), (2.5, 7)]]
 
     assert measures.first_repeated(seen) == 2.5
@@ -52,13 +52,13 @@ def test_the_first_repetition_is_found() -> None:
 
 @pytest.mark.parametrize("runtime", ["local", "spark"])
 def test_a_plan_is_the_same_for_the_same_seed(runtime: str) -> None:
-    """That is what a seed is for."""
+    """The same seed plans the same faults, and another seed plans others."""
     assert plan(7, seconds=60, runtime=runtime) == plan(7, seconds=60, runtime=runtime)
     assert plan(7, seconds=60, runtime=runtime) != plan(8, seconds=60, runtime=runtime)
 
 
 def test_a_plan_has_ten_faults_a_minute_and_windows_without_any() -> None:
-    """And all kinds, given time."""
+    """A long plan has every kind of fault, and a quarter of its windows have none."""
     episodes = plan(1, seconds=3600, runtime="local")
 
     windows = {int(episode.at_s // 10) for episode in episodes}
@@ -87,7 +87,7 @@ def test_a_report_without_verdicts_does_not_hold() -> None:
 def test_a_task_stops_at_a_point_as_often_as_it_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`point@PATH` acts whenever the file is there, and takes it away."""
+    """`point@PATH` stops the task whenever the file exists, and removes the file."""
     stops: list[int] = []
     monkeypatch.setattr(os, "kill", lambda _, number: stops.append(number))
     flag = tmp_path / "stop"

@@ -1,4 +1,4 @@
-"""The nemesis itself, with toy faults: places are respected, and everything is healed."""
+"""The nemesis with toy faults: faults in one place do not overlap, and everything is healed."""
 
 import random
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.chaos.site import Site
 
 @pytest.fixture
 def targets(tmp_path: Path) -> ChaosTargets:
-    """Nothing in it runs."""
+    """Return targets in which nothing runs."""
     cluster = KafkaCluster()
     site = Site(
         source=cluster,
@@ -29,7 +29,7 @@ def targets(tmp_path: Path) -> ChaosTargets:
 
 
 def test_faults_in_one_place_do_not_overlap(targets: ChaosTargets) -> None:
-    """The second waits for the first."""
+    """The next fault in a place waits until the previous one has ended."""
     inside: list[int] = []
     most: list[int] = []
 
@@ -49,7 +49,7 @@ def test_faults_in_one_place_do_not_overlap(targets: ChaosTargets) -> None:
 
 
 def test_a_fault_ends_with_the_run(targets: ChaosTargets) -> None:
-    """However long it wanted to last; what waits for its place is left out."""
+    """A fault is cut short at the end of the run, and one that still waits is skipped."""
 
     def act(targets: ChaosTargets, _: random.Random) -> bool:
         targets.hold(60)

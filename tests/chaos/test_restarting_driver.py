@@ -1,4 +1,4 @@
-"""The restarting, with a driver that refuses its configuration."""
+"""RestartingDriver, with a driver that refuses its configuration."""
 
 import signal
 from collections.abc import Iterator
@@ -16,24 +16,24 @@ WITHIN = timedelta(seconds=60)
 
 @pytest.fixture
 def restarting(tmp_path: Path) -> Iterator[RestartingDriver]:
-    """Its driver ends at once: there is no file."""
+    """Return one whose driver exits immediately, because there is no configuration."""
     found = RestartingDriver(tmp_path / "none.properties", {})
     yield found
     found.close()
 
 
 def test_a_driver_that_ends_is_started_again_and_noted(restarting: RestartingDriver) -> None:
-    """As often as it ends; an end without a cause is a complaint."""
+    """Every exit starts the driver again, and an exit without a cause is a complaint."""
     restarting.start()
     wait_until(lambda: len(restarting.exits) >= 2, within=WITHIN, what="two ends")
 
     assert {(end.code, end.wanted) for end in restarting.exits} == {(2, None)}
-    wait_until(lambda: bool(restarting.errors), within=WITHIN, what="what it said")
+    wait_until(lambda: bool(restarting.errors), within=WITHIN, what="its output")
     assert len(check_exits(restarting.exits[:1], restarting.errors)) == 1
 
 
 def test_a_driver_that_was_killed_is_replaced_at_once(restarting: RestartingDriver) -> None:
-    """And its end is put down to the signal."""
+    """A killed driver is replaced immediately, and its exit is attributed to the signal."""
     restarting.start()
 
     assert restarting.replace(signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A consumer of the copy, read_committed, from the start of the run to its end."""
+"""A read_committed consumer of the copy, from the start of the run to its end."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ WITHIN = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A record, and the monotonic second at which it was read."""
+    """A record, and the monotonic time in seconds at which it was read."""
 
     at: float
     record: Record
 
 
 class Witness:
-    """Reads every remote partition, and never looks back."""
+    """Reads every remote partition once, from start to end."""
 
     def __init__(self, cluster: KafkaCluster) -> None:
         self.seen: dict[TopicPartition, list[Seen]] = {remote(one): [] for one in SOURCES}
@@ -41,10 +41,10 @@ class Witness:
 
     def finish(self, ends: Mapping[TopicPartition, Sequence[Record]]) -> None:
         """
-        Read on until the last record of every partition was seen, then stop.
+        Keep reading until the last record of every partition was seen, then stop.
 
         Raises:
-            TimeoutError: It was not.
+            TimeoutError: A last record was not seen in time.
         """
         wanted = {one: records[-1].offset for one, records in ends.items() if records}
         try:

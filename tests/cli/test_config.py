@@ -1,4 +1,4 @@
-"""`eos-mirror config show`: what a file comes to, and why."""
+"""`eos-mirror config show`: the effective settings and their origins."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ A.consumer.fetch.min.bytes = 17
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """With a secret that is not in it."""
+    """Write a configuration whose secret comes from the environment, and return its path."""
     monkeypatch.setenv("SECRET", "hunter2")
     path = tmp_path / "mm2.properties"
     path.write_text(FILE)
@@ -38,7 +38,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def shown(file: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, list[str]]:
-    """Value and origin by key; the place without its folder."""
+    """Return value and origin by key; an origin is without the path of the file."""
     assert main(["config", "show", str(file), *arguments, "--json"]) == 0
     lines = map(json.loads, capsys.readouterr().out.splitlines())
     return {
@@ -47,7 +47,7 @@ def shown(file: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> di
 
 
 def test_values_are_shown_with_their_origin(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As a file would have them, whoever set them."""
+    """Every value is shown in the syntax of a configuration file, with its origin."""
     found = shown(file, capsys)
     assert found["A->B.tasks.max"] == ["4", "line 7"]
     assert found["B->A.tasks.max"] == ["1", "default"]
@@ -64,12 +64,12 @@ def test_values_are_shown_with_their_origin(file: Path, capsys: pytest.CaptureFi
 
 
 def test_one_flow_can_be_asked_for(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Then nothing else is shown."""
+    """With the name of a flow, only its settings are shown."""
     assert {key.partition(".")[0] for key in shown(file, capsys, "B->A")} == {"B->A"}
 
 
 def test_secrets_are_not_shown(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither as lines nor as objects."""
+    """Secrets are masked, both in lines and in JSON."""
     assert shown(file, capsys)["A->B.target.admin.sasl.password"][0] == "********"
     assert main(["config", "show", str(file)]) == 0
     printed = capsys.readouterr().out
@@ -80,7 +80,7 @@ def test_secrets_are_not_shown(file: Path, capsys: pytest.CaptureFixture[str]) -
 def test_a_file_that_cannot_be_read_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With what `run` would say."""
+    """An invalid file is refused with the message of `run`."""
     path = tmp_path / "mm2.properties"
     path.write_text("clusters = A, B\ntopiks = x\n")
     assert main(["config", "show", str(path)]) == 2
@@ -88,7 +88,7 @@ def test_a_file_that_cannot_be_read_is_refused(
 
 
 def test_what_is_shown_can_be_written(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As the lines of a file it means the same: every key, lists and groups included."""
+    """The shown lines are a configuration with the same meaning, including lists and groups."""
     file.write_text(
         f"{FILE}replication.policy.topics.map = raw-(.*):lake.$1, [a,b]{{1,2}}:c\n"
         "topics.exclude = .*-[0-9]{2,4}, \\\\{.*, (x,y)z\nconfig.properties.exclude = [,{]x\n"
@@ -108,5 +108,5 @@ def test_what_is_shown_can_be_written(file: Path, capsys: pytest.CaptureFixture[
 
 
 def meanings(flow: FlowSettings) -> dict[str, object]:
-    """Without what is said about clients."""
+    """Return the settings of a flow without those of its clients."""
     return {name: getattr(flow, name) for name in flow.__slots__ if name != "clients"}

@@ -1,4 +1,4 @@
-"""The process around a verb: it ends, with the right code, whatever its clients do."""
+"""The process around a verb exits with the right code, whatever its clients do."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ cli.program()
 def test_a_client_that_cannot_be_destroyed_holds_nobody_up(
     ending: str, code: int, says: str
 ) -> None:
-    """Everything is said, what libraries do at exit is done, and the process ends."""
+    """If a client blocks, the process still prints, runs its exit handlers and exits."""
     program = [sys.executable, "-c", PROGRAM.format(ending=ending)]
 
     done = subprocess.run(program, capture_output=True, text=True, timeout=30, check=False)
@@ -46,7 +46,7 @@ def test_a_client_that_cannot_be_destroyed_holds_nobody_up(
 
 
 def test_a_command_line_that_is_wrong_ends_with_its_own_code() -> None:
-    """The parser leaves by itself."""
+    """A wrong command line exits with code 2."""
     command = [sys.executable, "-m", "eos_mirror.cli.main", "sing"]
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)

@@ -1,4 +1,4 @@
-"""Signals that come while the main thread holds a lock that acting on them takes."""
+"""Signals that arrive while the main thread holds a lock that the action needs."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ assert sorted(heard) == ["SIGTERM", "again"], heard
 
 
 def run(script: str) -> subprocess.CompletedProcess[str]:
-    """In a process of its own: it may hang."""
+    """Run a script in a process of its own, because it may hang."""
     return subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
@@ -44,14 +44,14 @@ def run(script: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_signal_is_acted_on_whatever_the_main_thread_holds() -> None:
-    """A run that was told to stop at the wrong moment never ended."""
+    """A signal is acted on even if the main thread holds the lock of the event."""
     done = run(HELD)
 
     assert done.returncode == 0, done.stderr
 
 
 def test_the_second_signal_may_end_it_at_once() -> None:
-    """And is not acted on."""
+    """With `only_once`, the second signal raises immediately and is not acted on."""
     done = run(TWICE)
 
     assert done.returncode == 0, done.stderr
@@ -78,7 +78,7 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_inside_a_finalizer_is_noticed_at_the_next_look() -> None:
-    """Python says there that it is ignored."""
+    """A Ctrl-C that Python ignores inside a finalizer is raised at the next check."""
     done = run(LOST)
 
     assert (done.returncode, "ignored" in done.stderr) == (7, True), done.stderr

@@ -1,4 +1,4 @@
-"""Transaction boundaries: each limit ends a transaction, nothing else does."""
+"""Transaction boundaries: each limit ends a transaction, and nothing else does."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,7 @@ YOUNG: dict[str, Any] = {
 
 
 def test_a_transaction_within_its_limits_goes_on() -> None:
-    """Just below every limit, with more to read, nothing is committed."""
+    """A transaction just below every limit is not committed while there is more to read."""
     assert not Pace(BOUNDARY).due(**YOUNG)
 
 
@@ -32,12 +32,12 @@ def test_a_transaction_within_its_limits_goes_on() -> None:
     ids=lambda reached: next(iter(reached)),
 )
 def test_each_limit_alone_ends_a_transaction(reached: dict[str, Any]) -> None:
-    """Age, size, count or an empty queue: one is enough."""
+    """Age, size, count or an empty queue is each enough to end a transaction."""
     assert Pace(BOUNDARY).due(**YOUNG | reached)
 
 
 def test_a_transaction_ends_after_each_poll_if_so_configured() -> None:
-    """`transaction.boundary=poll` needs no other reason."""
+    """With `transaction.boundary=poll`, every poll ends the transaction."""
     each = replace(BOUNDARY, every_poll=True)
 
     assert Pace(each).due(**YOUNG)
@@ -53,7 +53,7 @@ def test_an_empty_transaction_is_never_due() -> None:
 
 
 def after(commit_s: float, boundary: Boundary = BOUNDARY) -> Pace:
-    """A pace that has seen many commits which took so long."""
+    """Return a pace that has seen many commits of this duration."""
     pace = Pace(boundary)
     for _ in range(100):
         pace.committed(commit_s, **NOTHING)
@@ -68,7 +68,11 @@ def after(commit_s: float, boundary: Boundary = BOUNDARY) -> Pace:
 def test_where_records_wait_a_transaction_is_worth_its_commit(
     commit_s: float, ends_at_s: float
 ) -> None:
-    """It is filled for 128 times as long as a commit takes, between one and 20 intervals."""
+    """
+    While records wait, a transaction is filled for 128 times as long as a commit takes.
+
+    The lower bound is one interval, the upper bound 20 intervals.
+    """
     pace = after(commit_s)
 
     assert not pace.due(**YOUNG | {"now": 50.0 + ends_at_s - 0.001})
@@ -77,7 +81,7 @@ def test_where_records_wait_a_transaction_is_worth_its_commit(
 
 @pytest.mark.parametrize("reached", [{"size_bytes": 1000}, {"records": 10}, {"queue_empty": True}])
 def test_long_commits_move_no_other_limit(reached: dict[str, Any]) -> None:
-    """Above all, a task that has caught up commits at once."""
+    """Long commits change only the limit on age: a task that has caught up commits immediately."""
     assert after(1.0).due(**YOUNG | reached)
 
 
@@ -88,7 +92,7 @@ def test_long_commits_move_no_other_limit(reached: dict[str, Any]) -> None:
 def test_it_comes_nowhere_near_the_timeout_of_a_transaction(
     interval_s: float, timeout_s: float, ends_at_s: float
 ) -> None:
-    """However long commits take, they add nothing to a long interval, or to a short timeout's."""
+    """Long commits never extend a long interval, or an interval near a short timeout."""
     boundary = replace(BOUNDARY, interval_s=interval_s, timeout_s=timeout_s)
     pace = after(1.9, boundary)
 
@@ -97,7 +101,7 @@ def test_it_comes_nowhere_near_the_timeout_of_a_transaction(
 
 
 def test_one_long_commit_does_not_set_the_pace() -> None:
-    """A broker that stood still once is soon forgotten."""
+    """A single long commit has no effect on the limits for long."""
     pace = after(0.0005)
     pace.committed(0.05, **NOTHING)
     for _ in range(32):
@@ -107,13 +111,13 @@ def test_one_long_commit_does_not_set_the_pace() -> None:
 
 
 def most_records(pace: Pace) -> int:
-    """How many a transaction takes at most, to the next power of two."""
+    """Return the largest number of records in a transaction, rounded up to a power of two."""
     small = YOUNG | {"size_bytes": 0}
     return next(1 << n for n in range(31) if pace.due(**small | {"records": 1 << n}))
 
 
 def test_a_task_begins_with_little_and_doubles_it() -> None:
-    """Nothing is known of the target: it may have a quota."""
+    """The first transactions are small, because the target may have a quota, and then double."""
     pace = Pace(LARGE)
     found = [most_records(pace)]
     for _ in range(3):
@@ -124,14 +128,14 @@ def test_a_task_begins_with_little_and_doubles_it() -> None:
 
 
 def test_what_was_small_says_nothing_of_what_is_large() -> None:
-    """An idle task finds out again when it is behind."""
+    """Small transactions do not raise the limit: an idle task starts small when it lags."""
     pace = after(0.01, LARGE)
 
     assert most_records(pace) == most_records(Pace(LARGE))
 
 
 def test_a_target_that_takes_long_is_sent_less() -> None:
-    """Until it commits in time, down to a single poll."""
+    """A slow commit halves the limit, down to a single poll, until commits are fast enough."""
     pace = Pace(LARGE)
     before = most_records(pace)
     pace.committed(3.0, size_bytes=0, records=before)
@@ -143,7 +147,7 @@ def test_a_target_that_takes_long_is_sent_less() -> None:
 
 
 def test_the_limits_of_the_file_are_not_passed() -> None:
-    """However fast the target is."""
+    """The configured limits hold even if the target is fast."""
     pace = Pace(BOUNDARY)
     for _ in range(20):
         pace.committed(0.01, size_bytes=1000, records=10)

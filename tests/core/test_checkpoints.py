@@ -1,4 +1,4 @@
-"""Which checkpoints are written, and which groups are moved."""
+"""Which checkpoints are emitted, and which group offsets are synced."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def made(upstream: int, downstream: int, partition: TopicPartition = HERE) -> Ch
 
 
 def test_translation_agrees_with_the_records_for_every_offset() -> None:
-    """100,000 upstream offsets with gaps: a hole now and then, a marker behind each transaction."""
+    """Translation is exact for 100,000 upstream offsets with gaps and transaction markers."""
     tail, upstreams, downstream = MapTail.empty(0), [], 0
     images: dict[int, int] = {}
     segments = []
@@ -43,14 +43,14 @@ def test_translation_agrees_with_the_records_for_every_offset() -> None:
 
 
 def test_a_group_ahead_of_the_mirror_gets_its_end() -> None:
-    """Both offsets belong together."""
+    """A group ahead of the mirror gets a checkpoint at the end of the map, on both sides."""
     tail = MapTail.empty(0)
     tail.add([(0, 10)], 100)
     assert exact(OffsetMap([], tail), 25) == Pair(10, 110)
 
 
 def test_what_the_map_does_not_know_has_no_checkpoint() -> None:
-    """Nothing mirrored yet, or before the start."""
+    """An offset before the start, or of a partition without mirrored records, has no checkpoint."""
     tail = MapTail.empty(5)
     assert exact(OffsetMap([], tail), 7) is None
     tail.add([(5, 10)], 0)
@@ -58,7 +58,7 @@ def test_what_the_map_does_not_know_has_no_checkpoint() -> None:
 
 
 def test_syncs_are_never_ahead_of_the_copy() -> None:
-    """A sync names the offset of the next record, which may not be there yet."""
+    """A checkpoint never exceeds the end of the copy, although a sync may name a later record."""
     store = SyncStore(Sync(10, 100))
     assert sparse(store, 100, 10) == Pair(10, 100)
     assert sparse(store, 100, 15) == Pair(15, 100)
@@ -73,13 +73,13 @@ def test_syncs_are_never_ahead_of_the_copy() -> None:
 def test_news_is_forward_on_the_target_or_back_on_the_source(
     upstream: int, downstream: int, news: bool
 ) -> None:
-    """As MirrorMaker 2 has it."""
+    """As in MirrorMaker 2, a checkpoint is newer if the target advances or the source rewinds."""
     assert is_more_recent(made(upstream, downstream), made(10, 10)) is news
     assert is_more_recent(made(upstream, downstream), None)
 
 
 def test_groups_move_forward_only() -> None:
-    """A partition that the group never committed on the target is forward."""
+    """Group offsets only advance on the target; a partition without one gets the checkpoint."""
     checkpoints = {HERE: made(10, 10), THERE: made(10, 10, THERE)}
     assert forward(checkpoints, {}) == checkpoints
     assert forward(checkpoints, {HERE: 10, THERE: 9}) == {THERE: checkpoints[THERE]}

@@ -25,7 +25,7 @@ def _claim(remote: TopicPartition, transactional_id: str, sequence: int = 0) -> 
 
 
 def _log(*claims: Claim | None) -> dict[str, ClaimRecord]:
-    """Return the live claims of a log; None stands for a claim that has a tombstone."""
+    """Return the live claims of a log; None is a claim that has a tombstone."""
     return {
         claim.key: ClaimRecord(claim=claim, offset=offset)
         for offset, claim in enumerate(claims)

@@ -1,4 +1,4 @@
-"""Which topics are refused because their copies cannot take their records."""
+"""Which topics are refused because their copies cannot accept their records."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,12 +22,12 @@ WAY = TopicMapping(
 
 
 def plan_of(*topics: str) -> FlowPlan:
-    """Topics with a partition each, and nothing on the target."""
+    """Return a plan for topics with one partition each, and an empty target."""
     return plan_flow(dict.fromkeys(topics, 1), {}, WAY)
 
 
 def sync_of(*excluded: str, is_on: bool = True) -> ConfigSync:
-    """The rules of a file that excludes these."""
+    """Return the rules of a configuration that excludes these entries."""
     names = TopicFilter([".*"], excluded)
     return ConfigSync(
         rules=ConfigFilter(names=names, keeps_defaults=False),
@@ -37,12 +37,12 @@ def sync_of(*excluded: str, is_on: bool = True) -> ConfigSync:
 
 
 def limit(value: int) -> dict[str, str]:
-    """Of a topic."""
+    """Return a topic configuration with this message limit."""
     return {LIMIT: str(value)}
 
 
 def reasons(sync: ConfigSync, *, there: int, denied: bool = False) -> list[str]:
-    """Of a topic of 2000 bytes whose copy takes so many."""
+    """Return why a topic with a limit of 2000 bytes is refused if its copy has this limit."""
     found = refuse_small_limits(
         plan_of("t"),
         sync,
@@ -54,7 +54,7 @@ def reasons(sync: ConfigSync, *, there: int, denied: bool = False) -> list[str]:
 
 
 def test_a_smaller_limit_refuses_its_topic_unless_the_flow_raises_it() -> None:
-    """The reason has both limits, why it stays so, and what helps."""
+    """The reason names both limits, why the flow does not raise the limit, and the fix."""
     takes = "A.t takes messages of 1000 bytes, t of 2000, and"
     raised = "Set max.message.bytes=2000 on A.t"
     assert reasons(sync_of(), there=1000) == []
@@ -75,14 +75,14 @@ def test_a_smaller_limit_refuses_its_topic_unless_the_flow_raises_it() -> None:
 def test_only_a_copy_with_less_room_is_refused(
     there: int, excluded: bool, is_on: bool, denied: bool
 ) -> None:
-    """A limit that is as large, or that the flow raises, keeps no topic back."""
+    """A topic is not refused if the limit of its copy is large enough or the flow raises it."""
     sync = sync_of(*([LIMIT] if excluded else []), is_on=is_on)
     stays = excluded or denied or not is_on
     assert bool(reasons(sync, there=there, denied=denied)) == (there < 2000 and stays)
 
 
 def test_other_topics_are_not_refused_with_it() -> None:
-    """Nor is a topic whose copy is not known."""
+    """Only the topic with the small limit is refused, not topics whose copy is unknown."""
     plan = plan_of("small", "large", "unknown")
     source = dict.fromkeys(("small", "large", "unknown"), limit(2000))
     found = refuse_small_limits(
@@ -95,7 +95,9 @@ def test_other_topics_are_not_refused_with_it() -> None:
 
 
 def test_a_copy_that_alone_stays_compacted_is_reported() -> None:
-    """Not one that the sync will change, nor one whose source topic is compacted, too."""
+    """
+    A compacted copy is reported unless the sync will change it or its source topic is compacted.
+    """
     plan = plan_of("both", "none", "one")
     source = {"both": {POLICY: "compact"}, "none": {POLICY: "delete"}, "one": {POLICY: "delete"}}
     remote = {

@@ -1,4 +1,4 @@
-"""Topic selection: as MirrorMaker 2 of Kafka 4.4 selects, without what is ours."""
+"""Topic selection: as in MirrorMaker 2 of Kafka 4.4, without our own topics."""
 
 import pytest
 
@@ -37,12 +37,16 @@ def test_filter_matches_whole_names_and_exclude_wins(
     topic: str,
     expected: bool,
 ) -> None:
-    """Full match; exclude beats include; an empty include list matches nothing."""
+    """Patterns match whole names; exclude beats include; an empty include list matches nothing."""
     assert TopicFilter(include, exclude).matches(topic) is expected
 
 
 def test_a_pattern_without_a_match_comes_with_its_near_misses() -> None:
-    """Those that match but for their case first, else names that look alike."""
+    """
+    A pattern without a match is listed with similar topics.
+
+    Topics that differ only in case are preferred to other similar names.
+    """
     topics = ["orders", "Orders", "payments", "__consumer_offsets"]
     include = ["orders.*", "ORDERS", "ordres.*", r"pay\.ments", "inventory", ".*"]
     assert list(unmatched(include, topics)) == [
@@ -54,7 +58,7 @@ def test_a_pattern_without_a_match_comes_with_its_near_misses() -> None:
 
 
 def test_every_bad_pattern_is_reported_at_once() -> None:
-    """One error names all patterns, also those that mean something else in Java."""
+    """One error names all bad patterns, also those that mean something else in Java."""
     with pytest.raises(ConfigError) as caught:
         TopicFilter(["orders(", "fine"], [r"\p{Alpha}+", "[a-z&&[^b]]"])
 
@@ -91,7 +95,9 @@ def test_every_bad_pattern_is_reported_at_once() -> None:
     ],
 )
 def test_default_policy_selection(topic: str, expected: bool) -> None:
-    """No internal topics, nothing of ours, nothing that was on A or B before."""
+    """
+    The default policy excludes internal topics, our own topics, and topics that come from A or B.
+    """
     assert is_replicated(topic, ALL, policy=DEFAULT, flow=FLOW) is expected
 
 
@@ -111,7 +117,7 @@ def test_default_policy_selection(topic: str, expected: bool) -> None:
     ],
 )
 def test_identity_policy_selection(topic: str, expected: bool) -> None:
-    """Names say nothing about cycles, but those of heartbeats say who the target is."""
+    """The identity policy cannot detect cycles, except by the names of heartbeat topics."""
     assert is_replicated(topic, ALL, policy=IDENTITY, flow=FLOW) is expected
 
 
@@ -125,7 +131,7 @@ def test_heartbeats_pass_the_filter_unless_switched_off() -> None:
 
 
 def test_listing_our_own_topics_does_not_replicate_them() -> None:
-    """What we keep on the clusters stays there, whatever the filters say."""
+    """Our own topics are never replicated, even if the filters list them."""
     ours = TopicFilter([r"eos-mirror\..*"], [])
 
     assert not is_replicated(FLOW.offset_map_topic, ours, policy=DEFAULT, flow=FLOW)

@@ -1,4 +1,4 @@
-"""A flow's names on the clusters."""
+"""The names that a flow uses on the clusters."""
 
 from eos_mirror.core.flow import INTERNAL_PREFIX, Flow
 
@@ -6,12 +6,12 @@ FLOW = Flow("A", "B")
 
 
 def test_a_flow_prints_as_kafka_writes_it() -> None:
-    """Source, arrow, target."""
+    """A flow prints as source, arrow and target."""
     assert str(FLOW) == "A->B"
 
 
 def test_names_are_stable() -> None:
-    """A new release finds what the old one left on the clusters."""
+    """Names do not change, so a new release finds the topics and groups of the old one."""
     assert FLOW.source_group == "eos-mirror.A.B"
     assert FLOW.shadow_group == "eos-mirror.A.B.shadow"
     assert FLOW.claims_topic == "eos-mirror.A.B.claims.internal"
@@ -21,7 +21,7 @@ def test_names_are_stable() -> None:
 
 
 def test_everything_is_ours_by_its_name() -> None:
-    """Groups, topics and ids carry the prefix that keeps them from being mirrored."""
+    """Groups, topics and ids have the prefix that excludes them from mirroring."""
     names = [
         FLOW.source_group,
         FLOW.shadow_group,

@@ -1,4 +1,4 @@
-"""MirrorMaker 2's records, byte for byte: vectors that Kafka's Java classes give."""
+"""MirrorMaker 2's records, byte for byte, with vectors from Kafka's Java classes."""
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ PARTITIONS = st.builds(TopicPartition, NAMES, st.integers(0, 2**31 - 1))
 
 @pytest.mark.parametrize(("record", "key", "value"), VECTORS)
 def test_bytes_are_those_of_java(record: Record, key: str, value: str) -> None:
-    """Both ways."""
+    """Records are encoded and decoded as in Kafka's Java classes."""
     assert record.key == bytes.fromhex(key)
     assert record.value == bytes.fromhex(value)
     assert type(record).decode(record.key, record.value) == record
@@ -53,7 +53,7 @@ def test_bytes_are_those_of_java(record: Record, key: str, value: str) -> None:
     )
 )
 def test_what_is_written_is_read_back(record: Record) -> None:
-    """Any names, any offsets."""
+    """Encoding and decoding preserve any names and offsets."""
     assert type(record).decode(record.key, record.value) == record
 
 
@@ -65,20 +65,20 @@ def test_what_is_written_is_read_back(record: Record) -> None:
 def test_what_another_tool_wrote_is_refused(
     kind: type[Record], key: bytes | None, value: bytes | None
 ) -> None:
-    """One error for whatever it is: who reads skips and counts it."""
+    """Any foreign record is a ValueError, so that the reader can skip and count it."""
     with pytest.raises(ValueError, match=r"null|ends within"):
         kind.decode(key, value)
 
 
 def test_a_later_version_is_refused() -> None:
-    """Its fields are not known (KAFKA-20659)."""
+    """A record of a later version is refused, because its fields are unknown (KAFKA-20659)."""
     checkpoint = VECTORS[1][0]
     with pytest.raises(ValueError, match="version 1, but only 0 is known"):
         Checkpoint.decode(checkpoint.key, b"\0\1" + checkpoint.value[2:])
 
 
 def test_a_string_that_has_no_length_is_refused() -> None:
-    """Two bytes are too few."""
+    """A string whose length does not fit two bytes is refused."""
     with pytest.raises(ValueError, match="more than 32767 bytes"):
         _ = Heartbeat(source="a" * 40_000, target="b", timestamp_ms=0).key
 
@@ -103,7 +103,9 @@ def test_who_commits_is_read_from_keys_of_kafka(
     key: str | None, said: tuple[str, str] | None
 ) -> None:
     """
-    Everything else in that topic is passed over: members, kinds of later versions such as those of
-    Kafka Streams groups (17 to 23), their tombstones, and names that are no UTF-8.
+    Group and topic are read from the keys of offset commits; all other keys are skipped.
+
+    These are members, record types of later versions such as those of Kafka Streams groups
+    (17 to 23), their tombstones, and names that are not UTF-8.
     """
     assert committed_by(None if key is None else bytes.fromhex(key)) == said

@@ -1,4 +1,4 @@
-"""Entries of the ledger: stable text, and readable by versions that know less."""
+"""Entries of the ledger: the text is stable, and older versions can read it."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -19,13 +19,13 @@ TEXT = (
 
 
 def test_an_entry_is_the_text_that_the_documentation_shows() -> None:
-    """Others read it."""
+    """An entry is written as documented, because other programs read it."""
     assert STOP.encode() == TEXT
     assert decode_entry(TEXT) == STOP
 
 
 def test_times_are_written_in_utc() -> None:
-    """Whatever the clock of the writer is set to."""
+    """Times are written in UTC, independently of the writer's time zone."""
     there = STOP.at.astimezone(timezone(timedelta(hours=5)))
 
     entry = LedgerEntry(kind=STOP.kind, at=there, by=STOP.by, details=STOP.details)
@@ -35,12 +35,12 @@ def test_times_are_written_in_utc() -> None:
 
 @pytest.mark.parametrize("change", [("1", "2"), ('"stop"', '"sale"')])
 def test_what_a_later_version_wrote_is_skipped(change: tuple[str, str]) -> None:
-    """An old reader of a new ledger shows what it knows."""
+    """A reader skips entries of later versions and of unknown kinds."""
     assert decode_entry(TEXT.replace(*change, 1)) is None
 
 
 @pytest.mark.parametrize("text", ["", "x", "[]", "{}", TEXT.replace('"at"', '"when"')])
 def test_what_is_not_an_entry_is_refused(text: str) -> None:
-    """A foreign record is not a missing one."""
+    """A foreign record is an error; it is not skipped."""
     with pytest.raises(ValueError, match="not a ledger entry"):
         decode_entry(text)

@@ -1,4 +1,4 @@
-"""Records of the offset map topic: whose they are."""
+"""Records of the offset map topic: which partition they belong to."""
 
 import pytest
 
@@ -21,19 +21,19 @@ FOREIGN = ["", "7", "{}", "[1]", "null", '["t",0]', '["t","0",1]', "[1,0,1]", '[
 
 
 def test_a_key_of_ours_names_its_place() -> None:
-    """As text and as bytes."""
+    """The place is read from a key, as text and as bytes."""
     assert place_of(segment_key(ORDERS, 12)) == (ORDERS, 12)
     assert place_of(start_key(ORDERS).encode()) == (ORDERS, "start")
 
 
 @pytest.mark.parametrize("key", [None, b"\xad", *FOREIGN])
 def test_a_key_of_others_has_no_place(key: str | bytes | None) -> None:
-    """Whatever it is."""
+    """A foreign key has no place."""
     assert place_of(key) is None
 
 
 def test_records_of_others_are_passed_over() -> None:
-    """Also where their values are no segments."""
+    """Foreign records are skipped, even if their values are not segments."""
     segment = MapTail.empty(7, downstream=0).encode()
     ours = {start_key(ORDERS): START.encode(), segment_key(ORDERS, 0): segment}
     entries = {**dict.fromkeys(FOREIGN, b"nonsense"), **ours}

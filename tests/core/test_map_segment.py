@@ -1,4 +1,4 @@
-"""Segments of the offset map: their bytes are stable, and damage never goes unseen."""
+"""Segments of the offset map: their bytes are stable, and damage is always detected."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ from eos_mirror.core.records import stretches
     ],
 )
 def test_stretches(offsets: Sequence[int], expected: list[tuple[int, int]]) -> None:
-    """Offsets become (first, length) of what follows without a gap."""
+    """Offsets become (first, length) of each stretch without a gap."""
     assert stretches(offsets) == expected
 
 
@@ -61,7 +61,7 @@ GOLDEN: list[tuple[Callable[[], MapTail], str]] = [
 
 @pytest.mark.parametrize(("make", "expected"), GOLDEN)
 def test_bytes_are_stable(make: Callable[[], MapTail], expected: str) -> None:
-    """What one release wrote, the next one reads."""
+    """The bytes do not change, so that a new release reads the map of the old one."""
     assert make().encode().hex() == expected
     assert MapTail.decode(bytes.fromhex(expected)) == make()
 
@@ -80,14 +80,14 @@ def test_bytes_are_stable(make: Callable[[], MapTail], expected: str) -> None:
     ],
 )
 def test_malformed_bytes_are_refused_with_the_reason(data: str, reason: str) -> None:
-    """A damaged map says what is wrong with it, at once."""
+    """A damaged map is refused when it is decoded, and the error names the damage."""
     with pytest.raises(ValueError, match=reason):
         decode_segment(bytes.fromhex(data))
 
 
 @given(st.binary(max_size=60).map(lambda rest: b"\x01" + rest) | st.binary(max_size=20))
 def test_random_bytes_are_refused_or_read_as_what_they_say(data: bytes) -> None:
-    """Bytes of strangers do no harm."""
+    """Foreign bytes are refused, unless they are a valid encoding."""
     try:
         tail = MapTail.decode(data)
     except ValueError:
@@ -97,7 +97,7 @@ def test_random_bytes_are_refused_or_read_as_what_they_say(data: bytes) -> None:
 
 
 def _chain() -> tuple[list[Segment], MapTail]:
-    """Three segments of two runs each and an empty tail; a segment takes 11 offsets."""
+    """Return three segments of two runs and 11 offsets each, and an empty tail."""
     tail, segments = MapTail.empty(0, downstream=0), []
     for start in (0, 11, 22):
         tail.add([(start, 5), (start + 6, 5)], start)
@@ -128,7 +128,7 @@ def _with_runs(segment: Segment, run: Run) -> Segment:
 def test_a_broken_chain_is_refused(
     change: Callable[[list[Segment]], list[Segment]], reason: str
 ) -> None:
-    """Each kind of break is found and named, and no map is built from it."""
+    """Each kind of break is detected and named, and no map is built."""
     segments, tail = _chain()
 
     with pytest.raises(ValueError, match=reason):
@@ -138,7 +138,7 @@ def test_a_broken_chain_is_refused(
 
 
 def test_records_past_the_end_of_their_segment_are_refused() -> None:
-    """A segment covers its own records."""
+    """A segment whose records exceed its end is refused."""
     tail = MapTail.empty(0)
     tail.add([(0, 5)], 0)
     tail.upstream_end = 4

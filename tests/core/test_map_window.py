@@ -1,4 +1,4 @@
-"""A window on a map holds what is asked for, and knows what it has forgotten."""
+"""A window of a map holds the segments that are needed, and knows which it has dropped."""
 
 import pytest
 
@@ -9,7 +9,7 @@ PER_SEGMENT = 10
 
 
 def written(segments: int) -> tuple[list[bytes], MapTail]:
-    """A map with a marker behind each transaction of one record."""
+    """Return a map of transactions with one record and one marker each."""
     tail, encoded, downstream = MapTail.empty(0), [], 0
     for upstream in range(segments * PER_SEGMENT + 3):
         tail.add([(upstream, 1)], downstream)
@@ -21,7 +21,7 @@ def written(segments: int) -> tuple[list[bytes], MapTail]:
 
 @pytest.mark.parametrize("lowest", [0, 1, 9, 10, 777, 1_999, 2_000, 2_002])
 def test_a_window_translates_from_the_lowest_offset_on(lowest: int) -> None:
-    """As the whole map does; and it holds no segment too many."""
+    """From its lowest offset, a window translates like the whole map, without needless segments."""
     encoded, tail = written(200)
     whole, window = MapWindow(0), MapWindow(lowest)
     for number, data in enumerate(encoded):
@@ -40,7 +40,7 @@ def test_a_window_translates_from_the_lowest_offset_on(lowest: int) -> None:
 
 
 def test_what_was_forgotten_is_known_to_be() -> None:
-    """An offset before it needs the map anew; one in the tail needs nothing."""
+    """An offset before the window requires reading the map again; one in the tail does not."""
     encoded, tail = written(200)
     window = MapWindow(1_500)
     for number, data in enumerate(encoded):
@@ -56,7 +56,7 @@ def test_what_was_forgotten_is_known_to_be() -> None:
 
 
 def test_a_window_that_forgot_nothing_reaches_everything() -> None:
-    """Also when segments were taken back on the target."""
+    """A complete window reaches every offset, even if segments were deleted on the target."""
     encoded, tail = written(5)
     window = MapWindow(0)
     for number, data in enumerate(encoded):
@@ -66,7 +66,7 @@ def test_a_window_that_forgot_nothing_reaches_everything() -> None:
 
 
 def test_a_window_stays_small_while_a_long_map_is_read() -> None:
-    """The peak counts, not the end."""
+    """While a long map is read, a window never holds many segments."""
     encoded, _ = written(1_000)
     window = MapWindow(9_990)
     peak = 0

@@ -1,4 +1,4 @@
-"""Shadow offset metadata: stable text, never too long, never misread."""
+"""Shadow offset metadata: the text is stable, never too long and never misread."""
 
 import uuid
 
@@ -45,13 +45,13 @@ GOLDEN = [
 
 @pytest.mark.parametrize(("metadata", "text"), GOLDEN)
 def test_the_text_is_stable(metadata: ShadowMetadata, text: str) -> None:
-    """What one release committed, the next one reads."""
+    """The text does not change, so that a new release reads what the old one committed."""
     assert encode(metadata) == text
     assert decode(text) == metadata
 
 
 def test_a_trailing_nul_is_ignored() -> None:
-    """Some clients hand back the terminator of a C string."""
+    """A trailing NUL is ignored, because some clients return the terminator of a C string."""
     assert decode(GOLDEN[1][1] + "\0") == GOLDEN[1][0]
 
 
@@ -80,9 +80,9 @@ def test_every_metadata_is_read_back(metadata: ShadowMetadata) -> None:
 def test_a_tail_that_needs_no_spill_always_fits(
     start: int, transactions: list[tuple[int, int, int]]
 ) -> None:
-    """Whatever the gaps, spilling when asked keeps the metadata within 1 KiB."""
+    """With any gaps, the metadata stays within 1 KiB if the tail is spilled when needed."""
     tail = MapTail.empty(start, segment=2**62)
-    # the list may be short; played again and again it fills any tail
+    # the list may be short; repeated often enough, it fills any tail
     for upstream_gap, length, downstream_gap in transactions * 20:
         first_downstream = (tail.downstream_end or 2**61) + downstream_gap
         tail.add([(tail.upstream_end + upstream_gap, length)], first_downstream)
@@ -99,7 +99,7 @@ def test_a_tail_that_needs_no_spill_always_fits(
 
 
 def test_a_tail_that_should_have_been_spilled_is_refused() -> None:
-    """Too long a string is never sent to the broker."""
+    """Metadata that is too long is refused before it is sent to the broker."""
     tail = MapTail.empty(0)
     tail.add([(2 * index, 1) for index in range(1000)], 0)
     assert tail.needs_spill()
@@ -112,7 +112,7 @@ def test_a_tail_that_should_have_been_spilled_is_refused() -> None:
     ("text", "reason"),
     [
         ("", "not written by eos_mirror: ''"),
-        ("consumer metadata of somebody", "not written by eos_mirror"),
+        ("consumer metadata of an application", "not written by eos_mirror"),
         ("em2:whatever", "written by a newer eos_mirror: 'em2:"),
         ("em10:whatever", "written by a newer eos_mirror"),
         ("em1:", "malformed field"),
@@ -132,21 +132,21 @@ def test_a_tail_that_should_have_been_spilled_is_refused() -> None:
     ],
 )
 def test_anything_else_is_refused_with_the_reason(text: str, reason: str) -> None:
-    """A position that somebody else set, or a newer release, is never taken for ours."""
+    """A position that another client or a newer release committed is never accepted as ours."""
     with pytest.raises(ValueError, match=reason):
         decode(text)
 
 
 @given(st.text(max_size=80) | st.text(max_size=80).map(lambda text: "em1:" + text))
 def test_random_text_is_refused(text: str) -> None:
-    """Nothing but ValueError comes out of a stranger's metadata."""
+    """Foreign metadata raises ValueError and nothing else."""
     with pytest.raises(ValueError, match="shadow metadata"):
         decode(text)
 
 
 @given(st.data())
 def test_a_damaged_character_never_decodes_to_the_same(data: st.DataObject) -> None:
-    """There is one text of each metadata."""
+    """Each metadata has exactly one text."""
     text = GOLDEN[1][1]
     at = data.draw(st.integers(0, len(text) - 1))
     damaged = (

@@ -41,7 +41,7 @@ TARGET_END = st.none() | st.integers(0, 200)
 
 @dataclass
 class Mirror:
-    """A partition that keeps its map the way a task does, and every pair in a dict besides."""
+    """A partition that keeps its map as a task does, and also every pair of offsets in a dict."""
 
     tail: MapTail
     target_end: int
@@ -50,11 +50,11 @@ class Mirror:
 
     @classmethod
     def started(cls, next_upstream: int, target_end: int | None) -> "Mirror":
-        """Before the first record; `target_end` None: an empty, new target partition."""
+        """Return one before its first record; `target_end` None: a new, empty target partition."""
         return cls(MapTail.empty(next_upstream, downstream=target_end), target_end or 0)
 
     def play(self, history: Sequence[Step]) -> "Mirror":
-        """Apply the steps; spill also where the tail asks for it."""
+        """Apply the steps; also spill where the tail needs it."""
         for step, argument in history:
             getattr(self, step)(argument)
             if self.tail.needs_spill():
@@ -62,7 +62,7 @@ class Mirror:
         return self
 
     def transaction(self, pieces: Sequence[tuple[int, int]]) -> None:
-        """Records with upstream gaps, dense on the target, and the commit marker."""
+        """Add records with upstream gaps, which are dense on the target, and a commit marker."""
         upstream, first_downstream = self.tail.upstream_end, self.target_end
         offsets: list[int] = []
         for gap, length in pieces:
@@ -73,27 +73,27 @@ class Mirror:
         self.target_end += len(offsets) + 1
 
     def abort(self, records: int) -> None:
-        """An attempt that died: its records and the marker stay in the log, unseen."""
+        """Abort a transaction: its records and its marker stay in the log, invisible."""
         self.target_end += records + 1
 
     def advance(self, upstream: int) -> None:
-        """The end of the source partition lies behind control records."""
+        """Advance past control records of the source partition."""
         self.tail.advance(self.tail.upstream_end + upstream)
 
     def spill(self, _: None) -> None:
-        """Close the segment."""
+        """Spill the segment."""
         number, data = self.tail.spill()
         assert decode_segment(data).number == number
         self.spilled.append(data)
 
     def restart(self, _: None) -> None:
-        """Nothing survives but the bytes."""
+        """Restore the tail from its bytes alone."""
         restored = MapTail.decode(self.tail.encode())
         assert restored == self.tail
         self.tail = restored
 
     def segments(self) -> list[Segment]:
-        """The spilled segments as a reader of the topic sees them."""
+        """Return the spilled segments as a reader of the topic sees them."""
         return [decode_segment(data) for data in self.spilled]
 
 
@@ -101,7 +101,7 @@ class Mirror:
 def test_translate_is_exact_for_every_offset(
     start: int, target_end: int | None, history: list[Step]
 ) -> None:
-    """Whatever happened, each upstream offset has the answer of the definition."""
+    """After any history, each upstream offset is translated as the definition says."""
     mirror = Mirror.started(start, target_end).play(history)
     offset_map = OffsetMap(mirror.segments(), mirror.tail)
     shadow = mirror.tail.upstream_end
@@ -124,7 +124,7 @@ def test_translate_is_exact_for_every_offset(
 def test_a_translated_reader_sees_exactly_the_images_of_the_rest(
     start: int, target_end: int | None, history: list[Step]
 ) -> None:
-    """Reading on at the translation, either way, repeats nothing and leaves nothing out."""
+    """A reader that resumes at the translated offset, either way, repeats and misses nothing."""
     mirror = Mirror.started(start, target_end).play(history)
     offset_map = OffsetMap(mirror.segments(), mirror.tail)
 
@@ -146,7 +146,7 @@ def test_a_translated_reader_sees_exactly_the_images_of_the_rest(
 def test_reverse_is_exact_for_every_offset(
     start: int, target_end: int | None, history: list[Step]
 ) -> None:
-    """Each downstream offset has the answer of the definition."""
+    """Each downstream offset is translated back as the definition says."""
     mirror = Mirror.started(start, target_end).play(history)
     offset_map = OffsetMap(mirror.segments(), mirror.tail)
 
@@ -160,7 +160,7 @@ def test_reverse_is_exact_for_every_offset(
 
 @given(HISTORY)
 def test_only_a_mirrored_record_has_an_original(history: list[Step]) -> None:
-    """At a marker, and behind the end, there is none."""
+    """A marker, and an offset after the end, have no original."""
     mirror = Mirror.started(10, 0).play(history)
     offset_map = OffsetMap(mirror.segments(), mirror.tail)
 
@@ -173,7 +173,7 @@ def test_only_a_mirrored_record_has_an_original(history: list[Step]) -> None:
 
 @given(HISTORY, st.integers(0, 5))
 def test_expired_segments_answer_before_start(history: list[Step], expired: int) -> None:
-    """Without its oldest segments the map answers exactly or not at all."""
+    """Without its oldest segments, the map translates exactly or not at all."""
     mirror = Mirror.started(10, 0).play(history)
     whole = OffsetMap(mirror.segments(), mirror.tail)
     rest = OffsetMap(mirror.segments()[expired:], mirror.tail)
@@ -187,7 +187,7 @@ def test_expired_segments_answer_before_start(history: list[Step], expired: int)
 
 
 def test_segments_newer_than_the_tail_are_left_out() -> None:
-    """A map read while a task goes on is the map of the moment its tail was read."""
+    """A map that is read while a task continues has the state of its tail."""
     mirror = Mirror.started(0, 0).play([("transaction", [(0, 5)]), ("spill", None)])
     mirror.play([("transaction", [(0, 5)])])
     tail_then = MapTail.decode(mirror.tail.encode())
@@ -200,7 +200,7 @@ def test_segments_newer_than_the_tail_are_left_out() -> None:
 
 
 def test_translations_of_a_small_history() -> None:
-    """Records 100-102 and 105-106 went to 0-2 and 3-4, then 107 to 6, behind the marker."""
+    """Records 100-102 and 105-106 are copied to 0-2 and 3-4, and 107 to 6, after the marker."""
     tail = MapTail.empty(100)
     tail.add([(100, 3), (105, 2)], 0)
     tail.add([(107, 1)], 6)
@@ -223,14 +223,14 @@ def test_translations_of_a_small_history() -> None:
 
 
 def test_nothing_mirrored_is_pending_unless_the_target_end_is_known() -> None:
-    """Before the first record there is no translation, but for the known end of the target."""
+    """Before the first record, only the known end of the target can be translated."""
     assert OffsetMap([], MapTail.empty(7)).translate(7) is PENDING
     assert OffsetMap([], MapTail.empty(7, downstream=40)).translate(7) == 40
     assert OffsetMap([], MapTail.empty(7, downstream=40)).reverse(39) is BEFORE_START
 
 
 def test_a_run_grows_only_if_both_offsets_continue() -> None:
-    """A gap on either side opens a new run."""
+    """A gap on either side starts a new run."""
     tail = MapTail.empty(0)
     tail.add([(0, 2), (2, 3)], 0)
     tail.add([(5, 1)], 5)
@@ -253,7 +253,7 @@ def test_a_run_grows_only_if_both_offsets_continue() -> None:
 def test_add_refuses_what_was_mirrored_before(
     mirrored: list[tuple[int, int]], first_downstream: int, reason: str
 ) -> None:
-    """The map is an online detector of duplicates."""
+    """The map refuses an offset that it already has, and so detects duplicates."""
     tail = MapTail.empty(0)
     tail.add([(5, 5)], 0)
 
@@ -262,7 +262,7 @@ def test_add_refuses_what_was_mirrored_before(
 
 
 def test_advance_refuses_to_go_back() -> None:
-    """next_offset never shrinks."""
+    """next_offset never decreases."""
     tail = MapTail.empty(5)
 
     with pytest.raises(ValueError, match="next_offset=4 is before 5"):
@@ -270,7 +270,7 @@ def test_advance_refuses_to_go_back() -> None:
 
 
 def test_a_tail_is_spilled_after_64_transactions() -> None:
-    """The 64th transaction asks for the spill; afterwards the tail is empty and goes on."""
+    """After the 64th transaction the tail must be spilled; it then continues empty."""
     tail = MapTail.empty(0, segment=3)
     for commit in range(63):
         tail.add([(commit, 1)], 2 * commit)
@@ -288,7 +288,7 @@ def test_a_tail_is_spilled_after_64_transactions() -> None:
 
 
 def test_a_steady_transaction_takes_three_bytes() -> None:
-    """One run a transaction, behind one marker: a whole segment stays far below 1 KiB."""
+    """A transaction with one run and one marker takes three bytes, so a segment is small."""
     tail = MapTail.empty(0)
     for commit in range(64):
         tail.add([(100 * commit, 100)], 101 * commit)
@@ -314,7 +314,7 @@ def test_cut_or_lengthened_bytes_are_refused(
 def test_damaged_bytes_are_refused_or_read_as_what_they_say(
     history: list[Step], data: st.DataObject
 ) -> None:
-    """There is one encoding of each tail, and nothing but ValueError for the rest."""
+    """Each tail has exactly one encoding; other bytes raise ValueError."""
     damaged = bytearray(Mirror.started(0, None).play(history).tail.encode())
     for _ in range(data.draw(st.integers(1, 4))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
@@ -332,7 +332,7 @@ def _decodes_canonically(data: bytes) -> None:
 
 @given(HISTORY)
 def test_an_unbroken_chain_is_accepted_in_any_order(history: list[Step]) -> None:
-    """The order of the topic's records does not matter."""
+    """A complete chain is accepted in any order of the topic's records."""
     mirror = Mirror.started(0, 0).play(history)
 
     chain = check_chain(reversed(mirror.segments()), mirror.tail)

@@ -1,4 +1,4 @@
-"""Offset syncs: the vectors of Kafka's own tests, and the invariants for any order of syncs."""
+"""Offset syncs: the vectors of Kafka's own tests, and invariants for any spacing of syncs."""
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from eos_mirror.core.offset_syncs import (
 
 
 def store_of(*pairs: tuple[int, int]) -> SyncStore:
-    """Live, one after the other."""
+    """Return a store that received these syncs one after the other."""
     store = SyncStore(Sync(*pairs[0]))
     for pair in pairs[1:]:
         store.add(Sync(*pair))
@@ -21,12 +21,12 @@ def store_of(*pairs: tuple[int, int]) -> SyncStore:
 
 
 def usable(store: SyncStore) -> list[int]:
-    """Upstream offsets of the syncs that a store still has, oldest first."""
+    """Return the upstream offsets of the syncs that a store still has, oldest first."""
     return sorted({sync.upstream for sync in store.slots})
 
 
 def test_a_translation_is_exact_or_behind() -> None:
-    """Kafka's testOffsetTranslation, step by step."""
+    """A translation is exact or too low, as in Kafka's testOffsetTranslation."""
     store = store_of((100, 200))
     assert store.translate(150) == 201
     store.add(Sync(150, 251))
@@ -56,7 +56,11 @@ def test_a_translation_is_exact_or_behind() -> None:
 def test_what_stays_usable_is_dense_at_the_end(
     only_the_last: bool, after_load: list[int], after_all: list[int]
 ) -> None:
-    """Kafka's testPastOffsetTranslation: 0 to 1,000 read at the start, up to 10,000 live."""
+    """
+    The syncs that a store keeps are dense near the end, as in Kafka's testPastOffsetTranslation.
+
+    Syncs from 0 to 1,000 are read at the start; those up to 10,000 arrive later.
+    """
     store = SyncStore(Sync(0, 0))
     for offset in range(10, 1001, 10):
         if only_the_last:
@@ -84,7 +88,7 @@ STEPS = st.lists(st.integers(1, 2**20), min_size=1, max_size=200)
 
 @given(STEPS)
 def test_the_invariants_hold_for_any_spacing(steps: list[int]) -> None:
-    """A to D."""
+    """Invariants A to D hold for any spacing of the syncs."""
     upstream = 0
     store = SyncStore(Sync(0, 0))
     for step in steps:
@@ -102,7 +106,7 @@ def test_the_invariants_hold_for_any_spacing(steps: list[int]) -> None:
 
 @given(STEPS, st.integers(0, 2**28))
 def test_a_translation_never_overshoots(steps: list[int], upstream: int) -> None:
-    """Whatever is translated was mirrored: at most one past the last sync that is not later."""
+    """A translation is at most one past the last sync at or before the offset."""
     at = Sync(0, 0)
     syncs = [at]
     for step in steps:
@@ -117,7 +121,7 @@ def test_a_translation_never_overshoots(steps: list[int], upstream: int) -> None
 
 
 def test_offsets_near_the_end_of_a_long_do_not_confuse_it() -> None:
-    """In Java the bound overflows there; here it must end the same way."""
+    """Offsets near the end of a long are translated, although the bound overflows in Java."""
     top = 2**63 - 1
     store = store_of((top - 100, 1), (top - 50, 2), (top, 3))
     assert store.translate(top) == 3

@@ -1,4 +1,4 @@
-"""The flow plan: sorted, complete, and it names what stands in the way."""
+"""The flow plan is sorted and complete, and it names every conflict."""
 
 from dataclasses import dataclass, replace
 
@@ -31,19 +31,19 @@ class FoldingPolicy:
 
     @property
     def internal_topics(self) -> InternalTopics:
-        """The usual ones."""
+        """The default names."""
         return InternalTopics()
 
     def format_remote_topic(self, alias: str, topic: str) -> str:
-        """Lower case."""
+        """Return the name in lower case."""
         return f"{alias}.{topic.lower()}"
 
     def topic_source(self, topic: str) -> str | None:  # noqa: ARG002 - the Protocol's signature
-        """Not known."""
+        """Return None: the source is unknown."""
         return None
 
     def upstream_topic(self, topic: str) -> str | None:  # noqa: ARG002 - the Protocol's signature
-        """Not known."""
+        """Return None: the upstream topic is unknown."""
         return None
 
 
@@ -62,7 +62,7 @@ def _route(topic: str, partitions: int) -> Route:
 
 
 def test_a_plan_routes_what_is_replicated() -> None:
-    """Routes are sorted; missing and too small remote topics are told apart."""
+    """Routes are sorted; missing and too small remote topics are listed separately."""
     plan = _plan(
         {"orders": 3, "clicks": 5, "users": 2, "B.back": 1, "__consumer_offsets": 50},
         {"A.orders": 3, "A.clicks": 2, "other": 1},
@@ -78,7 +78,7 @@ def test_a_plan_routes_what_is_replicated() -> None:
 
 
 def test_a_remote_topic_with_more_partitions_is_fine() -> None:
-    """Partitions are never taken away."""
+    """A remote topic with more partitions is accepted; partitions are never removed."""
     plan = _plan({"orders": 3}, {"A.orders": 8})
 
     assert (plan.to_create, plan.too_small, plan.conflicts) == ((), (), ())
@@ -98,7 +98,7 @@ def test_filters_and_heartbeats_reach_the_plan() -> None:
 
 
 def test_two_source_topics_for_one_remote_topic_are_a_conflict() -> None:
-    """Both are named, and neither is routed."""
+    """If two source topics map to one remote topic, both are named and neither is routed."""
     plan = _plan({"Orders": 1, "orders": 2, "users": 1}, policy=FoldingPolicy())
 
     assert [str(conflict) for conflict in plan.conflicts] == [
@@ -118,7 +118,7 @@ def test_two_source_topics_for_one_remote_topic_are_a_conflict() -> None:
     ],
 )
 def test_a_name_that_kafka_refuses_is_a_conflict(topic: str, reason: str) -> None:
-    """Found before the topic is created, not after."""
+    """A name that Kafka refuses is a conflict before the topic is created."""
     anything = TopicFilter([r"(?s).*"], [])
     way = TopicMapping(flow=FLOW, policy=DEFAULT, topic_filter=anything)
     plan = plan_flow({topic: 1, "x" * 247: 1}, {}, way)
@@ -141,7 +141,7 @@ def test_names_that_kafka_takes_for_the_same_are_a_conflict() -> None:
 
 
 def test_a_topic_that_is_mirrored_is_not_refused_for_another_one() -> None:
-    """The newer one is, and the plan says why for each topic."""
+    """A topic that is already mirrored keeps its route; the other one is refused with a reason."""
     way = TopicMapping(flow=FLOW, policy=FoldingPolicy(), topic_filter=ALL)
     plan = plan_flow({"Orders": 1, "orders": 2}, {"A.orders": 2}, way, mirrored={"orders"})
 
@@ -153,7 +153,11 @@ def test_a_topic_that_is_mirrored_is_not_refused_for_another_one() -> None:
 
 
 def test_a_copy_that_exists_is_contested_by_the_topics_that_share_its_name() -> None:
-    """Not one that does not exist, and not by a topic that is refused for another reason."""
+    """
+    An existing copy is contested by the topics that share its name.
+
+    Copies that do not exist, and topics that are refused for another reason, do not count.
+    """
     pairs = {"Orders": 1, "orders": 2, "Users": 1, "users": 1, "clicks": 1, "Clicks": 1}
     way = TopicMapping(flow=FLOW, policy=FoldingPolicy(), topic_filter=ALL)
     here = {"A.orders": 2, "A.clicks": 1}
@@ -163,7 +167,7 @@ def test_a_copy_that_exists_is_contested_by_the_topics_that_share_its_name() -> 
 
 
 def test_a_topic_that_is_refused_later_is_nowhere_else_in_the_plan() -> None:
-    """Neither created nor grown nor copied; the reason is found by its name."""
+    """A topic that is refused later is neither created, grown nor copied, and has a reason."""
     plan = _plan({"orders": 3, "clicks": 5, "users": 2}, {"A.clicks": 2})
     refused = plan.refusing({"users": "the disk is full", "clicks": "too many", "gone": "?"})
 
@@ -181,7 +185,7 @@ def test_a_topic_that_is_refused_later_is_nowhere_else_in_the_plan() -> None:
 
 
 def test_a_topic_is_refused_for_its_first_reason() -> None:
-    """The others are found when that one is gone."""
+    """A topic with several conflicts is refused with the first reason."""
     way, other = _ways("A->B", "B->A", policy=IDENTITY)
     plan = plan_flow({"x" * 250: 1}, {}, way, others=[other])
 
@@ -191,7 +195,7 @@ def test_a_topic_is_refused_for_its_first_reason() -> None:
 
 @given(st.permutations(["a", "b", "C.d", "B.e", "heartbeats", "f_g", "f.g"]))
 def test_a_plan_does_not_depend_on_the_order_of_its_input(names: list[str]) -> None:
-    """The same clusters always give the same plan."""
+    """The same topics always give the same plan."""
     assert _plan(dict.fromkeys(names, 1)) == _plan(dict.fromkeys(sorted(names), 1))
 
 
@@ -209,7 +213,7 @@ def test_two_flows_onto_one_remote_topic_are_a_conflict() -> None:
 
 
 def test_a_topic_that_another_flow_writes_is_refused() -> None:
-    """The other one goes on, and so does everything else of this one."""
+    """A topic that another flow writes is refused; the other topics of the flow are mirrored."""
     way = _ways("C->B", policy=IDENTITY)[0]
     plan = plan_flow({"orders": 1, "users": 1}, {}, way, taken={"orders": Flow("A", "B")})
 
@@ -220,7 +224,7 @@ def test_a_topic_that_another_flow_writes_is_refused() -> None:
 
 
 def test_flows_to_different_clusters_or_names_do_not_conflict() -> None:
-    """Aliases in the names, or different targets, keep flows apart."""
+    """Flows with aliases in the names, or with different targets, do not conflict."""
     apart = [_plan({"orders": 1}), _plan({"orders": 1}, flow=Flow("C", "B"))]
     elsewhere = [
         _plan({"orders": 1}, policy=IDENTITY),
@@ -232,7 +236,7 @@ def test_flows_to_different_clusters_or_names_do_not_conflict() -> None:
 
 
 def _ways(*names: str, policy: ReplicationPolicy) -> list[TopicMapping]:
-    """Of flows such as "A->B" that mirror everything."""
+    """Return the topic mappings of flows such as "A->B" that mirror everything."""
     flows = [Flow(*name.split("->")) for name in names]
     return [TopicMapping(flow=flow, policy=policy, topic_filter=ALL) for flow in flows]
 
@@ -250,7 +254,11 @@ def _ways(*names: str, policy: ReplicationPolicy) -> list[TopicMapping]:
 def test_a_topic_that_would_come_round_to_itself_is_a_conflict(
     flows: tuple[str, ...], way: str | None
 ) -> None:
-    """Names cannot tell with the identity policy; MirrorMaker 2 would copy for ever."""
+    """
+    With the identity policy, a cycle of flows is a conflict.
+
+    The names do not show the cycle, and MirrorMaker 2 would copy indefinitely.
+    """
     first, *others = _ways(*flows, policy=IDENTITY)
     plan = plan_flow({"orders": 1}, {}, first, others=others)
 
@@ -264,7 +272,7 @@ def test_a_topic_that_would_come_round_to_itself_is_a_conflict(
 
 
 def test_a_round_trip_is_none_if_every_flow_of_it_notes_where_records_have_been() -> None:
-    """One that does not is enough for copies to come back."""
+    """A cycle is allowed only if every flow of it records where records have been."""
     ways = [replace(way, notes_provenance=True) for way in _ways("A->B", "B->A", policy=IDENTITY)]
     deaf = replace(ways[1], notes_provenance=False)
 
@@ -274,7 +282,7 @@ def test_a_round_trip_is_none_if_every_flow_of_it_notes_where_records_have_been(
 
 
 def test_names_with_aliases_never_come_round() -> None:
-    """However the clusters are connected."""
+    """With aliases in the names, no connection of clusters makes a cycle."""
     ways = _ways("A->B", "B->A", "B->C", "C->B", "C->A", "A->C", policy=DEFAULT)
     for way in ways:
         topics = {"orders": 1, "A.orders": 1, "C.B.orders": 1}
@@ -282,7 +290,7 @@ def test_names_with_aliases_never_come_round() -> None:
 
 
 def test_a_copy_that_does_not_grow_is_mirrored_as_far_as_it_goes() -> None:
-    """Its first partitions are copied, the others are refused; a topic of full size is not."""
+    """If a copy cannot grow, its existing partitions are mirrored and the others are refused."""
     plan = _plan({"clicks": 5, "users": 2}, {"A.clicks": 3, "A.users": 2})
     stuck = plan.not_growing({"clicks": "no right", "users": "no right"})
 
@@ -298,7 +306,7 @@ def test_a_copy_that_does_not_grow_is_mirrored_as_far_as_it_goes() -> None:
 
 
 def test_a_part_of_a_plan_is_about_its_topics_only() -> None:
-    """In every list of it; refused topics are of the whole."""
+    """A part of a plan lists only its own topics, and no conflicts."""
     plan = _plan({"orders": 3, "clicks": 5, "x" * 250: 1}, {"A.clicks": 2})
 
     assert plan.only({"clicks"}) == FlowPlan(

@@ -1,4 +1,4 @@
-"""Replication policies: names as Kafka's own classes make and read them."""
+"""Replication policies: names are formatted and parsed as in Kafka's own classes."""
 
 import re
 
@@ -70,7 +70,7 @@ def test_remote_topics_are_named(policy: ReplicationPolicy, topic: str, remote: 
 def test_names_say_where_topics_came_from(
     policy: ReplicationPolicy, topic: str, source: str | None, upstream: str | None
 ) -> None:
-    """Names are split as Java splits them: empty parts at the end do not count."""
+    """Names are split as in Java: empty parts at the end do not count."""
     assert policy.topic_source(topic) == source
     assert policy.upstream_topic(topic) == upstream
 
@@ -88,7 +88,7 @@ def test_names_say_where_topics_came_from(
 def test_the_original_topic_is_behind_all_hops(
     policy: ReplicationPolicy, topic: str, original: str
 ) -> None:
-    """Every alias is taken off."""
+    """The original topic is the name without any alias."""
     assert original_topic(policy, topic) == original
 
 
@@ -104,7 +104,7 @@ def test_the_original_topic_is_behind_all_hops(
     ],
 )
 def test_heartbeats_are_recognised(policy: ReplicationPolicy, topic: str, expected: bool) -> None:
-    """`heartbeats` and its copies, and nothing else."""
+    """Only `heartbeats` and its copies are heartbeats topics."""
     assert is_heartbeats_topic(policy, topic) is expected
 
 
@@ -132,7 +132,7 @@ def test_internal_topics_are_recognised(
     topic: str,
     expected: bool,
 ) -> None:
-    """Kafka's and MirrorMaker's own, by the rule of Kafka 4.0."""
+    """The internal topics of Kafka and MirrorMaker are recognised by the rule of Kafka 4.0."""
     assert is_internal_topic(policy, topic) is expected
 
 
@@ -152,19 +152,19 @@ def test_internal_topics_are_named() -> None:
 
 @pytest.mark.parametrize("package", ["", "org.apache.kafka.connect.mirror."])
 def test_policies_are_found_by_class_name(package: str) -> None:
-    """A configuration of MirrorMaker 2 starts unchanged."""
+    """Policies are found by their Java class name, as in a configuration of MirrorMaker 2."""
     assert replication_policy(f"{package}DefaultReplicationPolicy") == DEFAULT
     assert replication_policy(f"{package}IdentityReplicationPolicy", source_alias="A") == IDENTITY
 
 
 def test_an_unknown_policy_is_a_configuration_error() -> None:
-    """The message says what there is."""
+    """An unknown policy is an error that lists the known ones."""
     with pytest.raises(ConfigError, match=r"com\.acme\.Policy is unknown: use DefaultReplication"):
         replication_policy("com.acme.Policy")
 
 
 def test_an_empty_separator_is_a_configuration_error() -> None:
-    """Without a separator no name could be read back."""
+    """An empty separator is an error, because remote names could not be parsed."""
     with pytest.raises(ConfigError, match="separator must not be empty"):
         replication_policy("DefaultReplicationPolicy", separator="")
 
@@ -174,7 +174,7 @@ def test_an_empty_separator_is_a_configuration_error() -> None:
     st.text("ab.-_", min_size=1).filter(lambda topic: topic.strip(".")),
 )
 def test_a_remote_name_is_read_back(alias: str, topic: str) -> None:
-    """Alias and topic come back, if the alias has no separator in it."""
+    """Alias and topic are parsed from a remote name if the alias contains no separator."""
     remote = DEFAULT.format_remote_topic(alias, topic)
 
     assert (DEFAULT.topic_source(remote), DEFAULT.upstream_topic(remote)) == (alias, topic)
@@ -182,7 +182,11 @@ def test_a_remote_name_is_read_back(alias: str, topic: str) -> None:
 
 @given(st.text("ab.", max_size=6), st.sampled_from([".", "..", "ab"]))
 def test_the_source_is_the_first_part_of_java_split(topic: str, separator: str) -> None:
-    """The rule of `String.split`: without the empty parts at the end, two are needed."""
+    """
+    The source is the first part of the name, split as Java's `String.split` does.
+
+    Empty parts at the end do not count, and at least two parts are needed.
+    """
     parts = topic.split(separator)
     while parts and not parts[-1]:
         parts.pop()
@@ -213,12 +217,12 @@ RENAMING = RenamingPolicy(
     ],
 )
 def test_topics_of_the_map_have_names_of_their_own(topic: str, remote: str) -> None:
-    """All others, and heartbeats, are named as without it."""
+    """Topics of the map are renamed; all others, and heartbeats, are named as without it."""
     assert RENAMING.format_remote_topic("A", topic) == remote
 
 
 def test_a_name_of_the_map_does_not_say_where_it_came_from() -> None:
-    """All others do."""
+    """A renamed topic does not show its source; all others do."""
     assert RENAMING.topic_source("sales") is None
     assert RENAMING.topic_source("A.orders-2") == "A"
     assert RENAMING.upstream_topic("A.orders-2") == "orders-2"

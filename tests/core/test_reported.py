@@ -1,4 +1,4 @@
-"""One report until something changes."""
+"""A reason is reported once until it changes."""
 
 from eos_mirror.core.reported import Reported
 
@@ -11,7 +11,7 @@ def test_a_reason_is_reported_once_until_it_changes() -> None:
 
 
 def test_what_is_over_is_reported_again() -> None:
-    """It failed, worked, and fails again: that is news."""
+    """A failure that comes back after a success is reported again."""
     reported = Reported()
 
     assert reported.is_new()

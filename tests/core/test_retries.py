@@ -1,10 +1,10 @@
-"""Pauses before a refused topic is tried again."""
+"""Pauses before a refused topic is retried."""
 
 from eos_mirror.core.retries import FIRST_PAUSE_S, LONGEST_PAUSE_S, Retries
 
 
 def test_what_is_refused_again_and_again_is_tried_less_and_less_often() -> None:
-    """Each pause is twice the one before, up to the longest; the reason is kept meanwhile."""
+    """Each pause is twice the previous one, up to the longest; the reason is kept meanwhile."""
     retries, now, pauses = Retries(), 100.0, []
     assert retries.waiting(["orders"], now_s=now) == {}
     for attempt in range(9):
@@ -19,7 +19,7 @@ def test_what_is_refused_again_and_again_is_tried_less_and_less_often() -> None:
 
 
 def test_what_is_not_refused_any_more_begins_with_the_first_pause() -> None:
-    """Only what is refused in a row waits longer."""
+    """Pauses grow only while refusals follow each other without a success."""
     retries = Retries()
     for name in ("orders", "users"):
         retries.refused(name, "full", now_s=0)
@@ -33,7 +33,7 @@ def test_what_is_not_refused_any_more_begins_with_the_first_pause() -> None:
 
 
 def test_everything_may_be_tried_after_a_reset() -> None:
-    """As when the configuration was changed."""
+    """A reset ends all pauses, for example when the configuration has changed."""
     retries = Retries()
     retries.refused("orders", "full", now_s=0)
     retries.reset()
@@ -42,7 +42,7 @@ def test_everything_may_be_tried_after_a_reset() -> None:
 
 
 def test_pauses_can_be_longer() -> None:
-    """Where what is refused must rest for a while."""
+    """The first and the longest pause can be set."""
     retries = Retries(first_pause_s=60, longest_pause_s=100)
     retries.refused("orders", "gone", now_s=0)
     assert retries.waiting(["orders"], now_s=59)
@@ -53,7 +53,7 @@ def test_pauses_can_be_longer() -> None:
 
 
 def test_a_reason_is_reported_once() -> None:
-    """Not once for each try; another reason, and the same one after a success, are reported."""
+    """A reason is reported once; another one, or the same after a success, is reported again."""
     retries = Retries()
 
     assert [retries.refused("orders", "away", now_s=at) for at in range(3)] == [True, False, False]
@@ -65,7 +65,7 @@ def test_a_reason_is_reported_once() -> None:
 
 
 def test_what_may_pass_is_reported_when_it_has_not_passed() -> None:
-    """A coordinator that moves needs no report; one that stays away does."""
+    """A refusal that may pass is reported only if it repeats, for example a moving coordinator."""
     retries = Retries()
 
     tried = [retries.refused("readers", "away", now_s=at, may_pass=True) for at in range(3)]
@@ -74,7 +74,7 @@ def test_what_may_pass_is_reported_when_it_has_not_passed() -> None:
 
 
 def test_what_is_refused_keeps_no_other_one_waiting() -> None:
-    """Only the one that was refused pauses, and a success ends the pause."""
+    """Only the refused name pauses, and a success ends the pause."""
     retries = Retries()
     retries.refused("readers", "away", now_s=0)
 

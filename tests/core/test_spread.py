@@ -1,4 +1,4 @@
-"""Numbers over the last minute: whole in the window, gone after it, rates as Kafka's."""
+"""Numbers over the last minute: exact inside the window, dropped after it, rates as in Kafka."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ numbers = st.lists(st.integers(min_value=-(10**13), max_value=10**13), min_size=
 def test_a_spread_knows_what_its_numbers_know(
     first: list[int], second: list[int], moment: int
 ) -> None:
-    """Joining and looking back in time give what one look at all numbers gives."""
+    """Joined and inverted spreads are the same as the spread of all numbers."""
     both = Spread.of(first).then(Spread.of(second))
     assert both == Spread.of(first + second)
     assert both.before(moment) == Spread.of([moment - number for number in first + second])
@@ -21,7 +21,7 @@ def test_a_spread_knows_what_its_numbers_know(
 
 
 def test_a_window_forgets_what_is_older_than_a_minute() -> None:
-    """Nothing of an old sample is left, and the rest is joined."""
+    """A window drops the samples older than a minute and joins the others."""
     window = Window(0.0)
     for at_s, number in ((0.0, 9), (29.0, 7), (31.0, 3), (59.0, 5)):
         window.add(at_s, spread=Spread.of([number]))
@@ -31,7 +31,7 @@ def test_a_window_forgets_what_is_older_than_a_minute() -> None:
 
 
 def test_a_rate_is_never_of_less_than_a_sample() -> None:
-    """As in Kafka: what came in the first second is not taken for a high rate."""
+    """As in Kafka, a rate covers at least one sample, so the first second has no high rate."""
     window = Window(0.0)
     window.add(1.0, amount=300)
     assert window.rate(1.0) == 300 / (1.0 + SAMPLE_S)

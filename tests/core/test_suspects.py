@@ -1,4 +1,4 @@
-"""The search for a refused record ends at it, and batches hold what a topic takes."""
+"""The search for a refused record finds it, and batches fit the limits of a topic."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +27,7 @@ ROOMY = TopicLimits(max_message_bytes=1_048_588)
 
 
 def a_run(first: int, sizes: list[int]) -> DecodedRun:
-    """Records with values of these sizes."""
+    """Return a run of records with values of these sizes."""
     return DecodedRun(
         partition=TopicPartition("orders", 0),
         offsets=list(range(first, first + len(sizes))),
@@ -41,7 +41,7 @@ def a_run(first: int, sizes: list[int]) -> DecodedRun:
 
 
 def batches(limit: BatchLimit, *runs: DecodedRun) -> dict[int, list[int]]:
-    """Offsets by number of the batch."""
+    """Cut the runs into batches, and return the offsets by batch number."""
     cutter = BatchCutter(limit)
     found: dict[int, list[int]] = {}
     for run in runs:
@@ -52,7 +52,7 @@ def batches(limit: BatchLimit, *runs: DecodedRun) -> dict[int, list[int]]:
 
 @given(st.integers(1, 300), st.data())
 def test_a_search_ends_at_the_refused_record(count: int, data: st.DataObject) -> None:
-    """However many were sent: each step is a refusal, and there are few of them."""
+    """The search finds the refused record in at most five refusals."""
     bad = data.draw(st.integers(0, count - 1))
     suspect = narrowed(Refusal(code="POLICY_VIOLATION", reason=""), (0, count), SENDER)
     steps = 1
@@ -76,7 +76,7 @@ def test_a_search_ends_at_the_refused_record(count: int, data: st.DataObject) ->
 
 
 def test_records_that_the_broker_named_need_no_search() -> None:
-    """KIP-467: they are known at once, whatever lies between them."""
+    """Records that the broker named (KIP-467) are known without a search."""
     refusal = Refusal(
         code="INVALID_RECORD", reason="", first=10, end=20, records=10, named=(12, 15)
     )
@@ -85,14 +85,14 @@ def test_records_that_the_broker_named_need_no_search() -> None:
 
 
 def test_a_batch_that_was_too_large_is_cut_by_size_first() -> None:
-    """The limit may have been lowered since it was read; then no record is to blame."""
+    """A batch that was too large blames no record, because the limit may have been lowered."""
     suspect = narrowed(Refusal(code="MSG_SIZE_TOO_LARGE", reason=""), (0, 500), SENDER)
 
     assert (suspect.max_records, suspect.refused) == (SENDER.batch_records, ())
 
 
 def test_what_is_tried_again_has_batches_of_its_own() -> None:
-    """No record counts as refused before the target has answered once more."""
+    """A retried record has its own batch, and is refused only if the target refuses it again."""
     suspect = Suspect(first=0, end=9, max_records=4, refused=(3, 5), code="X", reason="y")
 
     again = tried_again(suspect)
@@ -101,7 +101,7 @@ def test_what_is_tried_again_has_batches_of_its_own() -> None:
 
 
 def test_a_topic_that_takes_any_batch_needs_no_cutting() -> None:
-    """The hot path stays as it is."""
+    """Batches are not cut for a topic that accepts any batch, so the hot path is unchanged."""
     assert batch_limit(ROOMY, None, SENDER) is None
     assert batch_limit(None, None, SENDER) is None
     assert batch_limit(TopicLimits(max_message_bytes=700_000), None, SENDER) is not None
@@ -112,7 +112,11 @@ def test_a_topic_that_takes_any_batch_needs_no_cutting() -> None:
     st.integers(200, 1_000),
 )
 def test_batches_fit_and_hold_everything_in_order(sizes: list[list[int]], limit: int) -> None:
-    """Up to what a transaction has room for; a record that fits into none is alone."""
+    """
+    Batches stay within the limit and keep every record in order, up to the most batches.
+
+    A record that is larger than the limit is alone in its batch.
+    """
     runs, first = [], 0
     for run_sizes in sizes:
         runs.append(a_run(first, run_sizes))
@@ -130,7 +134,7 @@ def test_batches_fit_and_hold_everything_in_order(sizes: list[list[int]], limit:
 
 
 def test_a_suspected_stretch_shares_no_batch_with_what_lies_before_it() -> None:
-    """Or a refusal would say less than it could."""
+    """A suspected stretch shares no batch with earlier records, so a refusal says more."""
     suspect = Suspect(first=10, end=20, max_records=4, code="X", reason="")
     limit = BatchLimit(max_bytes=10_000, max_records=64, suspect=suspect)
 
@@ -142,7 +146,7 @@ def test_a_suspected_stretch_shares_no_batch_with_what_lies_before_it() -> None:
 
 
 def test_a_step_narrows_by_much() -> None:
-    """Each costs a new incarnation."""
+    """Each step narrows the search by a large factor, because it costs a new incarnation."""
     refusal = Refusal(code="X", reason="", first=0, end=64, records=64)
 
     assert narrowed(refusal, (0, 64), SENDER).max_records == 64 // NARROWED_BY

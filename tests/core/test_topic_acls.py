@@ -1,4 +1,4 @@
-"""Which access rights a copy gets: Kafka's cases."""
+"""Which ACLs a copy gets, with the cases of Kafka's own tests."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ ROUTES = {"orders": "A.orders"}
 
 
 def on_the_copy(acl: Acl, operation: str) -> Acl:
-    """The same of the remote topic."""
+    """Return the ACL for the remote topic, with this operation."""
     return replace(acl, topic="A.orders", operation=operation)
 
 
@@ -28,32 +28,32 @@ def on_the_copy(acl: Acl, operation: str) -> Acl:
     ],
 )
 def test_a_right_is_copied_or_made_smaller(permission: str, operation: str, becomes: str) -> None:
-    """Denials as they are; everything becomes reading."""
+    """An ACL is copied unchanged, except that ALLOW ALL becomes ALLOW READ."""
     acl = replace(READS, permission=permission, operation=operation)
     assert missing_acls([acl], [], ROUTES, full=False) == [on_the_copy(acl, becomes)]
 
 
 def test_nobody_gets_the_right_to_write_a_copy() -> None:
-    """It is the mirror's."""
+    """An ACL that allows WRITE is not copied, because only the mirror writes the copy."""
     assert missing_acls([replace(READS, operation="WRITE")], [], ROUTES, full=False) == []
 
 
 def test_all_rights_are_copied_if_they_are_asked_for() -> None:
-    """For a copy that applications will write some day."""
+    """With `full`, all ACLs are copied unchanged, for a copy that applications will write."""
     source = [replace(READS, operation=operation) for operation in ("ALL", "READ", "WRITE")]
     wanted = [on_the_copy(acl, acl.operation) for acl in source]
     assert missing_acls(source, [], ROUTES, full=True) == wanted
 
 
 def test_what_is_there_is_not_added_again() -> None:
-    """Two rights may become the same one."""
+    """An ACL that exists, or that two source ACLs map to, is added only once."""
     source = [READS, replace(READS, operation="ALL")]
     assert missing_acls(source, [], ROUTES, full=False) == [on_the_copy(READS, "READ")]
     assert missing_acls(source, [on_the_copy(READS, "READ")], ROUTES, full=False) == []
 
 
 def test_topics_that_are_not_mirrored_have_no_copy() -> None:
-    """Neither has the wildcard."""
+    """ACLs of topics that are not mirrored, and of the wildcard, are not copied."""
     assert (
         missing_acls(
             [replace(READS, topic="secrets"), replace(READS, topic="*")], [], ROUTES, full=False

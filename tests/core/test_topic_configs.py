@@ -1,4 +1,4 @@
-"""Which configuration a copy gets: Kafka's cases, and what exactly once adds."""
+"""Which configuration a copy gets: the cases of Kafka, and what exactly once adds."""
 
 import pytest
 
@@ -24,12 +24,12 @@ OWN_LIMITS = ConfigFilter(
 
 
 def topic(value: str) -> Entry:
-    """Set for the topic."""
+    """Return an entry that is set on the topic."""
     return Entry(value=value, origin=Origin.TOPIC)
 
 
 def default(value: str) -> Entry:
-    """Set by nobody."""
+    """Return an entry with its default value."""
     return Entry(value=value, origin=Origin.DEFAULT)
 
 
@@ -47,7 +47,11 @@ SOURCE = {
 
 
 def test_a_new_copy_gets_what_was_set_and_what_its_records_need() -> None:
-    """Not what is excluded, nor what comes from the file of a broker."""
+    """
+    A new copy gets the entries that are set on the source and those that its records need.
+
+    It does not get excluded entries, nor other entries from the static configuration of a broker.
+    """
     assert initial_config(SOURCE, OF_TARGET) == {
         "retention.ms": "1000",
         "flush.ms": "7",
@@ -57,13 +61,13 @@ def test_a_new_copy_gets_what_was_set_and_what_its_records_need() -> None:
 
 
 def test_defaults_of_the_source_are_copied_if_the_file_says_so() -> None:
-    """`use.defaults.from = source` (KIP-894)."""
+    """With `use.defaults.from = source` (KIP-894), defaults of the source are copied."""
     copied = initial_config(SOURCE, OF_SOURCE)
     assert copied == {**initial_config(SOURCE, OF_TARGET), "segment.ms": "604800000"}
 
 
 def test_a_copy_that_is_as_it_should_be_is_not_touched() -> None:
-    """Whoever set it there: what counts is what is in effect."""
+    """A copy is not changed if the effective values are right, wherever they are set."""
     there = {name: default(value) for name, value in initial_config(SOURCE, OF_TARGET).items()}
     assert not config_changes(SOURCE, there, OF_TARGET)
 
@@ -91,13 +95,13 @@ def test_a_copy_that_is_as_it_should_be_is_not_touched() -> None:
 def test_a_copy_is_changed_where_it_differs(
     rules: ConfigFilter, there: dict[str, Entry], changes: Changes
 ) -> None:
-    """Over a copy that is otherwise right."""
+    """Only the entries that differ are changed."""
     right = {name: topic(value) for name, value in initial_config(SOURCE, rules).items()}
     assert config_changes(SOURCE, {**right, **there}, rules) == changes
 
 
 def test_what_is_excluded_is_never_set() -> None:
-    """Neither at creation nor later, whatever the entry is and whatever the copy has."""
+    """An excluded entry is never set, neither at creation nor later."""
     assert not {LIMIT, POLICY} & initial_config(SOURCE, OWN_LIMITS).keys()
     right = {name: topic(value) for name, value in initial_config(SOURCE, OWN_LIMITS).items()}
     other = {LIMIT: topic("9"), POLICY: topic("compact")}
@@ -120,7 +124,7 @@ def test_what_is_excluded_is_never_set() -> None:
 def test_what_lets_records_in_is_urgent(
     there: dict[str, Entry], policy: str, urgent: dict[str, str]
 ) -> None:
-    """A larger limit, and the end of a compaction; everything else has time."""
+    """Only a larger message limit and the end of compaction are urgent."""
     source = {**SOURCE, POLICY: topic(policy)}
     right = {name: topic(value) for name, value in initial_config(source, OF_TARGET).items()}
     target = {**right, **there}

@@ -1,4 +1,4 @@
-"""What a topic of the target refuses is known before it is sent, and nothing else is."""
+"""Records that a target topic would refuse are detected before sending, and no others."""
 
 import pytest
 from hypothesis import given
@@ -28,7 +28,7 @@ def a_run(
     timestamps: list[int] | None = None,
     headers: list[Headers | None] | None = None,
 ) -> DecodedRun:
-    """Records of which only the given columns matter."""
+    """Return a run with these columns; the others have default values."""
     count = len(keys or values or timestamps or headers or [])
     values = values or [b"v"] * count
     return DecodedRun(
@@ -46,19 +46,19 @@ def a_run(
 def refused(
     run: DecodedRun, limits: TopicLimits, sender: SenderLimits | None = None
 ) -> RefusedRecords | None:
-    """By a topic with these limits."""
+    """Return the first records that a topic with these limits refuses."""
     return first_refused(run, "A.orders", limits, sender or SenderLimits(), now_ms=NOW_MS)
 
 
 def test_a_topic_without_limits_refuses_nothing() -> None:
-    """Old and new timestamps, no keys, no values."""
+    """A topic without limits accepts any timestamp, and records without key or value."""
     run = a_run(keys=[None, b"k"], values=[None, b"v"], timestamps=[1, NOW_MS + 99 * HOUR_MS])
 
     assert refused(run, ROOMY) is None
 
 
 def test_records_without_a_key_are_refused_by_a_compacted_topic() -> None:
-    """Those that lie side by side are one stretch; the next one is found when it is past."""
+    """A compacted topic refuses records without a key; adjacent ones form one stretch."""
     run = a_run(keys=[b"k", None, None, b"k", None])
 
     found = refused(run, TopicLimits(max_message_bytes=1_000, needs_keys=True))
@@ -81,7 +81,7 @@ def test_records_without_a_key_are_refused_by_a_compacted_topic() -> None:
 def test_a_timestamp_is_refused_when_no_clock_could_save_it(
     distance_ms: int, is_refused: bool, after: bool
 ) -> None:
-    """A broker whose clock is a minute off may still take it, so it decides itself."""
+    """A timestamp is refused only beyond the limit plus a minute of clock skew."""
     limits = TopicLimits(
         max_message_bytes=1_000,
         after_ms=HOUR_MS if after else None,
@@ -99,7 +99,7 @@ def test_a_timestamp_is_refused_when_no_clock_could_save_it(
 
 
 def test_a_record_without_a_timestamp_has_none_out_of_bounds() -> None:
-    """Brokers do not look at -1."""
+    """A record without a timestamp (-1) is accepted, because brokers do not check it."""
     limits = TopicLimits(max_message_bytes=1_000, before_ms=HOUR_MS)
 
     assert refused(a_run(timestamps=[-1]), limits) is None
@@ -109,7 +109,7 @@ def test_a_record_without_a_timestamp_has_none_out_of_bounds() -> None:
 def test_a_record_is_too_large_if_no_compression_can_save_it(
     compression: str, is_refused: bool
 ) -> None:
-    """Its size, the limit and both ways out are in the reason."""
+    """A record over the limit is refused without compression; the reason says what to do."""
     limits = TopicLimits(max_message_bytes=1_000)
     run = a_run(values=[b"x" * 500, b"x" * 1_000])
 
@@ -123,7 +123,7 @@ def test_a_record_is_too_large_if_no_compression_can_save_it(
 
 
 def test_a_record_that_the_producer_does_not_send_is_refused() -> None:
-    """`max.request.size` is compared before compression, whatever the topic takes."""
+    """A record over `max.request.size` before compression is refused with any topic limit."""
     found = refused(
         a_run(values=[b"x" * 100]), ROOMY, SenderLimits(max_request_bytes=50, compression="zstd")
     )
@@ -133,12 +133,16 @@ def test_a_record_that_the_producer_does_not_send_is_refused() -> None:
 
 
 def test_many_small_records_are_not_a_large_one() -> None:
-    """A run is larger than the limit, and none of its records is."""
+    """A run may exceed the limit if none of its records does."""
     assert refused(a_run(values=[b"x" * 100] * 100), TopicLimits(max_message_bytes=1_000)) is None
 
 
 def test_limits_come_from_the_effective_configuration() -> None:
-    """Compacted together with deleted needs keys; what the topic stamps itself has no bounds."""
+    """
+    Limits are read from the effective configuration of the topic.
+
+    `compact,delete` needs keys. With LogAppendTime, timestamps have no bounds.
+    """
     config = {
         "max.message.bytes": "2000",
         "cleanup.policy": "compact,delete",
@@ -164,7 +168,7 @@ def test_limits_come_from_the_effective_configuration() -> None:
 def test_what_is_refused_is_refused_alone_too(
     records: list[tuple[bytes | None, bytes]], limit: int, needs_keys: bool
 ) -> None:
-    """A verdict does not depend on the neighbours, so no good record is blamed for a bad one."""
+    """Whether a record is refused does not depend on its neighbours."""
     limits = TopicLimits(max_message_bytes=limit, needs_keys=needs_keys)
     run = a_run(keys=[key for key, _ in records], values=[value for _, value in records])
     alone = [refused(run.part(i, i + 1), limits) is not None for i in range(len(records))]
@@ -180,5 +184,9 @@ def test_what_is_refused_is_refused_alone_too(
 
 @given(st.binary(max_size=300), st.binary(max_size=300))
 def test_a_record_never_takes_more_room_than_it_is_given(key: bytes, value: bytes) -> None:
-    """Whatever fits by our count fits by the broker's: seven bytes and two lengths at least."""
+    """
+    A record that fits by our count also fits by the broker's.
+
+    The broker counts at least seven bytes and two lengths besides key and value.
+    """
     assert room_of(key, value, [("h", b"1")]) >= len(key) + len(value) + 7 + 2 + 3

@@ -1,4 +1,4 @@
-"""The demo as a newcomer runs it, with fewer records."""
+"""The demo as a new user runs it, with fewer records."""
 
 import os
 import re
@@ -17,14 +17,14 @@ MARK = "EOS_MIRROR_TEST_MARK"
 
 
 def marked_processes(mark: str) -> list[str]:
-    """Names of the processes that have inherited the mark."""
+    """Return the names of the processes that have inherited the mark."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes():
                 found.append((folder / "comm").read_text().strip())
         except OSError:
-            continue  # gone meanwhile, or somebody else's
+            continue  # it has exited, or belongs to another user
     return found
 
 
@@ -34,7 +34,7 @@ def marked_processes(mark: str) -> list[str]:
 def test_the_demo_proves_exactly_once_over_a_kill_and_leaves_nothing_behind(
     tmp_path: Path,
 ) -> None:
-    """A task dies in an open transaction, nothing differs, and nothing is left running or lying."""
+    """A task dies in an open transaction, the copy is exact, and no process or file is left."""
     mark = uuid.uuid4().hex
     command = [sys.executable, "-m", "eos_mirror.cli.main", "demo", "--records", str(RECORDS)]
     environ = {**os.environ, MARK: mark, "TMPDIR": str(tmp_path)}

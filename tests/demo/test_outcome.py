@@ -1,4 +1,4 @@
-"""The end of the demo: table, verdict, exit code, and what is said when it cannot be played."""
+"""The end of the demo: table, verdict and exit code, and the error if the demo cannot run."""
 
 import dataclasses
 import io
@@ -34,7 +34,7 @@ GOOD = Outcome(
 
 
 def test_the_table_has_a_line_for_everything_that_counts() -> None:
-    """Names on the left, figures on the right, thousands apart."""
+    """The table has a row for every figure, with thousands separators."""
     rows = dict(line.split("  ", 1) for line in GOOD.table().splitlines())
 
     assert rows["records mirrored"].strip() == "1 of 1, in order, all fields"
@@ -44,7 +44,7 @@ def test_the_table_has_a_line_for_everything_that_counts() -> None:
 
 
 def test_a_good_outcome_is_said_to_be_exactly_once() -> None:
-    """All three conditions hold."""
+    """An outcome is exactly once if all three conditions hold."""
     assert GOOD.is_good
     assert GOOD.verdict().startswith("Exactly once")
 
@@ -61,7 +61,7 @@ def test_a_good_outcome_is_said_to_be_exactly_once() -> None:
     ],
 )
 def test_an_outcome_that_shows_less_is_not_good(change: dict[str, object], reason: str) -> None:
-    """No kill in a transaction, a bad end or a difference: each one spoils it, and is named."""
+    """No kill in a transaction, a bad exit code or a difference: each alone is a named failure."""
     bad = dataclasses.replace(GOOD, **change)  # type: ignore[arg-type]  # one field of its type
 
     assert not bad.is_good
@@ -71,7 +71,7 @@ def test_an_outcome_that_shows_less_is_not_good(change: dict[str, object], reaso
 def test_without_java_one_line_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A newcomer's first error is not a story."""
+    """Without Java, the demo prints one line and exits with 1."""
 
     def fail() -> None:
         raise NotInstalled("no Java 17 or newer found: install one")
@@ -85,7 +85,7 @@ def test_without_java_one_line_says_what_to_install(
 def test_a_demo_that_cannot_be_played_says_why_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Exit code 1, no traceback, nothing left behind."""
+    """A demo that cannot run exits with 1 and one line, without a traceback or leftover files."""
 
     def fail(*_: object) -> None:
         raise TimeoutError("waited in vain")
@@ -104,7 +104,7 @@ def test_a_demo_that_cannot_be_played_says_why_in_one_line(
 
 
 def test_the_rate_is_that_of_two_intervals_together() -> None:
-    """A late report moves records into the next interval; two of them even that out."""
+    """The rate covers two intervals, because a late report moves records into the next one."""
     summaries = [
         {"time": f"2026-01-01T00:00:0{second}.000+00:00", "records": records}
         for second, records in enumerate([0, 10, 150, 50, 20])
@@ -115,7 +115,7 @@ def test_the_rate_is_that_of_two_intervals_together() -> None:
 
 
 def test_a_long_step_says_how_far_it_is() -> None:
-    """Nobody looks at a silent terminal for long."""
+    """A long step prints its progress."""
     stream = io.StringIO()
 
     with Story(stream, ticks_s=(0.0, 0.01)).during("filling", lambda: "half of it"):
@@ -129,7 +129,7 @@ def test_a_long_step_says_how_far_it_is() -> None:
 
 
 def test_states_are_read_from_what_the_transactions_tool_prints() -> None:
-    """One row for each id, after a line of headings; columns are padded."""
+    """The state of each id is read from the padded columns after the line of headings."""
     listing = (
         "TransactionalId\tCoordinator\tProducerId\tTransactionState\t\n"
         "eos-mirror.A.B.1\t1          \t0         \tOngoing         \t\n"

@@ -1,4 +1,4 @@
-"""The proof of the demo, on text as Kafka's console consumer prints it."""
+"""The proof of the demo, on the text that Kafka's console consumer prints."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from eos_mirror.testing.checker import Record
 
 
 def printed(partition: int, *values: str) -> str:
-    """Lines of one partition."""
+    """Return the printed lines of one partition."""
     return "".join(
         f"CreateTime:{1000 + n}\tPartition:{partition}\tNO_HEADERS\tkey\t{value}\n"
         for n, value in enumerate(values)
@@ -16,7 +16,7 @@ def printed(partition: int, *values: str) -> str:
 
 
 def proof(source: str, target: str, *, written: dict[int, int]) -> Proof:
-    """What is found when the two sides print this."""
+    """Return the proof for these printed lines of both sides."""
     before, after = by_partition(source), by_partition(target)
     return Proof(
         comparison=compare(before, after),
@@ -26,7 +26,7 @@ def proof(source: str, target: str, *, written: dict[int, int]) -> Proof:
 
 
 def test_the_order_between_partitions_does_not_count() -> None:
-    """Only the order within a partition is Kafka's promise, and ours."""
+    """Only the order within a partition counts, because that is all Kafka promises."""
     zero, one = printed(0, "a", "b"), printed(1, "c")
 
     found = proof(zero + one, one + zero, written={0: 2, 1: 1})
@@ -37,7 +37,7 @@ def test_the_order_between_partitions_does_not_count() -> None:
 
 
 def test_a_difference_in_any_field_is_found() -> None:
-    """Timestamp, header, key, null instead of empty: each is an altered record."""
+    """A different timestamp, header or key, or null instead of empty, is an altered record."""
     line = "CreateTime:1\tPartition:0\th:x\tk\tv\n"
     for other in (
         "CreateTime:2\tPartition:0\th:x\tk\tv\n",
@@ -53,7 +53,7 @@ def test_a_difference_in_any_field_is_found() -> None:
 
 
 def test_duplicates_missing_and_reordered_records_are_counted() -> None:
-    """The table has a row for each, so each is told from the others."""
+    """Duplicated, missing and reordered records are counted separately."""
     source = printed(0, "a", "b", "c") + printed(1, "d") + printed(2, "e", "f")
     a, b, c, _, e, f, _ = source.split("\n")
     target = "\n".join([a, a, b, c, f, e])
@@ -67,12 +67,12 @@ def test_duplicates_missing_and_reordered_records_are_counted() -> None:
 
 
 def test_a_partition_that_only_the_target_has_is_a_difference() -> None:
-    """Records that nobody wrote are no mirror."""
+    """A partition that exists only on the target is a difference."""
     assert not proof("", printed(0, "a"), written={}).holds
 
 
 def test_the_source_is_compared_with_what_was_written() -> None:
-    """Two sides that are equally short prove nothing: producers know how much there must be."""
+    """The source must have every committed record: two sides that lack the same prove nothing."""
     found = proof(printed(0, "a"), printed(0, "a"), written={0: 2})
 
     assert found.comparison.exact
@@ -81,7 +81,7 @@ def test_the_source_is_compared_with_what_was_written() -> None:
 
 
 def test_a_line_is_parsed_whole() -> None:
-    """Null, empty and repeated headers stay what they are."""
+    """A parsed line keeps null, empty and repeated headers."""
     line = f"CreateTime:12\tPartition:3\ta:1,a:2,empty:,null:{NULL}\t\t{NULL}"
 
     assert parse(line) == Record(
@@ -94,6 +94,6 @@ def test_a_line_is_parsed_whole() -> None:
 
 @pytest.mark.parametrize("line", ["[2026-01-01] WARN something", "CreateTime:1\tPartition:x\ta\tb"])
 def test_what_is_not_a_record_is_refused(line: str) -> None:
-    """A warning among the records must not be compared as one."""
+    """A line that is not a record, such as a warning, is an error."""
     with pytest.raises(MirrorError, match="not a printed record"):
         by_partition(line)

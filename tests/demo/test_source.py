@@ -1,4 +1,4 @@
-"""What the demo writes."""
+"""The records that the demo writes."""
 
 from collections import Counter
 
@@ -6,7 +6,7 @@ from eos_mirror.demo.source import PARTITIONS, SHAPES, Written, acknowledged, or
 
 
 def test_every_partition_gets_every_shape() -> None:
-    """A copy that confuses null and empty is found on each of them."""
+    """Every partition has records with null and empty keys and values, and with headers."""
     seen = Counter(
         (number % PARTITIONS, value is None, value == b"", key is None, key == b"", len(headers))
         for number in range(PARTITIONS * SHAPES)
@@ -17,7 +17,7 @@ def test_every_partition_gets_every_shape() -> None:
 
 
 def test_orders_print_on_one_line_and_cannot_be_taken_for_null() -> None:
-    """The proof reads them as text, separated by tabs and commas."""
+    """Records have no character that the proof, which reads text, uses as a separator."""
     for number in range(SHAPES):
         value, key, headers = order("x", number)
         for part in (value, key):
@@ -26,14 +26,14 @@ def test_orders_print_on_one_line_and_cannot_be_taken_for_null() -> None:
 
 
 def test_headers_hold_null_empty_and_repeated_ones() -> None:
-    """The hard cases are among them, and in this order."""
+    """The headers include null, empty and repeated ones, in this order."""
     headers = order("x", 4)[2]
 
     assert headers == [("trace", b"1"), ("trace", b"2"), ("empty", b""), ("null", None)]
 
 
 def test_only_acknowledged_records_of_the_java_producer_count() -> None:
-    """Its other lines are events of its own, and log lines."""
+    """Only successful sends count; other events and log lines do not."""
     report = "\n".join(
         [
             '{"timestamp":1,"name":"startup_complete"}',
@@ -48,7 +48,7 @@ def test_only_acknowledged_records_of_the_java_producer_count() -> None:
 
 
 def test_what_several_producers_wrote_adds_up() -> None:
-    """The table shows the sum."""
+    """The counts of several producers are added."""
     one = Written(committed=Counter({0: 2}), aborted=1, commits=1, aborts=1)
     two = Written(committed=Counter({0: 1, 1: 5}), aborted=2, commits=3)
 

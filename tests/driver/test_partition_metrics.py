@@ -1,10 +1,10 @@
-"""How far behind a partition is, and since when."""
+"""By how much a partition lags, and since when."""
 
 from eos_mirror.driver.partition_metrics import ENDS_KEPT, Behind
 
 
 def test_a_lag_begins_with_the_first_end_that_was_not_reached() -> None:
-    """Not with the newest: who is always a bit behind a busy source has a small lag."""
+    """A lag begins with the first end that was not reached, so steady progress keeps it short."""
     behind = Behind()
     behind.look(0.0, end=100, position=0)
     behind.look(15.0, end=200, position=100)
@@ -16,7 +16,7 @@ def test_a_lag_begins_with_the_first_end_that_was_not_reached() -> None:
 
 
 def test_an_idle_source_with_a_waiting_rest_grows_older() -> None:
-    """The end does not move, and the mirror does not either."""
+    """If neither the end nor the position moves, the lag grows older."""
     behind = Behind()
     for look in range(5):
         behind.look(look * 15.0, end=7, position=3)
@@ -24,7 +24,7 @@ def test_an_idle_source_with_a_waiting_rest_grows_older() -> None:
 
 
 def test_a_long_lag_keeps_its_beginning() -> None:
-    """However often it was looked at."""
+    """A long lag keeps its beginning, after any number of samples."""
     behind = Behind()
     for look in range(20 * ENDS_KEPT):
         behind.look(float(look), end=look + 1, position=0)
@@ -33,7 +33,7 @@ def test_a_long_lag_keeps_its_beginning() -> None:
 
 
 def test_a_copy_ahead_of_the_end_that_was_seen_is_not_behind() -> None:
-    """The two were asked one after the other."""
+    """A position after the sampled end is no lag: the two are sampled one after the other."""
     behind = Behind()
     behind.look(0.0, end=10, position=12)
     assert (behind.records, behind.since(1.0)) == (0, 0.0)

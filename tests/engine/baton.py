@@ -1,4 +1,4 @@
-"""One task at a time: threads that hand over a baton at every request."""
+"""Runs one task at a time: threads hand over a baton at every request."""
 
 import threading
 from collections.abc import Callable
@@ -12,12 +12,12 @@ class Killed(BaseException):
 
 class Actor:
     """
-    A body that runs in a thread of its own, but only while somebody waits in `step`.
+    Runs a body in a thread of its own, but only while the test waits in `step`.
 
     Attributes:
         at: The request that it is about to send.
         steps: Requests so far.
-        error: What ended it, if not a return or a kill.
+        error: The exception that ended it; None after a return or a kill.
     """
 
     def __init__(self, body: Callable[[Gate], None]) -> None:
@@ -42,13 +42,13 @@ class Actor:
                 self._body(self.gate)
         except Killed:
             pass
-        except BaseException as exc:  # noqa: BLE001 (the thread's top; looked at by the stage)
+        except BaseException as exc:  # noqa: BLE001 (the thread's top; the tests check it)
             self.error = exc
         self.is_over = True
         self._back.release()
 
     def gate(self, point: str) -> Fate:
-        """Called in the thread: stop here until somebody says go on."""
+        """Block the thread before a request, until the test calls `step` or `kill`."""
         if self.was_killed:
             raise Killed
         self.at = point
@@ -68,7 +68,7 @@ class Actor:
             self._back.acquire()
 
     def kill(self) -> None:
-        """Its request is never sent."""
+        """Kill it: its request is never sent."""
         self.was_killed = True
         while not self.is_over:
             self.step()

@@ -1,4 +1,4 @@
-"""Two clusters behind the ports, and what a test does to them from outside: fake or real."""
+"""Two clusters, fake or real: their ports, and what a test does to them from outside."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -23,84 +23,84 @@ BUDGET = timedelta(seconds=5)
 
 
 class TargetBench(Protocol):
-    """A target cluster. Names of topics are new for every call."""
+    """A target cluster. Every call of `new_topic` uses a new name."""
 
     flow: Flow
 
     def target(self) -> Target:
-        """A client of its own."""
+        """Open a new client."""
 
     def lane(self) -> Lane:
-        """Producers of its own; nothing is read through it."""
+        """Open a lane with its own producers; nothing is read through it."""
 
     def claims(self) -> ClaimsLog:
-        """A log with clients of its own."""
+        """Open a claims log with its own clients."""
 
     def new_topic(self, partitions: int) -> str:
-        """An empty topic."""
+        """Create an empty topic and return its name."""
 
     def configure(self, topic: str, config: Mapping[str, str]) -> None:
-        """Set these entries; every broker obeys them when this returns."""
+        """Set these topic configs; every broker applies them when this returns."""
 
     def delete_topic(self, topic: str) -> None:
-        """It, and what hangs on it."""
+        """Delete the topic and what depends on it."""
 
     def forget_offset(self, remote: TopicPartition) -> None:
-        """As if the shadow offset had expired."""
+        """Delete the shadow offset, as if it had expired."""
 
     def truncate(self, remote: TopicPartition, before: int) -> None:
-        """Retention."""
+        """Delete the records before this offset, as retention does."""
 
     def pend(
         self, producer: TransactionalProducer, offsets: Mapping[TopicPartition, ShadowCommit]
     ) -> None:
-        """The first half of `commit`: the offsets are sent, nothing is decided."""
+        """Do the first half of `commit`: send the offsets, decide nothing."""
 
     def time_out(self, transactional_id: str) -> None:
-        """Let transaction.timeout.ms pass, where somebody has to say so."""
+        """Let transaction.timeout.ms pass on a fake; real brokers do it by themselves."""
 
     def read(self, remote: TopicPartition) -> list[tuple[int, bytes | None]]:
-        """Offsets and values that a read_committed reader sees now."""
+        """Return the offsets and values that a read_committed reader sees now."""
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait for what happens by itself."""
+        """Wait until the condition holds by itself."""
 
 
 class SourceBench(Protocol):
     """A source cluster and its group."""
 
     def new_topic(self, partitions: int) -> str:
-        """An empty topic."""
+        """Create an empty topic and return its name."""
 
     def recreate_topic(self, topic: str) -> None:
-        """Deleted, and created again with one partition."""
+        """Delete the topic and create it again with one partition."""
 
     def produce(
         self, partition: TopicPartition, values: Sequence[bytes], *, commit: bool | None = None
     ) -> None:
-        """Records; `commit` says how the transaction around them ends, None is without one."""
+        """Produce records; `commit` says how their transaction ends, None: no transaction."""
 
     def produce_uncarriable(self, partition: TopicPartition, value: bytes) -> None:
-        """A record with timestamp 0."""
+        """Produce a record with timestamp 0."""
 
     def begin(self, partition: TopicPartition, value: bytes) -> None:
-        """A record in a transaction that stays open."""
+        """Produce a record in a transaction that stays open."""
 
     def truncate(self, partition: TopicPartition, before: int) -> None:
-        """Retention."""
+        """Delete the records before this offset, as retention does."""
 
     def metadata(self) -> SourceMetadata:
-        """A client of its own."""
+        """Open a new client."""
 
     def open_source(self, listener: RebalanceListener, slot: int) -> Source:
-        """A member of the group of this bench."""
+        """Open a member of this bench's group."""
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait for what happens by itself."""
+        """Wait until the condition holds by itself."""
 
 
 class Listener:
-    """Remembers what the group said, and takes everything that is granted."""
+    """Remembers the group's callbacks, and accepts everything that is granted."""
 
     def __init__(self) -> None:
         self.granted: set[TopicPartition] = set()
@@ -119,7 +119,7 @@ class Listener:
 
 
 class Reader:
-    """A member that reads, and everything it got."""
+    """A group member that reads, and everything that it read."""
 
     def __init__(self, bench: SourceBench, topic: str, *, slot: int = 0) -> None:
         self._bench = bench
@@ -130,7 +130,7 @@ class Reader:
         self.source.subscribe([topic])
 
     def poll(self) -> None:
-        """Once."""
+        """Poll once, and keep what it returned."""
         polled = self.source.poll(wait=timedelta(milliseconds=50))
         for run in polled.runs:
             records = run.decoded()
@@ -141,7 +141,7 @@ class Reader:
         self.all.faults.update(polled.faults)
 
     def poll_until(self, condition: Callable[[], bool], what: str) -> None:
-        """Until it holds."""
+        """Poll until the condition holds."""
 
         def polled() -> bool:
             self.poll()
@@ -150,12 +150,12 @@ class Reader:
         self._bench.until(polled, what)
 
     def read_from(self, partition: TopicPartition, next_offset: int) -> None:
-        """Wait for the grant, then start there."""
+        """Wait for the grant, then start at this offset."""
         self.poll_until(lambda: partition in self.listener.granted, f"grant of {partition}")
         self.source.assign({partition: Position(next_offset)})
 
     def read_to_end(self, partition: TopicPartition, end: int) -> list[tuple[int, bytes | None]]:
-        """Everything up to an end-of-partition event at this offset."""
+        """Return everything up to an end-of-partition event at this offset."""
         self.poll_until(lambda: self.all.ends.get(partition) == end, f"end of {partition} at {end}")
         return self.values.get(partition, [])
 
@@ -166,7 +166,7 @@ def run_of(
     values: Sequence[bytes],
     keys: Sequence[bytes | None] = (),
 ) -> DecodedRun:
-    """Neighbouring records, without keys if none are given."""
+    """Return records at consecutive offsets, without keys if none are given."""
     return DecodedRun(
         partition=partition,
         offsets=list(range(first, first + len(values))),
@@ -180,12 +180,12 @@ def run_of(
 
 
 def shadow(next_offset: int, *, epoch: int | None = 0) -> ShadowCommit:
-    """Some shadow offset."""
+    """Return a shadow offset to commit."""
     return ShadowCommit(position=Position(next_offset, epoch), metadata=f"at {next_offset}")
 
 
 def is_refused(call: Callable[[], object]) -> bool:
-    """The call ends the incarnation, at least."""
+    """Return whether the call raises an error that ends the incarnation, at least."""
     try:
         call()
     except (RestartTask, RefusedByTarget):

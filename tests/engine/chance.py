@@ -1,4 +1,4 @@
-"""The machine played with plain dice: quicker than Hypothesis, and every game has a number."""
+"""Plays the state machine with plain random numbers: quicker than Hypothesis, one seed a game."""
 
 import random
 from typing import Final
@@ -12,7 +12,7 @@ DEEDS: Final = 80
 
 
 def play(number: int, *, fencing: Fencing = Fencing.CLAIMS) -> Violation | None:
-    """One game, always the same for its number; what it found."""
+    """Play one game, always the same for its number; return the violation that it found."""
     dice = random.Random(number)
     scenario = CheckedScenario(slots=dice.choice((2, 3)), fencing=fencing)
     misfortunes = Misfortunes(scenario)

@@ -1,4 +1,4 @@
-"""What can happen to two clusters and the tasks between them, and how it has to end."""
+"""What can happen to two clusters and the tasks between them, and what must hold afterwards."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -28,10 +28,10 @@ DRAIN_TURN_S: Final = 0.05
 
 class CheckedScenario:
     """
-    A stage, an oracle that looks at every step, and memory of what was done to whom.
+    A stage, an oracle that checks every step, and a note of what was done to each partition.
 
     Raises, from every method:
-        Violation: The guarantee does not hold, or a process ended for no good reason.
+        Violation: The guarantee does not hold, or a process exited without a valid reason.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class CheckedScenario:
     # ------------------------------------------------------------------ tasks
 
     def start(self, slot: int) -> Process:
-        """A new process, whether or not the old one lives."""
+        """Start a new process, whether or not the old one is alive."""
         return self.stage.start(slot)
 
     def step(self, process: Process, count: int = 1, fate: Fate = Fate.GO) -> None:
-        """Send that many requests; the fate is that of the first."""
+        """Let it send this many requests; the fate is that of the first."""
         for _ in range(count):
             if process.is_over:
                 break
@@ -76,7 +76,7 @@ class CheckedScenario:
         self.reap(process)
 
     def run_to(self, process: Process, point: str, *, limit: int = 80) -> bool:
-        """Stop it just before a request; False if it does not come."""
+        """Run it to just before a request; return False if it never sends one."""
         for _ in range(limit):
             if process.is_over or process.actor.at == point:
                 break
@@ -84,21 +84,21 @@ class CheckedScenario:
         return not process.is_over and process.actor.at == point
 
     def crash(self, process: Process) -> None:
-        """kill -9."""
+        """Kill the process, as kill -9 does."""
         process.actor.kill()
 
     def reap(self, process: Process) -> None:
-        """Judge how a process ended, and tell its successors what the driver would."""
+        """Check how a process exited: only a return, a kill or a RestartTask is allowed."""
         error = process.actor.error
         if not process.is_over or error is None or id(process) in self._reaped:
             return
         self._reaped.add(id(process))
         self.endings.append(f"{type(error).__name__}: {error}")
         if not isinstance(error, RestartTask):
-            raise Violation(f"slot {process.slot} ended with {error!r}") from error
+            raise Violation(f"slot {process.slot} exited with {error!r}") from error
 
     def hear(self, process: Process) -> None:
-        """Give every task the orders that the driver would, after the reports of one."""
+        """Send every task the orders that the driver would derive from the reports of this one."""
         heard = self._heard[id(process)]
         reports = process.context.reports[heard:]
         self._heard[id(process)] += len(reports)
@@ -113,32 +113,32 @@ class CheckedScenario:
     # ------------------------------------------------------------------ source
 
     def open_source_transactions(self) -> list[tuple[TopicPartition, int]]:
-        """By partition and number."""
+        """Return the partition and number of each open transaction."""
         return [(p, n) for p in self.stage.partitions for n in self.stage.log(p).open]
 
     def produce_in_transaction(self, partition: TopicPartition) -> None:
-        """A record whose fate is open."""
+        """Produce a record in a transaction that stays open."""
         self._source_transactions += 1
         self.stage.produce(partition, transaction=self._source_transactions)
 
     def produce_aborted(self, partition: TopicPartition) -> None:
-        """A transaction of one record, for nothing."""
+        """Produce a transaction of one record and abort it."""
         self.produce_in_transaction(partition)
         self.stage.log(partition).finish(self._source_transactions, commit=False)
 
     def produce_uncarriable(self, partition: TopicPartition) -> None:
-        """A record that the client library would change."""
+        """Produce a record that the client library would change."""
         self.stage.produce(partition, timestamp_ms=0)
         self._done_to[partition].add("record that cannot be carried")
 
     def retain(self, partition: TopicPartition, count: int) -> None:
-        """Retention takes the oldest offsets."""
+        """Delete the oldest offsets, as retention does."""
         log = self.stage.log(partition)
         log.start = min(log.start + count, log.stable)
         self._done_to[partition].add("retention")
 
     def recreate(self, topic: str) -> None:
-        """Deleted and created again, with as many partitions."""
+        """Delete a topic and create it again, with as many partitions."""
         for partition in self.stage.partitions:
             if partition.topic == topic:
                 self.oracle.forget(partition)
@@ -149,47 +149,47 @@ class CheckedScenario:
     # ------------------------------------------------------------------ target
 
     def hold_markers(self) -> None:
-        """From now on they come one by one."""
+        """Hold commit markers back: from now on each needs a `write_marker`."""
         self.stage.target.coordinator.auto_markers = False
         for partition in self.stage.partitions:
             self._done_to[partition].add("markers held back")
 
     def release_markers(self) -> None:
-        """All that are owed, and from now on at once."""
+        """Write all pending markers; from now on they are written immediately."""
         self.stage.target.coordinator.auto_markers = True
         self.stage.target.write_markers()
         self.oracle.check()
 
     def write_marker(self, choice: int) -> None:
-        """One of those that are owed."""
+        """Write one of the pending markers."""
         owed = self.stage.target.coordinator.owed()
         if owed:
             self.stage.target.coordinator.write_marker(*owed[choice % len(owed)])
             self.oracle.check()
 
     def deliver_late(self, choice: int) -> None:
-        """A copy of a request arrives, long after its sender has gone on."""
+        """Deliver a copy of a request, long after its sender has continued."""
         network = self.stage.target.network
         if network:
             network.pop(choice % len(network)).arrive()
             self.oracle.check()
 
     def time_out(self, choice: int) -> None:
-        """The coordinator aborts an open transaction."""
+        """Let the coordinator abort an open transaction."""
         coordinator = self.stage.target.coordinator
         ids = coordinator.with_status(Status.ONGOING)
         if ids:
             coordinator.time_out(ids[choice % len(ids)])
 
     def expire_id(self, choice: int) -> None:
-        """The coordinator forgets an idle transactional id."""
+        """Let the coordinator forget an idle transactional id."""
         coordinator = self.stage.target.coordinator
         ids = coordinator.with_status(*(s for s in Status if s not in (Status.ONGOING, *DECIDED)))
         if ids:
             coordinator.expire(ids[choice % len(ids)])
 
     def expire_offset(self, partition: TopicPartition) -> None:
-        """The target forgets a shadow offset."""
+        """Let the target forget a shadow offset."""
         self.stage.target.group.forget(remote_of(partition))
         self._done_to[partition].add("offset expired")
         self.oracle.check()
@@ -197,7 +197,7 @@ class CheckedScenario:
     # ------------------------------------------------------------------ the end
 
     def drain(self) -> None:
-        """Everything heals; then every partition arrives, or stopped for a reason."""
+        """Repair everything; then every partition must catch up, or have a reason to be stopped."""
         stage = self.stage
         while stage.target.network:
             self.deliver_late(0)
@@ -216,7 +216,7 @@ class CheckedScenario:
         raise Violation(f"not drained: {self._unfinished()}; endings: {self.endings[-5:]}")
 
     def _stopped(self) -> dict[TopicPartition, tuple[str, str]]:
-        """Cause and reason of each partition that a living process reported as stopped."""
+        """Return cause and reason of each partition that a living process reported as stopped."""
         found = {}
         names = {str(partition): partition for partition in self.stage.partitions}
         for process in self.stage.alive():

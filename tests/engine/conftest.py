@@ -1,7 +1,7 @@
 """
-Every conformance test twice: on the fake that the engine's tests stand on, and on Kafka.
+Runs every conformance test twice: on the fake that the engine's tests use, and on Kafka.
 
-And one core for the tests whose threads take turns.
+Also pins tests whose threads alternate to one core.
 """
 
 import os
@@ -22,7 +22,7 @@ KINDS = ["fake", pytest.param("real", marks=[pytest.mark.brokers, pytest.mark.lo
 @pytest.fixture(scope="module")
 def one_core() -> Iterator[None]:
     """
-    For tests whose threads take turns: from core to core, each handing over takes twice the time.
+    Pin tests whose threads alternate to one core: between cores, a hand-over takes twice the time.
     """
     if not hasattr(os, "sched_setaffinity"):
         yield
@@ -34,7 +34,7 @@ def one_core() -> Iterator[None]:
 
 
 def new_flow() -> Flow:
-    """Names that nothing else has."""
+    """Return a flow with names that nothing else uses."""
     name = uuid.uuid4().hex[:8]
     return Flow(f"s{name}", f"t{name}")
 

@@ -1,4 +1,4 @@
-"""The transaction coordinator of the fake target, as brokers of Kafka 3.7 and newer are to TV1."""
+"""The fake target's transaction coordinator: how Kafka 3.7 and newer treat clients with TV1."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ MAX_EPOCH: Final = 32_767
 
 
 class Code(Enum):
-    """Why a broker says no."""
+    """Why a broker refuses a request."""
 
     FENCED = auto()
     MAPPING = auto()
@@ -21,7 +21,7 @@ class Code(Enum):
 
 
 class Refused(Exception):  # noqa: N818 (an answer, not a failure)
-    """A broker said no."""
+    """A broker refused a request."""
 
     def __init__(self, code: Code) -> None:
         super().__init__(code.name)
@@ -29,7 +29,7 @@ class Refused(Exception):  # noqa: N818 (an answer, not a failure)
 
 
 class Status(Enum):
-    """Of a transaction. PREPARE_* is decided, COMPLETE_* has all its markers."""
+    """Status of a transaction. PREPARE_* is decided, COMPLETE_* has all its markers."""
 
     EMPTY = auto()
     ONGOING = auto()
@@ -44,7 +44,7 @@ DECIDED: Final = (Status.PREPARE_COMMIT, Status.PREPARE_ABORT)
 
 @dataclass(slots=True, kw_only=True)
 class Transaction:
-    """What the coordinator knows of a transactional id."""
+    """What the coordinator knows about a transactional id."""
 
     pid: int
     epoch: int
@@ -62,23 +62,23 @@ class Identity:
 
 
 class Participant(Protocol):
-    """Who a marker is written to."""
+    """A partition or group that markers are written to."""
 
     epochs: dict[int, int]
 
     def mark(self, pid: int, *, epoch: int, commit: bool) -> None:
-        """The outcome of a transaction arrives."""
+        """Apply the marker of a transaction."""
 
 
 class Coordinator:
     """
-    One method is one request.
+    Handles requests, one method each.
 
     Args:
         participants: Partitions and groups by name; one that is gone needs no marker.
 
     Attributes:
-        changes: Grows with every decision and every marker: what readers see may have changed.
+        changes: Counts decisions and markers: each may change what readers see.
     """
 
     def __init__(self, participants: Mapping[TopicPartition, Participant]) -> None:
@@ -94,7 +94,7 @@ class Coordinator:
         InitProducerId: abort what is open, wait for markers, bump the epoch.
 
         Raises:
-            Refused: CONCURRENT while a transaction waits for markers. Ask again.
+            Refused: CONCURRENT while a transaction waits for markers. Send it again.
         """
         txn = self._txns.get(txid)
         if txn is None:
@@ -116,7 +116,7 @@ class Coordinator:
         return Transaction(pid=self._last_pid, epoch=epoch)
 
     def _abort(self, txn: Transaction) -> None:
-        """By the coordinator itself: the writer is fenced in the same moment."""
+        """Abort by the coordinator itself, which also fences the writer."""
         txn.epoch += 1
         self._decide(txn, Status.PREPARE_ABORT)
 
@@ -137,7 +137,7 @@ class Coordinator:
         return txn
 
     def add(self, who: Identity, participants: Collection[TopicPartition]) -> None:
-        """AddPartitionsToTxn, AddOffsetsToTxn."""
+        """Handle AddPartitionsToTxn and AddOffsetsToTxn."""
         if any(participant not in self._participants for participant in participants):
             raise Refused(Code.UNKNOWN_TOPIC)
         txn = self._known(who)
@@ -149,7 +149,7 @@ class Coordinator:
         txn.participants |= set(participants)
 
     def verify(self, who: Identity, participant: TopicPartition) -> None:
-        """What a partition asks before it takes a write (KIP-890, part 1)."""
+        """Verify the transaction before a partition accepts a write (KIP-890, part 1)."""
         if participant not in self._participants:
             raise Refused(Code.UNKNOWN_TOPIC)
         if who.epoch < self._participants[participant].epochs.get(who.pid, -1):
@@ -159,7 +159,7 @@ class Coordinator:
             raise Refused(Code.INVALID_STATE)
 
     def commit(self, who: Identity) -> None:
-        """EndTxn(commit). TV1: it commits whatever is open under this epoch."""
+        """Handle EndTxn(commit). TV1: it commits any transaction that is open under this epoch."""
         txn = self._known(who)
         if txn.status is Status.ONGOING:
             self._decide(txn, Status.PREPARE_COMMIT)
@@ -169,25 +169,25 @@ class Coordinator:
             raise Refused(Code.INVALID_STATE)
 
     def time_out(self, txid: str) -> None:
-        """transaction.timeout.ms is over."""
+        """Abort an open transaction: transaction.timeout.ms has passed."""
         if self._txns[txid].status is Status.ONGOING:
             self._abort(self._txns[txid])
 
     def expire(self, txid: str) -> None:
-        """transactional.id.expiration.ms is over; open transactions keep their id."""
+        """Forget an idle id: transactional.id.expiration.ms has passed."""
         if self._txns[txid].status not in (Status.ONGOING, *DECIDED):
             del self._txns[txid]
 
     def with_status(self, *statuses: Status) -> list[str]:
-        """Transactional ids whose transaction is in one of these."""
+        """Return the transactional ids whose transaction has one of these statuses."""
         return [txid for txid, txn in self._txns.items() if txn.status in statuses]
 
     def committed_pids(self) -> list[int]:
-        """Producers with a commit that has not reached every participant."""
+        """Return the producer ids with a commit that has not reached every participant."""
         return [txn.pid for txn in self._txns.values() if txn.status is Status.PREPARE_COMMIT]
 
     def owed(self) -> list[tuple[str, TopicPartition]]:
-        """Markers to be written."""
+        """Return the pending markers."""
         return [
             (txid, participant)
             for txid, txn in self._txns.items()
@@ -196,7 +196,7 @@ class Coordinator:
         ]
 
     def write_marker(self, txid: str, participant: TopicPartition) -> None:
-        """One participant of a decided transaction learns the outcome."""
+        """Write the marker of a decided transaction to one participant."""
         txn = self._txns[txid]
         self._mark(txn, participant)
         txn.participants.discard(participant)
@@ -204,7 +204,7 @@ class Coordinator:
             self._complete(txn)
 
     def lose_markers(self, participant: TopicPartition) -> None:
-        """Decided transactions are taken for complete there, but are not (KAFKA-20734)."""
+        """Treat decided transactions as complete for a participant, unmarked (KAFKA-20734)."""
         for txn in self._txns.values():
             if txn.status in DECIDED:
                 txn.participants.discard(participant)

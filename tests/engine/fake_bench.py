@@ -1,4 +1,4 @@
-"""The fakes that the state machine stands on, behind the interface of the conformance tests."""
+"""The fakes of the state machine, behind the interface of the conformance tests."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -29,11 +29,11 @@ from tests.engine.target_cluster import TargetCluster
 from tests.engine.target_log import Record
 
 ATTEMPTS = 300
-"""What happens by itself has happened after so many questions."""
+"""Checks of a condition before `until` gives up."""
 
 
 def nothing_to_read(listener: RebalanceListener) -> Source:
-    """A target bench has no source."""
+    """Refuse to open a source: a target bench has none."""
     raise NotImplementedError(listener)
 
 
@@ -162,7 +162,7 @@ class FakeSourceBench:
         return FakeSourceMetadata(self.cluster, open_gate, self.clock)
 
     def open_source(self, listener: RebalanceListener, slot: int) -> Source:
-        """See `SourceBench`. A new slot gets its share at once."""
+        """See `SourceBench`. A new slot gets its share immediately."""
         self._members[slot] = FakeSource(
             self.cluster, self.group, listener, slot=slot, gate=open_gate, clock=self.clock
         )

@@ -17,8 +17,8 @@ class FakePlainProducer:
     """
     `ports.PlainProducer`.
 
-    A batch behind a refused one is still sent, as the client library does, unless they have
-    numbers.
+    A batch after a refused one is still sent, as in the client library, unless batches are
+    numbered.
     """
 
     def __init__(self, cluster: TargetCluster, requests: Requests) -> None:
@@ -55,7 +55,7 @@ class FakePlainProducer:
 
 
 class FakeSourceGroup:
-    """`ports.SourceGroup`: the offsets live with whoever made this."""
+    """`ports.SourceGroup`, over a dict of offsets that the caller keeps."""
 
     def __init__(self, offsets: dict[TopicPartition, GroupOffset]) -> None:
         self._offsets = offsets

@@ -23,7 +23,7 @@ SLOW_COMMIT_S = 1.0
 
 @dataclass(slots=True)
 class Book:
-    """Where the records of one partition in the open transaction went."""
+    """Where the records of one partition in the open transaction were written."""
 
     first: int | None = None
     last: int | None = None
@@ -94,7 +94,7 @@ class FakeProducer:
         return Committed(doubt=self._doubt(took_s))
 
     def _doubt(self, took_s: float) -> str | None:
-        """As the real one decides."""
+        """Return the doubt that the real producer would report."""
         if self._was_cut:
             return "a connection broke"
         return "it was slow" if took_s > DOUBTFUL_COMMIT_S else None
@@ -104,7 +104,7 @@ class FakeProducer:
         self._is_dead = True
 
     def send_in_background(self) -> None:
-        """The client's own thread sends what waits longest. Errors show at the next call."""
+        """Send the oldest batch, as the client's own thread does. Errors show at the next call."""
         if self._waiting and not self._is_dead:
             remote, records = self._waiting[0].remote, self._waiting[0].records
             try:
@@ -115,7 +115,7 @@ class FakeProducer:
                 self._is_dead = exc.code is not Code.CONCURRENT
                 return
             except RefusedBatch:
-                return  # the flush meets it
+                return  # the flush raises it
             self._waiting.popleft()
             self._note(remote, first, len(records))
 
@@ -176,7 +176,7 @@ class FakeProducer:
         self._note(remote, None if again else first, len(records))
 
     def _note(self, remote: TopicPartition, first: int | None, count: int) -> None:
-        """A batch that was sent twice is acknowledged without offsets."""
+        """Note where a batch was written. One that was sent twice has no offsets."""
         book = self._books[remote]
         if book.batches == 0:
             book.first = first
@@ -193,7 +193,7 @@ class FakeProducer:
     def send_offsets(
         self, offsets: Mapping[TopicPartition, ShadowCommit], within: timedelta
     ) -> float:
-        """The first half of `commit`: they are pending then."""
+        """Do the first half of `commit`: afterwards the offsets are pending."""
         self._add(GROUP, within)
         return self._twice("offsets", lambda: self._cluster.commit_offsets(self._who, offsets))
 
@@ -205,7 +205,7 @@ class FakeProducer:
             raise CommitOutcomeUnknown(f"{exc} within {within}") from exc
 
     def _twice(self, what: str, request: Callable[[], None]) -> float:
-        """A request that may be delayed or doubled; how long it took."""
+        """Send a request that may be delayed or doubled; return the seconds that it took."""
         fate = self._requests.gate(what)
         if fate in (Fate.DELAYED, Fate.TWICE_CUT, Fate.TWICE_SLOW):
             self._cluster.send_later(what, request)

@@ -19,7 +19,7 @@ CHUNK_RECORDS = 3
 
 @dataclass(slots=True)
 class Reading:
-    """Where the reader of one partition stands."""
+    """The progress of the reader of one partition."""
 
     position: int
     end_told: int | None = None
@@ -160,7 +160,7 @@ class FakeSource:
 
 
 def _can_be_carried(entry: SourceEntry) -> bool:
-    """The client library takes timestamp 0 for no timestamp."""
+    """Return False for timestamp 0: the client library treats it as no timestamp."""
     return entry.record is not None and entry.record.timestamp_ms != 0
 
 
@@ -182,7 +182,7 @@ def _run_of(partition: TopicPartition, entries: Sequence[SourceEntry]) -> Decode
 
 
 class FakeSourceMetadata:
-    """Questions about the logs."""
+    """Answers requests about the logs."""
 
     def __init__(self, cluster: SourceCluster, gate: Gate, clock: Clock) -> None:
         self._cluster = cluster

@@ -33,7 +33,7 @@ class FakeTarget:
         return producer
 
     def fence(self, transactional_ids: Collection[str]) -> set[str]:
-        """See the port. One after the other, in an order that does not change."""
+        """See the port. Fences one id after the other, always in the same order."""
         return {txid for txid in sorted(transactional_ids) if self._fence_one(txid)}
 
     def _fence_one(self, transactional_id: str) -> bool:
@@ -75,7 +75,7 @@ class FakeTarget:
         return {topic: self._cluster.limits_of(topic) for topic in topics if topic in known}
 
     def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, PartitionEnd]:
-        """See the port. Two questions, the stable ends first."""
+        """See the port. Sends two requests, the one for stable ends first."""
         logs = self._cluster.logs
         if any(remote not in logs for remote in remotes):
             raise RestartTask("list offsets: unknown partition")
@@ -118,7 +118,7 @@ class FakeClaims:
         self._live: dict[str, ClaimRecord] = {}
 
     def append(self, claims: Sequence[Claim]) -> Mapping[str, int]:
-        """See the port. Claims of others may come in between."""
+        """See the port. Claims of other tasks may come in between."""
         return {claim.key: self._write(claim.key, claim.value) for claim in claims}
 
     def tombstone(self, keys: Sequence[str]) -> None:

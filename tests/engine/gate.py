@@ -1,4 +1,4 @@
-"""Where a fake can be stopped, and what may become of a request there."""
+"""The points where a fake can be stopped, and what can happen to a request there."""
 
 from collections.abc import Callable
 from enum import Enum, auto
@@ -6,17 +6,17 @@ from enum import Enum, auto
 
 class Fate(Enum):
     """
-    What becomes of one request.
+    What happens to one request.
 
     GO: carried out and answered.
     NOT_SENT: never arrives; the caller gives up.
     NOT_ANSWERED: carried out; the caller gives up without an answer.
     DELAYED: the caller gives up; the request arrives whenever the network lets it.
-    TWICE_CUT: carried out and answered, after a broken connection; a second copy is under way.
-    TWICE_SLOW: likewise, after a request timeout.
-    REFUSED: the target will never take this record.
+    TWICE_CUT: carried out and answered, after a broken connection; a second copy is in flight.
+    TWICE_SLOW: carried out and answered, after a request timeout; a second copy is in flight.
+    REFUSED: the target will never accept this record.
 
-    Only EndTxn, TxnOffsetCommit and Produce know the last four; elsewhere they are GO.
+    The last four apply to EndTxn, TxnOffsetCommit and Produce only; elsewhere they are GO.
     """
 
     GO = auto()
@@ -29,16 +29,16 @@ class Fate(Enum):
 
 
 Gate = Callable[[str], Fate]
-"""Called before each request with its name; returns when the caller may go on."""
+"""Called before each request with its name; returns when the caller may continue."""
 
 
 def open_gate(_: str) -> Fate:
-    """Nobody stops, nothing fails."""
+    """Let every request pass: nothing stops, nothing fails."""
     return Fate.GO
 
 
 class Clock:
-    """Monotonic seconds that pass only when somebody says so."""
+    """Monotonic seconds that pass only in `advance`."""
 
     def __init__(self) -> None:
         self.now_s = 1_000.0

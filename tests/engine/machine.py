@@ -19,36 +19,38 @@ def _arguments(move: Move) -> st.SearchStrategy[tuple[str, tuple[Any, ...]]]:
 
 class MirrorMachine(RuleBasedStateMachine):
     """
-    One rule for all misfortunes: of several, Hypothesis would leave some out of each run, and a
-    run without steps or without records finds nothing.
+    Deals all misfortunes by one rule.
+
+    With several rules, Hypothesis would skip some of them in each run, and a run without steps or
+    without records finds nothing.
     """
 
     misfortunes: Misfortunes
 
     @initialize(slots=st.integers(2, 3), start=st.sampled_from(["earliest", "latest"]))
     def begin(self, slots: int, start: str) -> None:
-        """Every slot has a process."""
+        """Start a process in every slot."""
         self.misfortunes = Misfortunes(CheckedScenario(slots=slots, start_position=start))
         for slot in range(slots):
             self.misfortunes.scenario.start(slot)
 
     @rule(move=st.sampled_from(DEALT).flatmap(_arguments))
     def deal(self, move: tuple[str, Sequence[Any]]) -> None:
-        """One of the table."""
+        """Deal one misfortune of the table."""
         name, arguments = move
         getattr(self.misfortunes, name)(*arguments)
 
     @invariant()
     def holds(self) -> None:
-        """The oracle has looked at every step already; this is for what was done from outside."""
+        """Check what was done from outside; the oracle has checked every step already."""
         if hasattr(self, "misfortunes"):
             self.misfortunes.scenario.oracle.check()
 
     def teardown(self) -> None:
-        """Everything heals, and arrives."""
+        """Repair everything; then every record must arrive."""
         if hasattr(self, "misfortunes"):
             try:
-                if sys.exc_info()[0] is None:  # a violation is told as it was found
+                if sys.exc_info()[0] is None:  # a violation is reported as it was found
                     self.misfortunes.scenario.drain()
             finally:
                 self.misfortunes.scenario.close()

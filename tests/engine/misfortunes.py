@@ -17,29 +17,29 @@ POINTS: Final = (
 STALLS: Final = (
     "produce", "offsets", "end", "map sent", "claim", "read the claims", "fence", "init",
 )  # fmt: skip
-"""Where a task that stalls does most harm."""
+"""Requests before which a stalled task does the most harm."""
 
 DOUBLED: Final = ("produce", "offsets", "end")
 LOSSES: Final = (Fate.NOT_SENT, Fate.NOT_ANSWERED, Fate.DELAYED)
 DOUBLES: Final = (Fate.TWICE_CUT, Fate.TWICE_SLOW)
 ANY: Final = range(6)
-"""Whichever: taken modulo what there is."""
+"""A choice, modulo the number of candidates."""
 
 YES_NO: Final = (False, True)
 
 
 class Misfortunes:
-    """One method is one misfortune, or some requests of one task."""
+    """Each method is one misfortune, or lets one task send some requests."""
 
     def __init__(self, scenario: CheckedScenario) -> None:
         self.scenario = scenario
 
     def process(self, choice: int) -> Process | None:
-        """One of those that live, zombies included."""
+        """Return one of the living processes, zombies included."""
         alive = self.scenario.stage.alive()
         return alive[choice % len(alive)] if alive else None
 
-    # ------------------------------------------------------------------ tasks go on
+    # ------------------------------------------------------------------ tasks
 
     def run_some(self, choice: int, count: int) -> None:
         process = self.process(choice)
@@ -103,7 +103,7 @@ class Misfortunes:
             self.scenario.stage.log(partition).finish(number, commit=commit)
 
     def abort_a_transaction(self, choice: int) -> None:
-        """Nothing to mirror, and an end that moves on."""
+        """Abort a transaction: nothing to mirror, but the end offset grows."""
         partitions = self.scenario.stage.partitions
         self.scenario.produce_aborted(partitions[choice % len(partitions)])
 
@@ -116,7 +116,7 @@ class Misfortunes:
         self.scenario.stage.group.move(heir % len(self.scenario.slots), *moved)
 
     def hear_late(self, polls: int) -> None:
-        """How long a member that is out goes on without knowing."""
+        """Set how many polls a removed member makes before it notices."""
         self.scenario.stage.group.heartbeat_polls = polls
 
     def end_session(self, slot: int, heir: int) -> None:
@@ -126,7 +126,7 @@ class Misfortunes:
     def overtake(
         self, choice: int, point: str, forced: bool, records: int, others: int, back: int
     ) -> None:
-        """A task stalls, another takes its partitions and runs, the first wakes up."""
+        """Stall a task, let another take its partitions and run, then resume the first."""
         scenario, process = self.scenario, self.process(choice)
         for partition in scenario.stage.partitions * records:
             scenario.stage.produce(partition)
@@ -142,7 +142,7 @@ class Misfortunes:
         scenario.step(process, back)
 
     def hand_over(self, choice: int, heir: int, first: int, then: int) -> None:
-        """A partition moves in peace, while markers are on their way."""
+        """Move a partition by a graceful rebalance, while markers are pending."""
         scenario = self.scenario
         partition = scenario.stage.partitions[choice % len(scenario.stage.partitions)]
         scenario.hold_markers()
@@ -183,7 +183,7 @@ class Misfortunes:
     def let_time_pass(self, ms: int) -> None:
         self.scenario.stage.clock.advance(ms / 1000)
 
-    # ------------------------------------------------------------------ what ends a partition
+    # ------------------------------------------------------------------ what stops a partition
 
     def lose_something(self, choice: int, dice: int) -> None:
         partitions = self.scenario.stage.partitions
@@ -237,4 +237,4 @@ MOVES: Final = (
     Move(3, "let_time_pass", (range(1, 3_000),)),
     Move(1, "lose_something", (ANY, range(20))),
 )
-"""The table that Hypothesis and dice draw from."""
+"""The table that Hypothesis and `chance.py` draw from."""

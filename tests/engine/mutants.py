@@ -1,4 +1,4 @@
-"""Engines with one rule left out. Each must be caught, or the machine proves nothing."""
+"""Engines that break one rule each. Each must be caught, or the state machine proves nothing."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -22,7 +22,7 @@ Mutant = Callable[[], AbstractContextManager[object]]
 
 
 def suspicious_commit_ignored() -> AbstractContextManager[object]:
-    """Run 5 left out: the next transaction has the old incarnation."""
+    """Breaks Run 5: the next transaction has the old incarnation."""
     commit = Transaction.commit
 
     def mutated(self: Transaction, *args: Any, **kwargs: Any) -> int:
@@ -36,7 +36,7 @@ def suspicious_commit_ignored() -> AbstractContextManager[object]:
 
 
 def released_before_the_last_commit() -> AbstractContextManager[object]:
-    """I3 left out: the tombstones come first."""
+    """Breaks I3: the tombstones come before the last commit."""
     let_go = MirrorTask._let_go
 
     def mutated(self: MirrorTask, partitions: Sequence[TopicPartition]) -> None:
@@ -49,7 +49,7 @@ def released_before_the_last_commit() -> AbstractContextManager[object]:
 
 
 def position_from_before_the_fence() -> AbstractContextManager[object]:
-    """I6 left out: the offsets are read when the claim is made, not after the fence."""
+    """Breaks I6: the offsets are read when the claim is made, not after the fence."""
     claim, resolve = Ownership.claim, Positions.resolve
     early: dict[int, dict[TopicPartition, object]] = {}
 
@@ -78,7 +78,7 @@ def position_from_before_the_fence() -> AbstractContextManager[object]:
 
 
 class _Stubborn:
-    """A producer whose commit is tried again after an error."""
+    """A producer that repeats a commit after an error."""
 
     def __init__(self, producer: TransactionalProducer) -> None:
         self._producer = producer
@@ -89,7 +89,7 @@ class _Stubborn:
     def commit(
         self, offsets: Mapping[TopicPartition, ShadowCommit], *, within: timedelta
     ) -> Committed:
-        """What `commit_transaction(); commit_transaction()` does."""
+        """Do what `commit_transaction(); commit_transaction()` does."""
         try:
             return self._producer.commit(offsets, within=within)
         except RestartTask:
@@ -97,7 +97,7 @@ class _Stubborn:
 
 
 def committed_again_after_an_error() -> AbstractContextManager[object]:
-    """Run 6 left out: after a failure the same producer commits what is open."""
+    """Breaks Run 6: after a failure the same producer commits what is open."""
     begin = Transaction.__init__
 
     def mutated(self: Transaction, producer: TransactionalProducer, *args: Any, **kw: Any) -> None:
@@ -107,17 +107,17 @@ def committed_again_after_an_error() -> AbstractContextManager[object]:
 
 
 def claims_not_made_again() -> AbstractContextManager[object]:
-    """I7 left out: the new incarnation writes under the claims of the old one."""
+    """Breaks I7: the new incarnation writes under the claims of the old one."""
     return mock.patch.object(Ownership, "renew", Ownership.new_incarnation)
 
 
 def no_writer_fenced() -> AbstractContextManager[object]:
-    """I4 left out, first half: earlier claims are buried, their writers live."""
+    """Breaks the first half of I4: earlier claims are tombstoned, but their writers not fenced."""
     return mock.patch.object(Ownership, "_fence", return_value=None)
 
 
 def unread_claims_buried() -> AbstractContextManager[object]:
-    """I4 left out, second half: claims that were never read are buried, too."""
+    """Breaks the second half of I4: claims that were never read are tombstoned, too."""
     claim = Ownership.claim
 
     def mutated(self: Ownership, remotes: Sequence[TopicPartition]) -> None:
@@ -135,7 +135,7 @@ def unread_claims_buried() -> AbstractContextManager[object]:
 
 
 def claims_read_before_the_own() -> AbstractContextManager[object]:
-    """I5 left out: the log is read first, and the claim appended after."""
+    """Breaks I5: the log is read first, and the claim is appended afterwards."""
     append = Ownership._append
 
     def mutated(self: Ownership, remotes: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
@@ -158,7 +158,7 @@ def claims_read_before_the_own() -> AbstractContextManager[object]:
 
 
 def unstable_offsets_taken() -> AbstractContextManager[object]:
-    """I6 left out, second half: what was committed before is taken for the position."""
+    """Breaks the second half of I6: an older committed offset is used as the position."""
     fetch = ShadowGroup.fetch
     return mock.patch.object(
         ShadowGroup,
@@ -170,12 +170,12 @@ def unstable_offsets_taken() -> AbstractContextManager[object]:
 
 
 def undecided_data_overlooked() -> AbstractContextManager[object]:
-    """Markers of the writer before land between our records."""
+    """Lets markers of the previous writer land between our records."""
     return mock.patch.object(Positions, "_is_settled", return_value=True)
 
 
 def end_taken_past_a_fault() -> AbstractContextManager[object]:
-    """The position moves behind a record that could not be mirrored."""
+    """Moves the position past a record that could not be mirrored."""
     take = MirrorTask._take
 
     def mutated(self: MirrorTask, polled: Polled) -> None:

@@ -1,4 +1,4 @@
-"""What must hold at every moment, said from outside the engine."""
+"""What must hold at every moment, checked from outside the engine."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,8 +21,8 @@ class Oracle:
     Compares both clusters, partition by partition.
 
     Attributes:
-        originals: Ids and logs of source topics that were created again, in order. What was
-            mirrored of the new topic until it was noticed is judged apart.
+        originals: Ids and logs of source topics that were created again, in order. Records of the
+            new topic that were mirrored before this was noticed are checked separately.
     """
 
     def __init__(self, stage: Stage) -> None:
@@ -32,14 +32,14 @@ class Oracle:
         self._checked: dict[TopicPartition, tuple[int, ShadowOffset | None]] = {}
 
     def forget(self, source: TopicPartition) -> None:
-        """The topic is about to be deleted and created again."""
+        """Keep the id and log of a topic that is about to be deleted and created again."""
         self.originals.setdefault(source, []).append(self._now(source))
 
     def _now(self, source: TopicPartition) -> tuple[str, SourceLog]:
         return self._stage.source.topic_ids[source.topic], self._stage.log(source)
 
     def check(self) -> None:
-        """Raise Violation unless everything holds now. Looks only where something changed."""
+        """Raise Violation unless everything holds now. Checks only what changed."""
         target = self._stage.target
         if self._seen == target.coordinator.changes:
             return
@@ -85,7 +85,7 @@ class Oracle:
     def _check_prefix_of_original(
         self, source: TopicPartition, decided: Sequence[tuple[int, Record]]
     ) -> None:
-        """Records of the topic it began with in order, then maybe of later ones; none twice."""
+        """Expect records of the first topic in order, then maybe of later ones; none twice."""
         start = start_of(self._stage.target.decided_map(), remote_of(source))
         if start is None:
             if decided:
@@ -104,7 +104,7 @@ class Oracle:
             raise Violation(f"{source}: records of the new topic repeated or out of order")
 
     def reached(self, source: TopicPartition) -> bool:
-        """Everything that is on the source is on the target, and the shadow offset says so."""
+        """Return whether everything is mirrored: the shadow offset is at the source's end."""
         shadow = self._stage.target.decided_offsets().get(remote_of(source))
         return shadow is not None and shadow.position.next_offset == self._stage.log(source).stable
 
@@ -130,7 +130,7 @@ def _check_shadow(
     below = sum(entry.offset < next_offset for entry in expected)
     if below != len(decided):
         raise Violation(
-            f"{remote}: next_offset={next_offset} stands for {below} records, "
+            f"{remote}: next_offset={next_offset} covers {below} records, "
             f"but {len(decided)} are there"
         )
 
@@ -142,7 +142,7 @@ def _check_map(
     expected: Sequence[SourceEntry],
     entries: Mapping[str, bytes],
 ) -> None:
-    """Every mirrored offset translates to where its record is, and back."""
+    """Check that every mirrored offset translates to the offset of its record, and back."""
     tail = MapTail.decode(decode(shadow.metadata).tail)
     try:
         offset_map = OffsetMap(segments_of(entries, remote), tail)

@@ -1,4 +1,4 @@
-"""What waits in a client, in the batches in which it will be sent."""
+"""Records that wait in a client, in the batches in which they will be sent."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from eos_mirror.core.records import RecordRun, TopicPartition
 from tests.engine.target_log import Record
 
 BATCH_RECORDS = 4
-"""What fills a batch of a fake producer."""
+"""Records that fill a batch of a fake producer."""
 
 
 @dataclass(slots=True)
@@ -21,10 +21,10 @@ class Batch:
 
 
 class Outbox(deque[Batch]):
-    """What waits for a partition shares batches, if its numbers let it."""
+    """Batches to send. Runs of a partition share a batch unless their numbers differ."""
 
     def add(self, some: RecordRun, remote: TopicPartition, number: int | None) -> None:
-        """Hand over a run."""
+        """Add a run."""
         run = some.decoded()
         columns = zip(run.keys, run.values, run.headers, run.timestamps, strict=True)
         records = [Record(k, v, None if h is None else tuple(h), t) for k, v, h, t in columns]

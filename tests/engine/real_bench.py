@@ -80,7 +80,7 @@ def _truncate(cluster: Cluster, partition: TopicPartition, before: int) -> None:
 
 
 class RealTargetBench:
-    """Implements `TargetBench` on a cluster that others use, too."""
+    """Implements `TargetBench` on a cluster that other tests use, too."""
 
     def __init__(self, cluster: Cluster, flow: Flow) -> None:
         self.flow = flow
@@ -90,8 +90,8 @@ class RealTargetBench:
         self._producers: list[KafkaProducer] = []
         cluster.create_topic(flow.claims_topic, config=COMPACTED)
         cluster.create_topic(flow.offset_map_topic, config=COMPACTED)
-        # As a driver does. Offsets that are sent before the first coordinator of a cluster has
-        # started never get an answer, and an admin client that asks then crashes.
+        # A driver does this, too. Offsets that are sent before the first coordinator of a cluster
+        # has started never get an answer, and an admin client that asks then crashes.
         first = [TopicPartition(flow.claims_topic, 0)]
         offsets = CommittedOffsets(self._config, flow.shadow_group, side=Side.TARGET)
         retrying(partial(offsets.read, first))
@@ -119,11 +119,11 @@ class RealTargetBench:
         return lane
 
     def close(self) -> None:
-        """Empty every producer: one that was fenced with records in it may never be destroyed."""
+        """Empty every producer: to destroy one that was fenced with records in it may hang."""
         for producer in self._producers:
             client: Any = producer._producer  # noqa: SLF001
             client.purge()
-            with suppress(KafkaException, SystemError):  # of what was purged
+            with suppress(KafkaException, SystemError):  # errors of purged records
                 client.flush(1)
         self._producers.clear()
 
@@ -194,7 +194,7 @@ class RealTargetBench:
             client.send_offsets_to_transaction(theirs, group, BUDGET.total_seconds())
 
     def time_out(self, transactional_id: str) -> None:
-        """See `TargetBench`: the coordinator looks every ten seconds by itself."""
+        """See `TargetBench`: the coordinator checks for it every ten seconds by itself."""
 
     def read(self, remote: TopicPartition) -> list[tuple[int, bytes | None]]:
         """See `TargetBench`."""
@@ -225,7 +225,7 @@ class RealTargetBench:
 
 
 class RealSourceBench:
-    """Implements `SourceBench` on a cluster that others use, too."""
+    """Implements `SourceBench` on a cluster that other tests use, too."""
 
     def __init__(self, cluster: Cluster, flow: Flow) -> None:
         self._flow = flow
@@ -303,17 +303,18 @@ class RealSourceBench:
             **MEMBER,
             "group.id": self._flow.source_group,
             "group.instance.id": self._flow.instance_id(slot),
-            "log_level": 2,  # it outlives the cluster, and need not say so
+            "log_level": 2,  # it outlives the cluster, which needs no log line
         }
         self._sources.append(KafkaSource(config, listener))
         return self._sources[-1]
 
     def close(self) -> None:
         """
-        Forget no source, also not when the interpreter ends.
+        Keep every source alive, even when the interpreter exits.
 
-        To close a member, or to destroy it, can wait for ever inside the client, for an answer to
-        the rebalance of its farewell. A task ends its process instead; here that is the others'.
+        To close or destroy a member can block indefinitely inside the client, which waits for an
+        answer to the rebalance that closing starts. A task exits its process instead; here other
+        tests share the process.
         """
         for source in self._sources:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(source))

@@ -1,7 +1,7 @@
 """
-How a broker judges a batch, and what its client says of the records in it.
+How a broker checks a batch, and what its client reports about the records in it.
 
-The whole batch is refused for one record, and nothing of it is stored.
+One bad record is enough to refuse the whole batch, and nothing of it is stored.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,7 +16,7 @@ REFUSED_BY_POLICY = "POLICY_VIOLATION"
 class RefusedBatch(Exception):  # noqa: N818 (an answer)
     """
     Attributes:
-        named: Indices of the records that the client tells apart.
+        named: Indices of the records that the client names.
     """
 
     def __init__(self, code: str, named: Sequence[int] = ()) -> None:
@@ -28,13 +28,13 @@ class RefusedBatch(Exception):  # noqa: N818 (an answer)
 def judge(
     records: Sequence[Record], limits: TopicLimits, forbidden: Collection[bytes]
 ) -> RefusedBatch | None:
-    """Why the batch is refused; None if it is taken. Sizes first, as a broker does it."""
+    """Return why the batch is refused; None if it is accepted. A broker checks sizes first."""
     size = BATCH_HEADER_BYTES + sum(map(_size, records))
     if size > limits.max_message_bytes:
         return RefusedBatch("MSG_SIZE_TOO_LARGE")
     without_key = [i for i, record in enumerate(records) if record.key is None]
     if limits.needs_keys and without_key:
-        # the client does not tell records apart if the broker named one, or all of them
+        # the client names no record if the broker named one, or all of them
         tells = 1 < len(without_key) < len(records)
         return RefusedBatch("INVALID_RECORD", without_key if tells else ())
     if any(record.value in forbidden for record in records):
@@ -49,10 +49,10 @@ def _size(record: Record) -> int:
 
 def refusal_of(refused: RefusedBatch, offsets: Sequence[int] | None) -> Refusal:
     """
-    What the client says.
+    Return what the client reports.
 
     Args:
-        offsets: Upstream offsets of the records of a numbered batch; None for another one.
+        offsets: Upstream offsets of a numbered batch; None for a batch without a number.
     """
     if offsets is None:
         return Refusal(code=refused.code, reason="refused")

@@ -1,4 +1,4 @@
-"""How the fakes' clients send a request: at a gate, with a fate, and with patience."""
+"""How the fakes' clients send a request: through a gate, with a fate, and with retries."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -11,18 +11,18 @@ from tests.engine.refusing import RefusedBatch
 T = TypeVar("T")
 
 RETRY_S = 0.1
-"""Pause of a client that was told to come again."""
+"""Pause before a client retries."""
 
 
 class Requests:
-    """The way from one client to the cluster."""
+    """The connection from one client to the cluster."""
 
     def __init__(
         self, gate: Gate, clock: Clock, lost: type[MirrorError] = TargetUnavailable
     ) -> None:
         """
         Args:
-            lost: What the caller gets when a request or its answer is lost.
+            lost: The error to raise when a request or its answer is lost.
         """
         self.gate = gate
         self.clock = clock
@@ -30,16 +30,16 @@ class Requests:
 
     def ask(self, what: str, request: Callable[[], T]) -> T:
         """
-        One request.
+        Send one request.
 
         Raises:
-            Refused: The broker said no.
+            Refused: The broker refused it.
             MirrorError: The request or its answer was lost.
         """
         return self.with_fate(self.gate(what), what, request)
 
     def with_fate(self, fate: Fate, what: str, request: Callable[[], T]) -> T:
-        """One request whose gate was passed already."""
+        """Send one request that has passed its gate."""
         if fate is Fate.NOT_SENT:
             raise self._lost(f"{what}: the request was lost")
         if fate is Fate.REFUSED:
@@ -50,7 +50,7 @@ class Requests:
         return answer
 
     def insist(self, what: str, request: Callable[[], T], *, within_s: float) -> T:
-        """Again and again while the coordinator is busy, as the client library does."""
+        """Retry a request while the coordinator is busy, as the client library does."""
         deadline = self.clock() + within_s
         while True:
             try:
@@ -62,7 +62,7 @@ class Requests:
 
 
 def refusal(exc: Refused, what: str) -> RestartTask:
-    """What the classes of kafka/ raise for it."""
+    """Return the error that the classes of kafka/ raise for it."""
     if exc.code is Code.FENCED:
         return ProducerFenced(f"{what}: {exc.code.name}")
     if exc.code is Code.CONCURRENT:

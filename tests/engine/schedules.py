@@ -1,7 +1,7 @@
 """
-Schedules that break one mutant each, written out because dice take too long to find them.
+Schedules that expose one mutant each, written out because random play finds them too late.
 
-The engine goes through the same schedule unharmed. A is slot 0 and B is slot 1.
+The engine survives the same schedule. A is slot 0 and B is slot 1.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,14 +19,14 @@ LIMIT: Final = 400
 
 
 def settled(scenario: CheckedScenario, slot: int = 0) -> Process:
-    """A process that has mirrored everything there is, and owns everything."""
+    """Return a process that owns every partition and has mirrored everything."""
     process = scenario.start(slot)
     mirror_all(scenario, process)
     return process
 
 
 def mirror_all(scenario: CheckedScenario, process: Process) -> None:
-    """Run it until it has partitions and nothing is left to do, or it ends."""
+    """Run it until it has partitions and everything is mirrored, or until it exits."""
     for _ in range(LIMIT):
         done = all(map(scenario.oracle.reached, scenario.stage.partitions))
         is_idle = process.actor.at == "poll" and process.events("partitions.acquired")
@@ -36,7 +36,7 @@ def mirror_all(scenario: CheckedScenario, process: Process) -> None:
 
 
 def with_open_transaction(scenario: CheckedScenario, *, records: int = 2) -> Process:
-    """A has read new records of one partition, and sent nothing yet."""
+    """Return A, which has read new records of one partition and sent nothing yet."""
     process = settled(scenario)
     for _ in range(records):
         scenario.stage.produce(ORDERS)
@@ -45,12 +45,12 @@ def with_open_transaction(scenario: CheckedScenario, *, records: int = 2) -> Pro
 
 
 def reach(scenario: CheckedScenario, process: Process, point: str) -> None:
-    """Stop it before this request, which must come."""
+    """Run it to just before this request, which it must send."""
     assert scenario.run_to(process, point), f"{process.actor.at}: {point} did not come"
 
 
 def finish(scenario: CheckedScenario, *processes: Process) -> None:
-    """Let each of them go on, one after the other."""
+    """Let each of them continue, one after the other."""
     for process in processes:
         scenario.step(process, LIMIT)
 
@@ -66,7 +66,7 @@ def stalled_while_it_lets_go(scenario: CheckedScenario) -> None:
 
 
 def committed_between_claim_and_fence(scenario: CheckedScenario) -> None:
-    """B is about to claim while A stalls before its offsets; then A commits, and B goes on."""
+    """B is about to claim while A stalls before its offsets; then A commits, and B continues."""
     a = with_open_transaction(scenario)
     reach(scenario, a, "offsets")
     b = scenario.start(1)
@@ -77,7 +77,7 @@ def committed_between_claim_and_fence(scenario: CheckedScenario) -> None:
 
 
 def three_claims_in_a_row(scenario: CheckedScenario) -> None:
-    """A claims and stalls; B claims, fences A, writes, stalls; A goes on; C claims and writes."""
+    """A claims and stalls; B claims, fences A, writes, stalls; A continues; C claims and writes."""
     a = scenario.start(0)
     for _ in range(2):
         scenario.stage.produce(ORDERS)
@@ -160,7 +160,7 @@ def moved_with_the_data_marker_late(scenario: CheckedScenario) -> None:
 
 
 def write_owed(scenario: CheckedScenario, participant: TopicPartition) -> None:
-    """Every marker for one participant."""
+    """Write every pending marker of one participant."""
     coordinator = scenario.stage.target.coordinator
     for txid, owed in coordinator.owed():
         if owed == participant:
@@ -168,7 +168,7 @@ def write_owed(scenario: CheckedScenario, participant: TopicPartition) -> None:
 
 
 def late_copy_of_a_commit(scenario: CheckedScenario) -> None:
-    """A commit is sent twice; the second copy comes when the next transaction is half done."""
+    """A commit is sent twice; the second copy arrives when the next transaction is half done."""
     a = with_open_transaction(scenario)
     reach(scenario, a, "end")
     scenario.step(a, 1, Fate.TWICE_SLOW)
@@ -179,7 +179,7 @@ def late_copy_of_a_commit(scenario: CheckedScenario) -> None:
 
 
 def offsets_lost_before_the_commit(scenario: CheckedScenario) -> None:
-    """The shadow offsets of a transaction do not get through."""
+    """The request with the shadow offsets of a transaction is lost."""
     a = with_open_transaction(scenario)
     reach(scenario, a, "offsets")
     scenario.step(a, 1, Fate.NOT_SENT)
@@ -218,7 +218,7 @@ def overtaken_before_the_offsets_are_sent(scenario: CheckedScenario) -> None:
 
 
 def uncarriable_record_at_the_end(scenario: CheckedScenario) -> None:
-    """A record that cannot be carried stands between a good one and the end."""
+    """A record that cannot be carried is between a good one and the end of the log."""
     a = settled(scenario)
     scenario.stage.produce(ORDERS)
     scenario.produce_uncarriable(ORDERS)
@@ -240,4 +240,4 @@ SCHEDULES: Final[Mapping[str, Schedule]] = {
     "undecided data overlooked": moved_with_the_data_marker_late,
     "end taken past a fault": uncarriable_record_at_the_end,
 }
-"""By mutant."""
+"""The schedule of each mutant."""

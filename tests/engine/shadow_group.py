@@ -24,7 +24,7 @@ class ShadowGroup:
         self._place = 0
 
     def append(self, pid: int, epoch: int, offsets: Mapping[TopicPartition, ShadowCommit]) -> None:
-        """TxnOffsetCommit."""
+        """Handle TxnOffsetCommit: the offsets become pending."""
         self.epochs[pid] = epoch
         waiting = self.pending.setdefault(pid, {})
         for remote, commit in offsets.items():
@@ -33,7 +33,7 @@ class ShadowGroup:
             waiting[remote] = Stored(self._place, offset)
 
     def mark(self, pid: int, *, epoch: int, commit: bool) -> None:
-        """The outcome of a transaction arrives."""
+        """Apply the marker of a transaction."""
         self.epochs[pid] = epoch
         for remote, stored in self.pending.pop(pid, {}).items():
             if commit:
@@ -49,14 +49,19 @@ class ShadowGroup:
     def fetch(
         self, remote: TopicPartition, *, require_stable: bool
     ) -> ShadowOffset | Unstable | None:
-        """OffsetFetch. Stability is a matter of each partition."""
+        """Handle OffsetFetch. Each partition is stable or unstable by itself."""
         if require_stable and any(remote in waiting for waiting in self.pending.values()):
             return UNSTABLE
         stored = self.committed.get(remote)
         return None if stored is None else stored.offset
 
     def decided(self, committed: Iterable[int]) -> dict[TopicPartition, ShadowOffset]:
-        """What stable reads will find; `committed`: decided, without their marker."""
+        """
+        Return what stable reads will find.
+
+        Args:
+            committed: Producer ids with a decided commit whose marker is pending.
+        """
         offsets = dict(self.committed)
         for pid in committed:
             for remote, stored in self.pending.get(pid, {}).items():
@@ -64,11 +69,11 @@ class ShadowGroup:
         return {remote: stored.offset for remote, stored in offsets.items()}
 
     def forget(self, remote: TopicPartition) -> None:
-        """Expiry, or deletion with the topic."""
+        """Drop an offset, as expiry or the deletion of its topic does."""
         self.committed.pop(remote, None)
 
     def forget_topic(self, topic: str) -> None:
-        """The topic was deleted: pending commits go, too."""
+        """Drop all offsets of a deleted topic, pending ones too."""
         for offsets in (self.committed, *self.pending.values()):
             for remote in [one for one in offsets if one.topic == topic]:
                 del offsets[remote]

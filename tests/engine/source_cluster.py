@@ -1,4 +1,4 @@
-"""The fake source cluster: logs with gaps, transactions, retention, and topics that come back."""
+"""The fake source cluster: logs with gaps, transactions, retention, and re-created topics."""
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -19,7 +19,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceEntry:
-    """One offset."""
+    """What one offset holds, and its leader epoch."""
 
     offset: int
     kind: Kind
@@ -31,7 +31,7 @@ class SourceEntry:
 @dataclass(slots=True)
 class SourceLog:
     """
-    One partition. `entries` keeps what retention took, because the oracle needs it.
+    One partition. `entries` keeps what retention deleted, because the oracle needs it.
 
     Attributes:
         start: First offset that can be read.
@@ -53,20 +53,20 @@ class SourceLog:
         return min(self.open.values(), default=self.end)
 
     def append(self, record: Record, *, transaction: int | None = None) -> None:
-        """A record, in a transaction or not."""
+        """Append a record, in a transaction or not."""
         if transaction is not None:
             self.open.setdefault(transaction, self.end)
         self._put(Kind.RECORD, record, transaction)
 
     def finish(self, transaction: int, *, commit: bool) -> None:
-        """The marker of a transaction."""
+        """Append the marker of a transaction."""
         del self.open[transaction]
         if not commit:
             self.aborted.add(transaction)
         self._put(Kind.CONTROL, None, transaction)
 
     def skip(self, offsets: int) -> None:
-        """Offsets that compaction emptied."""
+        """Skip offsets, as if compaction had removed their records."""
         self.end += offsets
 
     def _put(self, kind: Kind, record: Record | None, transaction: int | None) -> None:
@@ -82,7 +82,7 @@ class SourceLog:
         self.end += 1
 
     def visible(self, first: int) -> list[SourceEntry]:
-        """What a read_committed reader sees from an offset on, expired or not."""
+        """Return what a read_committed reader sees from an offset on, expired or not."""
         return [
             entry
             for entry in self.entries
@@ -97,7 +97,7 @@ class SourceCluster:
     Topics and their logs.
 
     Attributes:
-        is_slow: What waits to be read is on its way, and does not come for now.
+        is_slow: More records are in flight, but polls do not return them for now.
     """
 
     def __init__(self) -> None:
@@ -108,18 +108,18 @@ class SourceCluster:
         self._topics_made = 0
 
     def create_topic(self, topic: str, partitions: int) -> None:
-        """Empty logs, and an identity that no topic had before."""
+        """Create empty logs, and a topic id that no topic had before."""
         self._topics_made += 1
         self.topic_ids[topic] = f"{self._topics_made:0{TOPIC_ID_CHARACTERS}d}"
         for partition in range(partitions):
             self.logs[TopicPartition(topic, partition)] = SourceLog()
 
     def delete_topic(self, topic: str) -> None:
-        """Everything of it."""
+        """Delete a topic and its logs."""
         del self.topic_ids[topic]
         for name in [one for one in self.logs if one.topic == topic]:
             del self.logs[name]
 
     def partition_count(self, topic: str) -> int:
-        """How many it has now."""
+        """Return the current number of partitions of a topic."""
         return sum(one.topic == topic for one in self.logs)

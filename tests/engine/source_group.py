@@ -18,7 +18,7 @@ class Change(Enum):
 
 
 class News(NamedTuple):
-    """A change and whom it concerns."""
+    """A change and the partitions that it concerns."""
 
     change: Change
     partitions: Sequence[TopicPartition]
@@ -30,9 +30,9 @@ class Member:
     One process in the group.
 
     Attributes:
-        held: What it was told that it has.
-        is_fenced: Another process has taken its instance id.
-        polls_until_heartbeat: It reads on so many times before it learns that it is out.
+        held: Partitions that it was granted.
+        is_fenced: Another process uses its instance id now.
+        polls_until_heartbeat: Polls that still read before it learns that it was removed.
     """
 
     slot: int
@@ -45,10 +45,10 @@ class Member:
 class GroupCoordinator:
     """
     Attributes:
-        heartbeat_polls: Polls that a member makes before it learns that it is out.
+        heartbeat_polls: Polls that a member makes before it learns that it was removed.
 
-    Invariant: a partition that moves in peace is granted only after its owner let it go; one
-    whose owner's session ended is granted at once.
+    Invariant: in a graceful rebalance a partition is granted only after its owner released it; when
+    the owner's session ended, it is granted immediately.
     """
 
     def __init__(self, partitions: Iterable[TopicPartition]) -> None:
@@ -58,7 +58,7 @@ class GroupCoordinator:
         self._members: dict[int, Member] = {}
 
     def join(self, slot: int) -> Member:
-        """A static member, new or back: it gets what its slot has, and what nobody has."""
+        """Add a static member, new or back: it gets its slot's partitions and the unowned ones."""
         if slot in self._members:
             self._members[slot].is_fenced = True
             self._members[slot].polls_until_heartbeat = self.heartbeat_polls
@@ -76,7 +76,7 @@ class GroupCoordinator:
         return member
 
     def move(self, heir: int, *partitions: TopicPartition) -> None:
-        """A rebalance: the owners are asked to let go."""
+        """Start a rebalance: the owners are asked to release these partitions."""
         asked: dict[int, list[TopicPartition]] = {}
         for partition in partitions:
             owner = self.owners[partition]
@@ -90,10 +90,10 @@ class GroupCoordinator:
                 self._members[owner].inbox.append(News(Change.REVOKED, revoked))
 
     def expire(self, slot: int, heir: int) -> None:
-        """The session of a slot ends: its partitions are given away at once."""
+        """End the session of a slot: its partitions are given away immediately."""
         lost = sorted(p for p, owner in self.owners.items() if owner == slot)
         if not lost:
-            return  # the member joins again, and nobody notices
+            return  # the member joins again, and nothing changes
         member = self._members.pop(slot, None)
         if member is not None:
             member.inbox.clear()
@@ -104,14 +104,14 @@ class GroupCoordinator:
                 self._hand_over(partition, self.moving.get(partition, heir))
 
     def rejoin(self, member: Member) -> None:
-        """The member subscribes anew: it lets go of everything and gets it back."""
+        """Subscribe again: the member releases everything and gets it back."""
         if member.held and self._members.get(member.slot) is member:
             held = sorted(p for p in member.held if p not in self.moving)
             member.inbox.append(News(Change.REVOKED, held))
             member.inbox.append(News(Change.GRANTED, held))
 
     def let_go(self, member: Member, partitions: Iterable[TopicPartition]) -> None:
-        """The member's callback has returned."""
+        """Move the partitions: the member's revocation callback has returned."""
         if self._members.get(member.slot) is member:
             for partition in partitions:
                 if partition in self.moving:

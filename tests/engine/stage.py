@@ -1,4 +1,4 @@
-"""Two fake clusters and real mirror tasks between them, moved one request at a time."""
+"""Two fake clusters and real mirror tasks between them, stepped one request at a time."""
 
 import itertools
 import threading
@@ -45,7 +45,7 @@ SPILL_AFTER_COMMITS = 3
 """Instead of 64, so that short runs have segments, too."""
 
 SENDER = SenderLimits(batch_records=BATCH_RECORDS)
-"""Of the fake producer."""
+"""Limits of the fake producer."""
 
 BOUNDARY = Boundary(
     interval_s=0.1, timeout_s=60.0, max_bytes=10_000, max_records=8, every_poll=False
@@ -54,13 +54,13 @@ BOUNDARY = Boundary(
 
 
 def remote_of(source: TopicPartition) -> TopicPartition:
-    """Where a source partition is mirrored to."""
+    """Return the target partition of a source partition."""
     return TopicPartition(f"{FLOW.source}.{source.topic}", source.partition)
 
 
 @dataclass(slots=True, eq=False)
 class FakeContext:
-    """`ports.TaskContext` of one task. Blocks never outlive their budget here: tasks are killed."""
+    """`ports.TaskContext` of one task. `watch` has no effect here: tests kill tasks themselves."""
 
     slot: int
     newest_orders: Orders = field(default_factory=Orders)
@@ -87,7 +87,7 @@ class FakeContext:
 
 @dataclass(slots=True, eq=False)
 class Process:
-    """One task from its start to its end. A slot has one that counts, and maybe older ones."""
+    """One task from start to exit. A slot has one current process, and maybe older ones."""
 
     slot: int
     context: FakeContext
@@ -96,21 +96,23 @@ class Process:
 
     @property
     def is_over(self) -> bool:
-        """It returned, failed or was killed."""
+        """Whether it returned, failed or was killed."""
         return self.actor.is_over
 
     def events(self, name: str) -> list[Mapping[str, Any]]:
-        """Fields of its events of one name."""
+        """Return the fields of its events with this name."""
         return [fields for found, fields in self.context.events if found == name]
 
 
 class Stage:
     """
+    Two fake clusters, and the tasks between them.
+
     Args:
         fencing: How ownership is made exclusive.
-        start_position: Of partitions that were never mirrored.
+        start_position: Where partitions begin that were never mirrored.
         boundary: What ends a transaction.
-        exactly_once: Or at least once, with the next one.
+        exactly_once: False: at least once, which uses `abort_on_send_failure`.
         abort_on_send_failure: As in the configuration.
         engine: Makes the task; tests of broken engines pass their own.
     """
@@ -159,7 +161,7 @@ class Stage:
         )
 
     def _uuid4(self) -> SimpleNamespace:
-        """The same ids in every run of the same schedule."""
+        """Return the same ids in every run of the same schedule."""
         return SimpleNamespace(hex=f"{next(self._incarnations):032x}")
 
     def close(self) -> None:
@@ -171,7 +173,7 @@ class Stage:
     # ------------------------------------------------------------------ tasks
 
     def start(self, slot: int) -> Process:
-        """A new process for a slot; the old one, if it is alive, becomes a zombie."""
+        """Start a new process for a slot; the old one, if it is alive, becomes a zombie."""
         context = FakeContext(slot=slot, newest_orders=self.orders)
         made: list[FakeTarget] = []
         actor = Actor(lambda gate: self._run(context, gate, made))
@@ -209,22 +211,22 @@ class Stage:
         return AtLeastOnce(self._config, adapters, context, ledger=ledger, offset_syncs=None)
 
     def current(self, slot: int) -> Process | None:
-        """The newest process of a slot, if it is alive."""
+        """Return the newest process of a slot, if it is alive."""
         for process in reversed(self.processes):
             if process.slot == slot:
                 return None if process.is_over else process
         return None
 
     def newest(self, slot: int) -> Process | None:
-        """The process of a slot that has the lease, or had it last."""
+        """Return the process of a slot that has the lease, or had it last."""
         return next((one for one in reversed(self.processes) if one.slot == slot), None)
 
     def alive(self) -> list[Process]:
-        """Zombies, too."""
+        """Return every living process, zombies too."""
         return [process for process in self.processes if not process.is_over]
 
     def order(self, orders: Orders) -> None:
-        """The driver sends these to every task."""
+        """Send these orders to every task, as the driver does."""
         self.orders = orders
         for process in self.processes:
             process.context.newest_orders = orders
@@ -238,7 +240,7 @@ class Stage:
         transaction: int | None = None,
         timestamp_ms: int | None = None,
     ) -> None:
-        """One record that is unlike every other."""
+        """Produce one record that differs from every other."""
         n = next(self._values)
         record = Record(
             key=None if n % 3 == 0 else b"key-%d" % n,
@@ -249,5 +251,5 @@ class Stage:
         self.source.logs[partition].append(record, transaction=transaction)
 
     def log(self, partition: TopicPartition) -> SourceLog:
-        """A source partition."""
+        """Return the log of a source partition."""
         return self.source.logs[partition]

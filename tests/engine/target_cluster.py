@@ -17,14 +17,14 @@ GROUP: Final = TopicPartition("__consumer_offsets", 0)
 
 
 class Late(NamedTuple):
-    """A copy of a request that is still under way."""
+    """A copy of a request that is still in flight."""
 
     what: str
     arrive: Callable[[], None]
 
 
 class ClaimsRecord(NamedTuple):
-    """A record of the claims topic; no value is a tombstone."""
+    """A record of the claims topic; without a value it is a tombstone."""
 
     offset: int
     key: str
@@ -32,7 +32,7 @@ class ClaimsRecord(NamedTuple):
 
 
 class TargetCluster:
-    """One method is one request, handled atomically where it arrives."""
+    """Handles requests, one method each, atomically on arrival."""
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
@@ -53,19 +53,19 @@ class TargetCluster:
     # ------------------------------------------------------------------ topics
 
     def create_topic(self, topic: str, partitions: int) -> None:
-        """Empty partitions."""
+        """Create a topic of empty partitions."""
         for partition in range(partitions):
             name = TopicPartition(topic, partition)
             self.logs[name] = self._participants[name] = TargetLog()
 
     def delete_topic(self, topic: str) -> None:
-        """Its records go, and its shadow offsets."""
+        """Delete a topic with its records and its shadow offsets."""
         for name in [one for one in self.logs if one.topic == topic]:
             del self.logs[name], self._participants[name]
         self.group.forget_topic(topic)
 
     def partition_counts(self) -> dict[str, int]:
-        """By topic."""
+        """Return the number of partitions by topic."""
         counts: dict[str, int] = {}
         for name in self.logs:
             counts[name.topic] = counts.get(name.topic, 0) + 1
@@ -74,7 +74,7 @@ class TargetCluster:
     # ------------------------------------------------------------------ transactions
 
     def produce(self, who: Identity, remote: TopicPartition, records: Sequence[Record]) -> int:
-        """Append to a partition of the open transaction; offset of the first record."""
+        """Append to a partition of the open transaction; return the first record's offset."""
         self.coordinator.verify(who, remote)
         refused = judge(records, self.limits_of(remote.topic), self.forbidden)
         if refused is not None:
@@ -82,18 +82,18 @@ class TargetCluster:
         return self.logs[remote].append(who.pid, who.epoch, records)
 
     def limits_of(self, topic: str) -> TopicLimits:
-        """Kafka's defaults, or what was set."""
+        """Return Kafka's defaults, or the limits that were set."""
         return self.limits.get(topic, TopicLimits(max_message_bytes=1_048_588))
 
     def commit_offsets(self, who: Identity, offsets: Mapping[TopicPartition, ShadowCommit]) -> None:
-        """TxnOffsetCommit."""
+        """Handle TxnOffsetCommit."""
         if any(remote not in self.logs for remote in offsets):
             raise Refused(Code.UNKNOWN_TOPIC)
         self.coordinator.verify(who, GROUP)
         self.group.append(who.pid, who.epoch, offsets)
 
     def send_later(self, what: str, request: Callable[[], None]) -> None:
-        """Leave a copy of a request in the network. Nobody waits for its answer."""
+        """Leave a copy of a request in the network. Nothing waits for its answer."""
 
         def arrive() -> None:
             try:
@@ -104,28 +104,28 @@ class TargetCluster:
         self.network.append(Late(what, arrive))
 
     def write_markers(self) -> None:
-        """All that are owed."""
+        """Write all pending markers."""
         for txid, participant in self.coordinator.owed():
             self.coordinator.write_marker(txid, participant)
 
-    # ------------------------------------------------------------------ what is certain
+    # ------------------------------------------------------------------ what is decided
 
     def decided_records(self, remote: TopicPartition) -> list[tuple[int, Record]]:
-        """Records that read_committed readers see, or will see without anybody's doing."""
+        """Return the records that read_committed readers see, or will see after all markers."""
         return self.logs[remote].decided(self.coordinator.committed_pids())
 
     def decided_offsets(self) -> dict[TopicPartition, ShadowOffset]:
-        """Shadow offsets that stable reads find, or will find."""
+        """Return the shadow offsets that stable reads find, or will find."""
         return self.group.decided(self.coordinator.committed_pids())
 
     def decided_map(self) -> dict[str, bytes]:
-        """Newest decided value by key of the offset map topic."""
+        """Return the newest decided value by key of the offset map topic."""
         return newest_by_key(self.decided_records(self.map_partition))
 
     # ------------------------------------------------------------------ claims
 
     def append_claim(self, key: str, value: str | None) -> int:
-        """One record of the claims topic; its offset."""
+        """Append one record to the claims topic; return its offset."""
         offset = self.claims_end
         self.claims.append(ClaimsRecord(offset, key, value))
         self.claims_end += 1
@@ -137,7 +137,7 @@ class TargetCluster:
         self.claims = [r for r in self.claims if r.value is None or r.key not in dead]
 
     def live_claims(self) -> set[str]:
-        """Keys of the claims without a tombstone."""
+        """Return the keys of the claims without a tombstone."""
         live: dict[str, None] = {}
         for record in self.claims:
             if record.value is None:
@@ -148,11 +148,11 @@ class TargetCluster:
 
 
 def newest_by_key(records: Sequence[tuple[int, Record]]) -> dict[str, bytes]:
-    """What a compacted topic says; a record without a value removes its key."""
+    """Return a compacted topic's values; a record without a value removes its key."""
     newest = {(record.key or b"").decode(): record.value for _, record in records}
     return {key: value for key, value in newest.items() if value is not None}
 
 
 def claim_of(remote: TopicPartition, transactional_id: str, sequence: int = 1) -> Claim:
-    """A claim, for tests that need one of their own."""
+    """Return a claim, for tests that need one of their own."""
     return Claim(remote=remote, transactional_id=transactional_id, sequence=sequence)

@@ -1,4 +1,4 @@
-"""One partition of the fake target: records, markers, and who may see what."""
+"""One partition of the fake target: records, markers, and what each reader may see."""
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
@@ -31,7 +31,7 @@ class Entry(NamedTuple):
 class TargetLog:
     """
     Attributes:
-        start: First offset that retention has left.
+        start: First offset that retention has not deleted.
 
     Invariants:
         A: Every entry takes one offset, a marker too.
@@ -56,7 +56,7 @@ class TargetLog:
         return min(self._open.values(), default=self.written)
 
     def append(self, pid: int, epoch: int, records: Sequence[Record]) -> int:
-        """Write records of an open transaction; the offset of the first."""
+        """Write records of an open transaction; return the offset of the first."""
         first = self.written
         self._open.setdefault(pid, first)
         self.epochs[pid] = epoch
@@ -68,7 +68,7 @@ class TargetLog:
         self.entries += [Entry(-1, record) for record in records]
 
     def mark(self, pid: int, *, epoch: int, commit: bool) -> None:
-        """The outcome of a transaction arrives."""
+        """Write the marker of a transaction."""
         first = self._open.pop(pid, self.written)
         if not commit:
             self._aborted |= {o for o in range(first, self.written) if self.entries[o].pid == pid}
@@ -76,11 +76,11 @@ class TargetLog:
         self.entries.append(Entry(pid, Mark.COMMIT if commit else Mark.ABORT))
 
     def visible(self) -> list[tuple[int, Record]]:
-        """What a read_committed reader sees, by offset."""
+        """Return what a read_committed reader sees, by offset."""
         return self._records(range(self.stable))
 
     def first(self, start: int, *, committed: bool) -> list[int]:
-        """The first two offsets with a record from here on: visible ones, or any."""
+        """Return the first two offsets from `start` on with a record: visible ones, or any."""
         offsets = range(max(start, self.start), self.stable if committed else self.written)
         return [
             o
@@ -90,7 +90,12 @@ class TargetLog:
         ][:2]
 
     def decided(self, committed: Iterable[int]) -> list[tuple[int, Record]]:
-        """What such a reader will see for certain; `committed`: decided, without their marker."""
+        """
+        Return what a read_committed reader sees, or will see after all markers.
+
+        Args:
+            committed: Producer ids with a decided commit whose marker is pending.
+        """
         known = set(committed)
         return self._records(
             o

@@ -1,4 +1,4 @@
-"""The fake source answers as Kafka does. What is asserted here, the engine's tests may rely on."""
+"""The fake source answers as Kafka does. The engine's tests may rely on what is asserted here."""
 
 import pytest
 
@@ -8,12 +8,12 @@ from tests.engine.bench import Reader, SourceBench
 
 
 def new_partition(bench: SourceBench) -> TopicPartition:
-    """The only one of its topic."""
+    """Return the only partition of a new topic."""
     return TopicPartition(bench.new_topic(1), 0)
 
 
 def test_nothing_is_read_before_it_is_assigned(source_bench: SourceBench) -> None:
-    """A grant is not a position."""
+    """A granted partition is not read before it is assigned a position."""
     partition = new_partition(source_bench)
     source_bench.produce(partition, [b"a"])
     reader = Reader(source_bench, partition.topic)
@@ -26,7 +26,7 @@ def test_nothing_is_read_before_it_is_assigned(source_bench: SourceBench) -> Non
 
 
 def test_records_come_in_order_from_the_position_on(source_bench: SourceBench) -> None:
-    """With their offsets, and the end of the partition behind them."""
+    """Records have their offsets, and the end of the partition is reported after them."""
     partition = new_partition(source_bench)
     source_bench.produce(partition, [b"a", b"b", b"c", b"d", b"e"])
     reader = Reader(source_bench, partition.topic)
@@ -39,7 +39,7 @@ def test_records_come_in_order_from_the_position_on(source_bench: SourceBench) -
 def test_control_and_aborted_records_are_gaps_and_the_end_lies_behind_them(
     source_bench: SourceBench,
 ) -> None:
-    """a, marker, x, marker, b: two records, and an end at five."""
+    """Of a, marker, x, marker, b, y, marker only a and b are returned, and the end is at 7."""
     partition = new_partition(source_bench)
     source_bench.produce(partition, [b"a"], commit=True)
     source_bench.produce(partition, [b"x"], commit=False)
@@ -52,7 +52,7 @@ def test_control_and_aborted_records_are_gaps_and_the_end_lies_behind_them(
 
 
 def test_an_open_transaction_holds_the_end_back(source_bench: SourceBench) -> None:
-    """Reading stops at the last stable offset, also for records behind it."""
+    """Reading stops at the last stable offset, even if committed records follow it."""
     partition = new_partition(source_bench)
     source_bench.produce(partition, [b"a"])
     source_bench.begin(partition, b"open")
@@ -65,7 +65,7 @@ def test_an_open_transaction_holds_the_end_back(source_bench: SourceBench) -> No
 
 
 def test_the_end_is_told_again_when_it_moved(source_bench: SourceBench) -> None:
-    """Also when nothing but control and aborted records came."""
+    """The end is reported again, even if only control and aborted records were added."""
     partition = new_partition(source_bench)
     source_bench.produce(partition, [b"a"])
     reader = Reader(source_bench, partition.topic)
@@ -79,7 +79,7 @@ def test_the_end_is_told_again_when_it_moved(source_bench: SourceBench) -> None:
 
 @pytest.mark.parametrize("position", [0, 99], ids=["below", "above"])
 def test_a_position_outside_of_the_log_is_a_fault(source_bench: SourceBench, position: int) -> None:
-    """Retention has overtaken it, or the log is not what it was; nothing is read."""
+    """A position that retention deleted, or that the log does not have, is never read."""
     partition = new_partition(source_bench)
     source_bench.produce(partition, [b"a", b"b", b"c"])
     source_bench.truncate(partition, 2)
@@ -96,7 +96,7 @@ def test_a_position_outside_of_the_log_is_a_fault(source_bench: SourceBench, pos
 def test_a_record_that_cannot_be_carried_is_a_fault_behind_those_before_it(
     source_bench: SourceBench,
 ) -> None:
-    """They are returned, and it is not."""
+    """The records before it are returned, and the record itself is not."""
     partition = new_partition(source_bench)
     source_bench.produce(partition, [b"a", b"b"])
     source_bench.produce_uncarriable(partition, b"bad")
@@ -110,7 +110,7 @@ def test_a_record_that_cannot_be_carried_is_a_fault_behind_those_before_it(
 
 
 def test_unassigned_partitions_are_not_read_on(source_bench: SourceBench) -> None:
-    """And may be assigned again, at another position."""
+    """An unassigned partition is not read until it is assigned again, at another position."""
     partition = new_partition(source_bench)
     source_bench.produce(partition, [b"a"])
     reader = Reader(source_bench, partition.topic)
@@ -128,7 +128,7 @@ def test_unassigned_partitions_are_not_read_on(source_bench: SourceBench) -> Non
 
 
 def test_a_topic_that_is_created_again_has_another_identity(source_bench: SourceBench) -> None:
-    """Its name and its offsets say nothing; a missing topic is absent from the answer."""
+    """A re-created topic has another topic id; a missing topic is absent from the answer."""
     topic, metadata = source_bench.new_topic(1), source_bench.metadata()
     before = metadata.topics([topic, "no-such-topic"])
 
@@ -141,7 +141,7 @@ def test_a_topic_that_is_created_again_has_another_identity(source_bench: Source
 
 
 def test_start_positions_are_resolved_to_offsets(source_bench: SourceBench) -> None:
-    """The first that can be read, the last stable one, the first at or after a time."""
+    """Start positions become the log start, the LSO, or the first offset at or after a time."""
     partition, metadata = new_partition(source_bench), source_bench.metadata()
     source_bench.produce(partition, [b"a", b"b", b"c"])
     source_bench.truncate(partition, 1)
@@ -157,7 +157,7 @@ def test_start_positions_are_resolved_to_offsets(source_bench: SourceBench) -> N
 def test_a_static_member_that_comes_back_gets_its_partitions_and_the_old_one_is_dead(
     source_bench: SourceBench,
 ) -> None:
-    """Without a rebalance, and long before the session would have ended."""
+    """The new member gets them without a rebalance, long before the old session would end."""
     partition = new_partition(source_bench)
     old = Reader(source_bench, partition.topic)
     old.poll_until(lambda: partition in old.listener.granted, "grant")
@@ -176,7 +176,7 @@ def test_a_static_member_that_comes_back_gets_its_partitions_and_the_old_one_is_
 
 
 def test_a_partition_that_moves_in_peace_is_let_go_first(source_bench: SourceBench) -> None:
-    """The new owner gets it only after the old one's callback has returned."""
+    """The new owner is granted a partition only after the old owner's callback has returned."""
     topic = source_bench.new_topic(2)
     one = Reader(source_bench, topic, slot=0)
     one.poll_until(lambda: len(one.listener.granted) == 2, "both partitions")

@@ -1,4 +1,4 @@
-"""The fake target answers as Kafka does. What is asserted here, the engine's tests may rely on."""
+"""The fake target answers as Kafka does. The engine's tests may rely on what is asserted here."""
 
 import uuid
 from collections.abc import Callable, Sequence
@@ -15,19 +15,19 @@ from tests.engine.bench import BUDGET, TargetBench, is_refused, run_of, shadow
 
 
 def new_id(bench: TargetBench) -> str:
-    """A transactional id of an incarnation."""
+    """Return the transactional id of a new incarnation."""
     return bench.flow.transactional_id(uuid.uuid4().hex)
 
 
 def partition_of(bench: TargetBench, partition: int = 0, *, partitions: int = 2) -> TopicPartition:
-    """A partition of a topic of its own."""
+    """Return a partition of a new topic."""
     return TopicPartition(bench.new_topic(partitions), partition)
 
 
 def open_transaction(
     bench: TargetBench, remote: TopicPartition, txid: str, *, values: int = 3
 ) -> TransactionalProducer:
-    """A producer with acknowledged records in an open transaction."""
+    """Return a producer with acknowledged records in an open transaction."""
     producer = bench.lane().open_producer(txid)
     producer.begin()
     producer.send(run_of(remote, 0, [b"%d" % n for n in range(values)]), remote)
@@ -36,14 +36,14 @@ def open_transaction(
 
 
 def is_settled(bench: TargetBench, remote: TopicPartition) -> bool:
-    """Every marker has arrived in the data and at the shadow offset."""
+    """Return whether every marker was written, to the data and to the shadow offset."""
     target = bench.target()
     found = target.shadow_offsets([remote])[remote]
     return target.ends([remote])[remote].is_decided and not isinstance(found, Unstable)
 
 
 def test_records_and_offsets_become_visible_with_the_commit(target_bench: TargetBench) -> None:
-    """Nothing before it, everything after it; the position comes back as it was sent."""
+    """Nothing is visible before the commit and everything after it, with the position as sent."""
     remote = partition_of(target_bench)
     producer = open_transaction(target_bench, remote, new_id(target_bench))
 
@@ -63,7 +63,7 @@ def test_records_and_offsets_become_visible_with_the_commit(target_bench: Target
 
 
 def test_a_marker_takes_one_offset(target_bench: TargetBench) -> None:
-    """Inside a transaction records lie dense; between two lies one offset."""
+    """Records of a transaction have dense offsets; its marker takes one more."""
     remote = partition_of(target_bench)
     producer = target_bench.lane().open_producer(new_id(target_bench))
     landed = []
@@ -82,7 +82,7 @@ def test_a_marker_takes_one_offset(target_bench: TargetBench) -> None:
 
 
 def test_aborted_records_take_offsets_and_are_never_seen(target_bench: TargetBench) -> None:
-    """What a fenced writer left is hidden, and its marker takes an offset, too."""
+    """Records of a fenced writer are hidden; they take offsets, and so does their marker."""
     remote, txid = partition_of(target_bench), new_id(target_bench)
     open_transaction(target_bench, remote, txid)
 
@@ -98,7 +98,7 @@ def test_aborted_records_take_offsets_and_are_never_seen(target_bench: TargetBen
 
 
 def test_initialising_an_id_ends_what_was_open_under_it(target_bench: TargetBench) -> None:
-    """When it returns, the old transaction is decided: aborted, offsets dropped."""
+    """When initialising returns, the old transaction is aborted and its offsets are dropped."""
     remote, txid = partition_of(target_bench), new_id(target_bench)
     old = open_transaction(target_bench, remote, txid)
     target_bench.pend(old, {remote: shadow(3)})
@@ -139,7 +139,7 @@ def test_an_old_epoch_is_refused_at_every_call(
 
 
 def test_an_empty_commit_of_a_fenced_writer_proves_nothing(target_bench: TargetBench) -> None:
-    """begin and commit without anything in between send no request."""
+    """An empty transaction sends no request, so its commit succeeds even after a fence."""
     txid = new_id(target_bench)
     old = target_bench.lane().open_producer(txid)
     target_bench.lane().fence([txid])
@@ -149,7 +149,7 @@ def test_an_empty_commit_of_a_fenced_writer_proves_nothing(target_bench: TargetB
 
 
 def test_fencing_idle_and_unknown_ids_succeeds(target_bench: TargetBench) -> None:
-    """A claim may outlive its incarnation, and even the coordinator's memory of it."""
+    """A fence succeeds although the incarnation is gone, or even forgotten by the coordinator."""
     idle, unknown = new_id(target_bench), new_id(target_bench)
     target_bench.lane().open_producer(idle)
 
@@ -157,7 +157,7 @@ def test_fencing_idle_and_unknown_ids_succeeds(target_bench: TargetBench) -> Non
 
 
 def test_a_pending_offset_is_unstable_for_its_partition_only(target_bench: TargetBench) -> None:
-    """Others are answered as ever; after the fence it is as if it had never been sent."""
+    """Other partitions are answered as usual, and a fence drops the pending offset."""
     remote, txid = partition_of(target_bench), new_id(target_bench)
     other = TopicPartition(remote.topic, 1)
     first = open_transaction(target_bench, remote, new_id(target_bench))
@@ -180,7 +180,7 @@ def test_a_pending_offset_is_unstable_for_its_partition_only(target_bench: Targe
 def test_an_offset_for_what_does_not_exist_is_refused(
     target_bench: TargetBench, partition: int
 ) -> None:
-    """Shadow offsets are keyed by target partitions, because brokers take no others."""
+    """Shadow offsets are keyed by target partitions, because brokers accept no others."""
     known = partition_of(target_bench)
     unknown = TopicPartition("no-such-topic" if partition == 0 else known.topic, partition)
     producer = open_transaction(target_bench, known, new_id(target_bench))
@@ -190,7 +190,7 @@ def test_an_offset_for_what_does_not_exist_is_refused(
 
 
 def test_an_offset_goes_with_its_topic_and_does_not_come_back(target_bench: TargetBench) -> None:
-    """A target topic that is deleted takes its shadow offsets along."""
+    """A deleted target topic loses its shadow offsets."""
     remote = partition_of(target_bench)
     producer = open_transaction(target_bench, remote, new_id(target_bench))
     producer.commit({remote: shadow(3)}, within=BUDGET)
@@ -204,7 +204,7 @@ def test_an_offset_goes_with_its_topic_and_does_not_come_back(target_bench: Targ
 
 
 def test_an_expired_offset_looks_like_none(target_bench: TargetBench) -> None:
-    """Nothing in the answer says that there was one; other partitions keep theirs."""
+    """An expired offset is answered as if there had never been one; others are kept."""
     remote = partition_of(target_bench)
     other = TopicPartition(remote.topic, 1)
     producer = open_transaction(target_bench, remote, new_id(target_bench))
@@ -219,7 +219,7 @@ def test_an_expired_offset_looks_like_none(target_bench: TargetBench) -> None:
 
 
 def test_map_records_are_part_of_the_transaction(target_bench: TargetBench) -> None:
-    """They show with the commit, the newest of each key, of the topic that was asked for."""
+    """The commit makes map records visible: the newest of each key, for the requested topic."""
     remote, target = partition_of(target_bench), target_bench.target()
     topic = remote.topic
 
@@ -241,7 +241,7 @@ def test_map_records_are_part_of_the_transaction(target_bench: TargetBench) -> N
 
 
 def test_a_map_is_not_read_past_an_open_transaction(target_bench: TargetBench) -> None:
-    """What was committed behind it would be missing, as if it had never been written."""
+    """The map is unstable while a transaction is open, since later entries would be missing."""
     remote, target = partition_of(target_bench), target_bench.target()
     first, second = (f'["{remote.topic}",0,"{name}"]' for name in "ab")
     lost = new_id(target_bench)
@@ -260,7 +260,7 @@ def test_a_map_is_not_read_past_an_open_transaction(target_bench: TargetBench) -
 
 
 def test_the_first_records_from_an_offset_on_leave_out_markers(target_bench: TargetBench) -> None:
-    """Two at most; behind the last one is nothing, and an empty partition has none."""
+    """At most two records are returned; after the last one, and if empty, none."""
     remote, empty = partition_of(target_bench), partition_of(target_bench, 1)
     target = target_bench.target()
     for first in (0, 3):
@@ -278,7 +278,7 @@ def test_the_first_records_from_an_offset_on_leave_out_markers(target_bench: Tar
 def test_the_first_records_are_those_of_aborted_transactions_for_who_wants_them(
     target_bench: TargetBench,
 ) -> None:
-    """And of an open one; who wants committed ones is not held up by it."""
+    """An uncommitted read finds open and aborted records; a committed read skips them."""
     remote, txid, target = partition_of(target_bench), new_id(target_bench), target_bench.target()
     open_transaction(target_bench, remote, txid)
     assert target.first_offsets({remote: 0}, committed=True) == {remote: []}
@@ -291,7 +291,7 @@ def test_the_first_records_are_those_of_aborted_transactions_for_who_wants_them(
 
 
 def test_what_retention_took_is_passed_over(target_bench: TargetBench) -> None:
-    """Looking starts with what is left."""
+    """The search starts at the first record that retention has kept."""
     remote, target = partition_of(target_bench), target_bench.target()
     producer = open_transaction(target_bench, remote, new_id(target_bench))
     producer.commit({remote: shadow(3)}, within=BUDGET)
@@ -312,7 +312,7 @@ def test_partition_counts_leave_out_what_is_missing(target_bench: TargetBench) -
 
 
 def test_a_claim_is_read_through_its_own_offset(target_bench: TargetBench) -> None:
-    """Everything before it is in the view; a tombstone ends a claim for every reader."""
+    """A reader sees every claim up to its own, and a tombstone ends a claim for every reader."""
     remote = TopicPartition("orders", 0)
     one, two = (Claim(remote=remote, transactional_id=x, sequence=1) for x in ("one", "two"))
     first, second = target_bench.claims(), target_bench.claims()
@@ -335,7 +335,7 @@ def test_a_claim_is_read_through_its_own_offset(target_bench: TargetBench) -> No
 def test_a_transaction_that_takes_too_long_is_aborted_and_its_writer_fenced(
     target_bench: TargetBench,
 ) -> None:
-    """The coordinator does it by itself (a fake does so when told to)."""
+    """The coordinator aborts it by itself (the fake does so on request)."""
     remote, txid = partition_of(target_bench), new_id(target_bench)
     old = open_transaction(target_bench, remote, txid)
     target_bench.time_out(txid)
@@ -348,7 +348,7 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_its_writer_fenced(
 def refusal_of(
     bench: TargetBench, remote: TopicPartition, keys: Sequence[bytes | None], *, batch: int | None
 ) -> Refusal | None:
-    """What a transaction with these records says; None: nothing was refused."""
+    """Return the refusal of a transaction with these records; None: nothing was refused."""
     producer = bench.lane().open_producer(new_id(bench))
     producer.begin()
     run = run_of(remote, 10, [b"%d" % i for i in range(len(keys))], keys)
@@ -378,7 +378,7 @@ def refusal_of(
 def test_a_refused_batch_says_where_it_was_and_names_records_if_there_are_several(
     target_bench: TargetBench, keys: Sequence[bytes | None], named: tuple[int, ...]
 ) -> None:
-    """One culprit among others is not named: every record has the same error then."""
+    """A single bad record among others is not named: every record has the same error then."""
     remote = partition_of(target_bench)
     target_bench.configure(remote.topic, {"cleanup.policy": "compact"})
 
@@ -392,7 +392,7 @@ def test_a_refused_batch_says_where_it_was_and_names_records_if_there_are_severa
 
 
 def test_a_batch_without_a_number_says_the_partition_only(target_bench: TargetBench) -> None:
-    """The client made it as it liked; its records may be any."""
+    """Without a number only the partition is named: the client chose the batch's records."""
     remote = partition_of(target_bench)
     target_bench.configure(remote.topic, {"cleanup.policy": "compact"})
 
@@ -403,7 +403,7 @@ def test_a_batch_without_a_number_says_the_partition_only(target_bench: TargetBe
 
 
 def test_batches_with_numbers_fit_where_their_sum_does_not(target_bench: TargetBench) -> None:
-    """The limit of a topic is one of batches; where records land stays dense and in order."""
+    """A topic's limit applies to each batch, and numbered batches stay dense and in order."""
     remote = partition_of(target_bench)
     target_bench.configure(remote.topic, {"max.message.bytes": "2000"})
     values = [bytes([65 + i]) * 900 for i in range(5)]
@@ -429,7 +429,7 @@ def test_batches_with_numbers_fit_where_their_sum_does_not(target_bench: TargetB
 def test_without_transactions_everything_but_the_refused_batch_arrives(
     target_bench: TargetBench,
 ) -> None:
-    """Other partitions whole; of one with numbers nothing after the refused one."""
+    """Other partitions arrive whole; a numbered one stops before its refused batch."""
     remote, other = partition_of(target_bench), partition_of(target_bench)
     target_bench.configure(remote.topic, {"cleanup.policy": "compact"})
     producer = target_bench.lane().open_plain_producer()
@@ -450,7 +450,7 @@ def test_without_transactions_everything_but_the_refused_batch_arrives(
 
 
 def test_limits_are_those_that_hold_now(target_bench: TargetBench) -> None:
-    """Topics that do not exist have none."""
+    """The limits are current, and topics that do not exist have none."""
     remote = partition_of(target_bench)
     config = {"cleanup.policy": "compact", "max.message.bytes": "5000"}
     target_bench.configure(remote.topic, config)

@@ -1,4 +1,4 @@
-"""The machine can fail: engines with one rule left out are caught, the engine itself is not."""
+"""The state machine can fail: it catches engines that break one rule, and passes the engine."""
 
 import os
 import time
@@ -29,7 +29,7 @@ QUICK: Final = (
     "committed again after an error",
     "end taken past a fault",
 )
-"""Mutants that dice find within seconds."""
+"""Mutants that random play finds within seconds."""
 
 GAMES = 20_000 if FULL else 400
 TIMEOUT_S = 3_600 if FULL else 300
@@ -41,10 +41,10 @@ NoteRow = Callable[[str, str], None]
 @contextmanager
 def broken(name: str) -> Iterator[None]:
     """
-    The engine with this rule left out, for the length of the block.
+    Break this rule of the engine inside the block.
 
-    Without the look at the last records, too: it stops what some of them would double, and they
-    have to be caught without it.
+    Also switches off the check of the last records. It would stop partitions that some mutants
+    split, and these must be caught without it.
     """
     with (
         mock.patch.object(positions, "split_partitions", return_value={}),
@@ -54,7 +54,7 @@ def broken(name: str) -> Iterator[None]:
 
 
 def perform(name: str, *, fencing: Fencing) -> Violation | None:
-    """The schedule of a mutant, to the end; what it found."""
+    """Run the schedule of a mutant to the end; return the violation that it found."""
     scenario = CheckedScenario(slots=3, fencing=fencing)
     try:
         SCHEDULES[name](scenario)
@@ -67,7 +67,7 @@ def perform(name: str, *, fencing: Fencing) -> Violation | None:
 
 
 def row(mutant: str, how: str, finding: Violation) -> str:
-    """How a mutant was caught, and by what."""
+    """Return a table row: how a mutant was caught, and by which finding."""
     return f"{mutant:32} {how:26} {str(finding)[:90]}"
 
 
@@ -87,7 +87,7 @@ def test_a_mutant_is_caught_where_the_engine_is_not(name: str, note_row: NoteRow
 @pytest.mark.timeout(TIMEOUT_S)
 @pytest.mark.parametrize("name", SCHEDULES if FULL else QUICK)
 def test_dice_find_a_mutant(name: str, note_row: NoteRow) -> None:
-    """Nobody told the machine where to look."""
+    """Random play finds the mutant without a schedule."""
     started = time.perf_counter()
     with broken(name):
         for game in range(GAMES):
@@ -100,5 +100,5 @@ def test_dice_find_a_mutant(name: str, note_row: NoteRow) -> None:
 
 
 def test_every_mutant_has_a_schedule() -> None:
-    """None is left to luck."""
+    """No mutant depends on random play alone."""
     assert set(SCHEDULES) == set(MODES) | set(MUTANTS)

@@ -1,4 +1,4 @@
-"""A task that is behind does not stand still for its commits."""
+"""A lagging task commits less often when its commits take longer."""
 
 from dataclasses import replace
 
@@ -17,10 +17,10 @@ STEPS = 1_000
 
 def polls_a_transaction(*, commit_s: float, slow_polls: int = 0) -> int:
     """
-    Of a task with more to read than it can, when it knows what commits take.
+    Return the polls per transaction of a lagging task that has learned how long commits take.
 
     Args:
-        slow_polls: That bring nothing, after each that brings something.
+        slow_polls: Empty polls after each poll that returns records.
     """
     stage = Stage(boundary=replace(BOUNDARY, max_records=10_000, max_bytes=1_000_000))
     process = stage.start(0)
@@ -44,20 +44,20 @@ def polls_a_transaction(*, commit_s: float, slow_polls: int = 0) -> int:
 
 
 def test_behind_a_transaction_grows_with_its_commit() -> None:
-    """A long commit has its share of the time: 128 times as long is spent on records."""
+    """A lagging task spends 128 times as long on records as on their commit."""
     assert polls_a_transaction(commit_s=0.0005) * POLL_S == pytest.approx(0.1, abs=2 * POLL_S)
     assert polls_a_transaction(commit_s=0.00625) * POLL_S == pytest.approx(0.8, abs=2 * POLL_S)
 
 
 def test_behind_a_transaction_does_not_end_while_more_is_on_its_way() -> None:
-    """A poll that brings nothing is no reason to commit next to nothing."""
+    """An empty poll does not end a transaction while more records are in flight."""
     found = polls_a_transaction(commit_s=0.00625, slow_polls=1)
 
     assert found * POLL_S == pytest.approx(0.8, abs=3 * POLL_S)
 
 
 def test_when_nothing_is_on_its_way_a_transaction_ends() -> None:
-    """However young it is."""
+    """A transaction ends when nothing is in flight, however young it is."""
     stage = Stage()
     process = stage.start(0)
     stage.produce(stage.partitions[0])

@@ -15,7 +15,7 @@ ORDERS = TopicPartition("A.orders", 3)
 
 
 class Scene:
-    """A meter with both clocks held, and what it gave for reports."""
+    """A meter with two fixed clocks, and the metrics that it returned for reports."""
 
     def __init__(self, *, wanted: bool = True) -> None:
         self.wall_ms = 1_000_000
@@ -26,24 +26,24 @@ class Scene:
         )
 
     def report(self) -> None:
-        """Take what is due."""
+        """Collect the metrics that are due."""
         self.parts += self.meter.due()
 
     @property
     def rows(self) -> list[PartitionMetrics]:
-        """Of all reports."""
+        """The rows of all reports."""
         return [one for part in self.parts for one in part]
 
 
 def metrics(
     *, records: int, size: int, age: Spread | None, latency: Spread | None
 ) -> PartitionMetrics:
-    """Metrics of the one partition."""
+    """Return metrics of the one partition."""
     return PartitionMetrics(partition=ORDERS, records=records, bytes=size, age=age, latency=latency)
 
 
 def run_of(*timestamps: int, size: int = 0) -> DecodedRun:
-    """Records made at these times."""
+    """Return records with these timestamps."""
     nothing: Sequence[None] = [None] * len(timestamps)
     return DecodedRun(
         partition=TopicPartition("orders", 3),
@@ -58,7 +58,7 @@ def run_of(*timestamps: int, size: int = 0) -> DecodedRun:
 
 
 def test_a_record_counts_when_it_is_committed() -> None:
-    """Its age and its bytes count when it is read, its latency is that of the commit."""
+    """Age and bytes count when a record is read; count and latency when it is committed."""
     scene = Scene()
     measures = scene.meter
     measures.took(ORDERS, run_of(999_000, 999_900, size=70))
@@ -78,7 +78,7 @@ def test_a_record_counts_when_it_is_committed() -> None:
 
 
 def test_a_record_without_a_timestamp_has_no_age() -> None:
-    """It is counted all the same."""
+    """A record without a timestamp is counted, but it has no age."""
     scene = Scene()
     measures = scene.meter
     measures.took(ORDERS, run_of(-1, 999_000))
@@ -92,7 +92,7 @@ def test_a_record_without_a_timestamp_has_no_age() -> None:
 
 
 def test_only_what_is_new_is_told_and_in_portions() -> None:
-    """An idle partition costs nothing, and many partitions do not make one long line."""
+    """Idle partitions are not reported, and many partitions are split over several reports."""
     scene = Scene()
     measures = scene.meter
     count = PARTITIONS_PER_REPORT + 1
@@ -109,7 +109,7 @@ def test_only_what_is_new_is_told_and_in_portions() -> None:
 
 
 def test_nothing_is_measured_if_nobody_asks() -> None:
-    """The hot loop is not slowed down for nothing."""
+    """The hot loop measures nothing unless metrics are wanted."""
     scene = Scene(wanted=False)
     measures = scene.meter
     measures.took(ORDERS, run_of(999_000))

@@ -1,4 +1,4 @@
-"""What a record passed is noted in order, and what would come back is left out."""
+"""A record's clusters are noted in order, and a record that would come back is skipped."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ A_TO_B = Provenance(Flow("A", "B"))
 
 
 def run_of(*headers: Headers | None) -> DecodedRun:
-    """A record for each, at every other offset."""
+    """Return one record for each argument, at every other offset."""
     count = len(headers)
     return DecodedRun(
         partition=TopicPartition("orders", 0),
@@ -27,7 +27,7 @@ def run_of(*headers: Headers | None) -> DecodedRun:
 
 
 def test_the_source_is_noted_behind_what_was_passed_before() -> None:
-    """Other headers stay as they are, and where they are."""
+    """The source is appended to the path, and other headers keep their values and order."""
     onward = A_TO_B.onward(run_of(None, OTHERS, [(HEADER, b"D,C"), *OTHERS]))
 
     assert onward is not None
@@ -39,7 +39,7 @@ def test_the_source_is_noted_behind_what_was_passed_before() -> None:
 
 
 def test_what_passed_the_target_is_left_out() -> None:
-    """The columns of what is left stay in step, and so does the size."""
+    """A record that passed the target is skipped; the other columns and the size still match."""
     run = run_of([(HEADER, b"B")], None, [(HEADER, b"C,B")], [(HEADER, b"BB")])
     onward = A_TO_B.onward(run)
 
@@ -53,7 +53,7 @@ def test_what_passed_the_target_is_left_out() -> None:
 
 @given(st.lists(st.sampled_from("ABCD"), min_size=1, max_size=12))
 def test_no_record_is_where_it_was_before(way: list[str]) -> None:
-    """Whichever flows it meets: it visits each cluster once at most."""
+    """A record visits each cluster at most once, whichever flows it meets."""
     visited = ["A"]
     run: RecordRun | None = run_of(None)
     for target in way:

@@ -1,8 +1,8 @@
 """
-Random mixes of records that the target takes and records that it refuses, over several topics.
+Random mixes of records that the target accepts and records that it refuses, over several topics.
 
 The target refuses whole batches, as a broker does (`refusing.py`), for what can be foreseen (no
-key, size) and for what cannot. Afterwards it takes everything, and everything must arrive.
+key, size) and for what cannot. Afterwards it accepts everything, and everything must arrive.
 """
 
 import random
@@ -29,14 +29,14 @@ ROOMY = TopicLimits(max_message_bytes=1_048_588)
 
 
 class Target:
-    """What the topics of the target take, by dice."""
+    """What the topics of the target accept, chosen at random."""
 
     def __init__(self, stage: Stage, dice: random.Random) -> None:
         self._stage = stage
         self._dice = dice
 
     def change(self) -> None:
-        """One topic takes something else from now on, whether a task has noticed or not."""
+        """Change what one topic accepts, whether or not a task has noticed."""
         remote = remote_of(self._dice.choice(self._stage.partitions)).topic
         self._stage.target.limits[remote] = TopicLimits(
             max_message_bytes=self._dice.choice((110, 150, 300, 1_048_588)),
@@ -44,32 +44,32 @@ class Target:
         )
 
     def forbid(self, value: bytes | None) -> None:
-        """This value is refused, and that cannot be foreseen."""
+        """Refuse this value, for a reason that cannot be foreseen."""
         self._stage.target.forbidden.add(value or b"")
 
     def relent(self) -> None:
-        """Everything is taken."""
+        """Accept everything from now on."""
         self._stage.target.limits.clear()
         self._stage.target.forbidden.clear()
 
     def refuses(self, remote: TopicPartition, record: Record) -> bool:
-        """Also in a batch of its own."""
+        """Return whether a record is refused even in a batch of its own."""
         target = self._stage.target
         return judge([record], target.limits_of(remote.topic), target.forbidden) is not None
 
 
 def records_of(stage: Stage, partition: TopicPartition) -> list[Record]:
-    """Of the source."""
+    """Return the visible records of a source partition."""
     return [e.record for e in stage.log(partition).visible(0) if e.record is not None]
 
 
 def copies_of(stage: Stage, partition: TopicPartition) -> list[Record]:
-    """What readers of the target see."""
+    """Return the records that readers of the target see."""
     return [record for _, record in stage.target.logs[remote_of(partition)].visible()]
 
 
 def produce(stage: Stage, target: Target, dice: random.Random) -> None:
-    """A few records, some of them refused."""
+    """Produce a few records, some of them refused."""
     for _ in range(dice.randrange(1, 25)):
         partition = dice.choice(stage.partitions)
         stage.produce(partition)
@@ -78,21 +78,21 @@ def produce(stage: Stage, target: Target, dice: random.Random) -> None:
 
 
 def assert_no_process_ended(processes: list[Process]) -> None:
-    """A refusal never costs one."""
+    """Assert that no process exited: a refusal never costs one."""
     for process in processes:
         assert process.actor.error is None, process.actor.error
 
 
 @pytest.fixture
 def scenario(request: pytest.FixtureRequest) -> Iterator[CheckedScenario]:
-    """Exactly once, one or two tasks; the oracle looks at every step."""
+    """Exactly once, one or two tasks; the oracle checks every step."""
     made = CheckedScenario(slots=1 + request.param % 2)
     yield made
     made.close()
 
 
 def settle(scenario: CheckedScenario) -> None:
-    """Until every partition is at its end, or stopped."""
+    """Step until every partition is at its end, or stopped."""
     stage = scenario.stage
     for _ in range(ENOUGH):
         names = {p for process in stage.alive() for p in newest_stopped(process)}
@@ -101,14 +101,14 @@ def settle(scenario: CheckedScenario) -> None:
         for process in stage.alive():
             scenario.step(process)
         stage.clock.advance(0.01)
-    raise AssertionError(f"no end: {[p.context.events[-9:] for p in stage.alive()]}")
+    raise AssertionError(f"not settled: {[p.context.events[-9:] for p in stage.alive()]}")
 
 
 @pytest.mark.parametrize(("seed", "scenario"), [(s, s) for s in SEEDS], indirect=["scenario"])
 def test_exactly_once_copies_every_acceptable_record_once(
     scenario: CheckedScenario, seed: int
 ) -> None:
-    """Up to the first refused one of its partition; then everything, when the target relents."""
+    """Records are copied up to a partition's first refused one, and all once it is accepted."""
     dice = random.Random(seed)
     stage, target = scenario.stage, Target(scenario.stage, dice)
     processes = [scenario.start(slot) for slot in scenario.slots]
@@ -136,7 +136,7 @@ def test_exactly_once_copies_every_acceptable_record_once(
 
 
 def try_stopped_again(scenario: CheckedScenario) -> None:
-    """With what the target takes now."""
+    """Let stopped partitions be tried again, with what the target accepts now."""
     for _ in range(3):
         settle(scenario)
         scenario.stage.clock.advance(LONG_S)
@@ -146,7 +146,7 @@ def try_stopped_again(scenario: CheckedScenario) -> None:
 
 
 def assert_few_incarnations(processes: list[Process]) -> None:
-    """At most one for each refusal, but for the one that every task begins with."""
+    """Assert at most one incarnation for each refusal, besides the one that a task begins with."""
     for process in processes:
         begun = len(process.events("incarnation.started"))
         refusals = len(process.events("batch.refused"))
@@ -165,7 +165,7 @@ def at_least_once(request: pytest.FixtureRequest) -> Iterator[Stage]:
 def test_at_least_once_loses_nothing_and_repeats_what_was_refused(
     at_least_once: Stage, seed: int
 ) -> None:
-    """What is dropped is in the ledger, and is nothing else; a repetition is in order again."""
+    """The ledger names exactly the dropped records, and repeated records are in order again."""
     dice = random.Random(seed)
     stage, target = at_least_once, Target(at_least_once, dice)
     process = stage.start(0)
@@ -184,37 +184,37 @@ def test_at_least_once_loses_nothing_and_repeats_what_was_refused(
 
 
 def newest_stopped(process: Process) -> Mapping[TopicPartition, str]:
-    """What the process reported last as stopped."""
+    """Return the partitions that the process last reported as stopped."""
     reports = process.context.reports
     return reports[-1].stopped if reports else {}
 
 
 def settle_one(stage: Stage, process: Process) -> None:
-    """Until every partition is committed to its end, or stopped."""
+    """Step until every partition is committed to its end, or stopped."""
     for _ in range(ENOUGH):
         stopped = newest_stopped(process)
         if all(p in stopped or committed(stage, p) == end(stage, p) for p in stage.partitions):
             return
         process.actor.step()
         stage.clock.advance(0.01)
-    raise AssertionError(f"no end: {process.context.events[-9:]}")
+    raise AssertionError(f"not settled: {process.context.events[-9:]}")
 
 
 def committed(stage: Stage, partition: TopicPartition) -> int:
-    """Position of the source group."""
+    """Return the position of the source group; -1: none."""
     offset = stage.source_offsets.get(partition)
     return -1 if offset is None else offset.position.next_offset
 
 
 def end(stage: Stage, partition: TopicPartition) -> int:
-    """Of the source."""
+    """Return the end offset of a source partition."""
     return stage.log(partition).end
 
 
 def dropped_of(
     ledger: list[Mapping[str, Any]], partition: TopicPartition
 ) -> dict[int, Mapping[str, Any]]:
-    """Entries by the offsets that they name."""
+    """Return a partition's ledger entries by the offsets that they name."""
     return {
         offset: entry
         for entry in ledger
@@ -226,7 +226,7 @@ def dropped_of(
 def assert_copied(
     stage: Stage, target: Target, process: Process, partition: TopicPartition
 ) -> None:
-    """Everything below the committed position arrived, in order, or is in the ledger."""
+    """Assert that records below the committed position arrived in order, or are in the ledger."""
     at = committed(stage, partition)
     records = records_of(stage, partition)
     dropped = dropped_of(stage.ledger, partition)

@@ -1,4 +1,4 @@
-"""A new incarnation must be taken before anything else is done, whatever was suspicious."""
+"""After any suspicious commit, a task takes a new incarnation before it does anything else."""
 
 from collections.abc import Iterator
 
@@ -14,14 +14,14 @@ pytestmark = pytest.mark.usefixtures("one_core")
 
 @pytest.fixture
 def scenario() -> Iterator[CheckedScenario]:
-    """Two slots. The oracle looks at every step."""
+    """Two slots. The oracle checks every step."""
     empty = CheckedScenario(slots=2)
     yield empty
     empty.close()
 
 
 def started_with_a_suspicious_commit(scenario: CheckedScenario) -> Process:
-    """Its first commit, the one with the start positions, was sent twice."""
+    """Start a process whose first commit, the one with the start positions, is sent twice."""
     process = scenario.start(0)
     reach(scenario, process, "end")
     scenario.step(process, 1, Fate.TWICE_SLOW)
@@ -31,7 +31,7 @@ def started_with_a_suspicious_commit(scenario: CheckedScenario) -> Process:
 def test_a_position_from_before_the_renewal_is_not_committed_after_it(
     scenario: CheckedScenario,
 ) -> None:
-    """Somebody else had the partition meanwhile: the old position would repeat its records."""
+    """A position is dropped if another task had the partition: it would repeat its records."""
     scenario.produce_aborted(ORDERS)
     process = started_with_a_suspicious_commit(scenario)
     reach(scenario, process, "init")
@@ -48,7 +48,7 @@ def test_a_position_from_before_the_renewal_is_not_committed_after_it(
 def test_a_suspicious_first_commit_costs_an_incarnation_and_no_restart(
     scenario: CheckedScenario,
 ) -> None:
-    """Records that are ready at once do not turn the light step into an exit."""
+    """A suspicious first commit causes no exit, even if records are ready immediately."""
     for partition in scenario.stage.partitions:
         scenario.stage.produce(partition)
     process = started_with_a_suspicious_commit(scenario)
@@ -60,7 +60,7 @@ def test_a_suspicious_first_commit_costs_an_incarnation_and_no_restart(
 
 
 def test_a_stop_after_a_suspicious_commit_is_graceful(scenario: CheckedScenario) -> None:
-    """Everything is committed already: what is left to do is to release."""
+    """A stop after a suspicious last commit releases the claims and exits without an error."""
     process = settled(scenario)
     scenario.stage.produce(ORDERS)
     mirror_all(scenario, process)

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("one_core")
 
 @pytest.fixture
 def scenario() -> Iterator[CheckedScenario]:
-    """Two slots, three partitions with two records each. The oracle looks at every step."""
+    """Two slots, three partitions with two records each. The oracle checks every step."""
     with_records = CheckedScenario(slots=2)
     for partition in with_records.stage.partitions:
         with_records.stage.produce(partition)
@@ -39,12 +39,12 @@ def scenario() -> Iterator[CheckedScenario]:
 
 
 def fenced_by(process: Process) -> int:
-    """How many incarnations it has fenced."""
+    """Return how many incarnations it has fenced."""
     return len(process.events("incarnation.fenced"))
 
 
 def take_over(scenario: CheckedScenario, slot: int = 0) -> Process:
-    """A successor mirrors everything there is."""
+    """Start a successor, which must mirror everything."""
     process = settled(scenario, slot)
     assert process.actor.error is None
     assert all(map(scenario.oracle.reached, scenario.stage.partitions))
@@ -52,7 +52,7 @@ def take_over(scenario: CheckedScenario, slot: int = 0) -> Process:
 
 
 def assert_only_claims_of(scenario: CheckedScenario, process: Process) -> None:
-    """Nothing is left in the log of those before it."""
+    """Assert that the process has a claim on every partition, and earlier incarnations none."""
     own = process.events("incarnation.started")[-1]["transactional_id"]
     live = scenario.stage.target.live_claims()
     assert len(live) == len(scenario.stage.partitions)
@@ -60,7 +60,7 @@ def assert_only_claims_of(scenario: CheckedScenario, process: Process) -> None:
 
 
 def test_c0_crash_before_the_claim_is_harmless(scenario: CheckedScenario) -> None:
-    """Nothing is in the log, so nobody is fenced for it."""
+    """Nothing is in the claims log, so the successor fences nothing."""
     process = scenario.start(0)
     reach(scenario, process, "claim")
     scenario.crash(process)
@@ -70,7 +70,7 @@ def test_c0_crash_before_the_claim_is_harmless(scenario: CheckedScenario) -> Non
 
 
 def test_c1_crash_after_the_claim_is_fenced_and_buried(scenario: CheckedScenario) -> None:
-    """The claims of a dead incarnation are found by the next one."""
+    """The next incarnation finds the claims of a dead one, fences it and tombstones them."""
     process = scenario.start(0)
     reach(scenario, process, "read the claims")
     scenario.crash(process)
@@ -83,7 +83,7 @@ def test_c1_crash_after_the_claim_is_fenced_and_buried(scenario: CheckedScenario
 
 
 def test_c2_crash_between_fence_and_tombstone_is_fenced_again(scenario: CheckedScenario) -> None:
-    """A claim that was fenced and not buried costs one more fence, and no harm."""
+    """A claim that was fenced and not tombstoned costs one more fence, and does no harm."""
     scenario.crash(settled(scenario))
     second = scenario.start(0)
     reach(scenario, second, "tombstone")
@@ -111,7 +111,7 @@ def test_c3_crash_inside_a_transaction_leaves_nothing_visible(
 
 @pytest.mark.parametrize("fate", [Fate.NOT_SENT, Fate.NOT_ANSWERED, Fate.DELAYED])
 def test_c4_an_unanswered_commit_is_decided_one_way(scenario: CheckedScenario, fate: Fate) -> None:
-    """Whether or when it arrived: the successor finds out, and goes on from there."""
+    """The successor finds out whether the commit arrived, early or late, and continues."""
     process = with_open_transaction(scenario)
     reach(scenario, process, "end")
     scenario.step(process, 1, fate)
@@ -124,7 +124,7 @@ def test_c4_an_unanswered_commit_is_decided_one_way(scenario: CheckedScenario, f
 
 
 def test_c5_crash_after_the_commit_costs_one_fence(scenario: CheckedScenario) -> None:
-    """Its transaction stands; its claims are found and buried."""
+    """The committed transaction is kept; the claims of the dead task are fenced and tombstoned."""
     process = settled(scenario)
     process.context.stop.set()
     reach(scenario, process, "tombstone")
@@ -139,7 +139,7 @@ def test_c5_crash_after_the_commit_costs_one_fence(scenario: CheckedScenario) ->
 
 
 def test_c7_an_incarnation_that_the_target_forgot_ends(scenario: CheckedScenario) -> None:
-    """A pause longer than the life of a transactional id: no new identity is taken on the way."""
+    """A task whose transactional id expired during a pause exits instead of getting a new one."""
     process = settled(scenario)
     scenario.expire_id(0)
     scenario.stage.produce(ORDERS)
@@ -151,7 +151,7 @@ def test_c7_an_incarnation_that_the_target_forgot_ends(scenario: CheckedScenario
 
 @pytest.mark.parametrize("point", ["poll", "produce", "offsets", "end", "claim", "fetch offsets"])
 def test_c8_a_jump_of_the_clock_does_no_harm(scenario: CheckedScenario, point: str) -> None:
-    """A year at any moment: early commits and restarts at worst."""
+    """A clock jump of a year, at any moment, causes early commits and restarts at worst."""
     process = scenario.start(0)
     reach(scenario, process, point)
     scenario.stage.clock.advance(365 * 86_400)
@@ -161,7 +161,7 @@ def test_c8_a_jump_of_the_clock_does_no_harm(scenario: CheckedScenario, point: s
 
 
 def test_g2_a_target_out_of_reach_is_waited_for(scenario: CheckedScenario) -> None:
-    """Every process ends at its first lost request; the one after the repair goes on."""
+    """Every process exits at its first lost request; the one after the repair continues."""
     for point in ("init", "partitions", "claim", "read the claims", "produce", "end"):
         process = scenario.start(0)
         reach(scenario, process, point)
@@ -173,7 +173,7 @@ def test_g2_a_target_out_of_reach_is_waited_for(scenario: CheckedScenario) -> No
 
 
 def test_g4_a_claim_without_an_answer_is_one_claim_too_many(scenario: CheckedScenario) -> None:
-    """It stands in the log; the successor fences and buries it."""
+    """The claim is in the log, and the successor fences and tombstones it."""
     process = scenario.start(0)
     reach(scenario, process, "claim")
     scenario.step(process, 1, Fate.NOT_ANSWERED)
@@ -189,7 +189,7 @@ def test_g4_a_claim_without_an_answer_is_one_claim_too_many(scenario: CheckedSce
 def test_g7_a_late_duplicate_finds_nothing_to_commit(
     scenario: CheckedScenario, request_twice: str, sign: Fate, point: str
 ) -> None:
-    """Either sign makes a new incarnation; the copy arrives anywhere in its transaction."""
+    """A slow or cut commit makes a new incarnation, wherever the late copy arrives."""
     process = with_open_transaction(scenario)
     reach(scenario, process, request_twice)
     scenario.step(process, 1, sign)
@@ -207,9 +207,9 @@ def test_g7_a_late_duplicate_finds_nothing_to_commit(
 
 def test_g8_lost_markers_stop_the_partition_and_are_named(scenario: CheckedScenario) -> None:
     """
-    The transaction is decided, its marker never comes: after 30 s a person is asked.
+    A decided transaction whose marker never comes stops its partition after 30 s.
 
-    The oracle is left out: the target has not kept what it acknowledged.
+    The oracle is not used: the target has not kept what it acknowledged.
     """
     process = with_open_transaction(scenario)
     scenario.hold_markers()
@@ -233,7 +233,11 @@ def test_g8_lost_markers_stop_the_partition_and_are_named(scenario: CheckedScena
 
 
 def with_half_a_commit(scenario: CheckedScenario, lost: TopicPartition) -> Process:
-    """A commit of two records is decided, but one participant never hears of it; A goes on."""
+    """
+    Return A, which continues after half a commit.
+
+    Its commit of two records is decided, but one participant never gets the marker.
+    """
     process = with_open_transaction(scenario)
     scenario.hold_markers()
     reach(scenario, process, "end")
@@ -258,9 +262,9 @@ def test_g8_half_a_commit_is_not_built_upon(
     scenario: CheckedScenario, lost: TopicPartition, reason: str
 ) -> None:
     """
-    The abort of the next transaction decides the lost half the other way: nothing is undecided.
+    Half a commit stops the partition, although the next abort leaves nothing undecided.
 
-    The oracle is left out: the target has not kept what it acknowledged.
+    The oracle is not used: the target has not kept what it acknowledged.
     """
     process = with_half_a_commit(scenario, lost)
     scenario.crash(process)
@@ -278,7 +282,7 @@ def test_g8_half_a_commit_is_not_built_upon(
 
 
 def test_o2_what_a_transaction_on_the_map_may_hide_is_waited_for(scenario: CheckedScenario) -> None:
-    """Nothing begins as if it had never been mirrored, while the map cannot be read to its end."""
+    """No partition begins as never mirrored while the map cannot be read to its end."""
     target = scenario.stage.target
     other, entry = target.coordinator.init("another"), Record(b'["another",0,0]', b"", None, 0)
     target.coordinator.add(other, [target.map_partition])
@@ -290,14 +294,14 @@ def test_o2_what_a_transaction_on_the_map_may_hide_is_waited_for(scenario: Check
     assert not process.events("partitions.acquired")
     assert not process.events("partition.stopped")
 
-    target.coordinator.init("another")  # whoever asks for its id ends its transaction
+    target.coordinator.init("another")  # to initialise its id ends its transaction
     mirror_all(scenario, process)
     assert process.actor.error is None
     assert all(map(scenario.oracle.reached, scenario.stage.partitions))
 
 
 def test_o1_keep_alive_commits_keep_idle_positions(scenario: CheckedScenario) -> None:
-    """Every idle partition is committed again in time, from where it stands."""
+    """Every idle partition is committed again in time, at its current position."""
     process = settled(scenario)
     before = scenario.stage.target.decided_offsets()
     scenario.stage.clock.advance(KEEPALIVE.total_seconds() + 1)
@@ -309,7 +313,7 @@ def test_o1_keep_alive_commits_keep_idle_positions(scenario: CheckedScenario) ->
 
 
 def test_o2_restarts_do_not_put_the_keep_alive_off(scenario: CheckedScenario) -> None:
-    """A task that never lives as long as the interval keeps idle partitions alive all the same."""
+    """Tasks that never live as long as the interval still keep idle partitions alive."""
     scenario.crash(settled(scenario))
     before = scenario.stage.target.decided_offsets()
     process = settled(scenario)
@@ -324,7 +328,7 @@ def test_o2_restarts_do_not_put_the_keep_alive_off(scenario: CheckedScenario) ->
 def test_p1_a_member_that_was_away_too_long_cannot_commit(
     scenario: CheckedScenario, point: str
 ) -> None:
-    """Others have its partitions; it ends as soon as it hears of that, or of the fence."""
+    """A member that lost its partitions exits when it learns of that, or of its fence."""
     scenario.crash(settled(scenario))
     for partition in scenario.stage.partitions:
         scenario.stage.produce(partition)
@@ -340,7 +344,7 @@ def test_p1_a_member_that_was_away_too_long_cannot_commit(
 
 
 def test_p2_records_from_before_a_rebalance_are_read_again(scenario: CheckedScenario) -> None:
-    """What a poll returns with a rebalance in it is dropped, and positions go back."""
+    """Records of a poll with a rebalance in it are dropped, and positions are rewound."""
     first = settled(scenario)
     other = scenario.start(1)
     scenario.stage.group.move(1, ORDERS)
@@ -360,7 +364,7 @@ def test_p2_records_from_before_a_rebalance_are_read_again(scenario: CheckedScen
 def test_p6_death_with_records_on_the_way_is_like_death_before_them(
     scenario: CheckedScenario,
 ) -> None:
-    """Some of a transaction's batches have arrived, the others never will."""
+    """A crash after some batches of a transaction were sent is like one before all of them."""
     process = with_open_transaction(scenario)
     for _ in range(4):
         scenario.stage.produce(ORDERS)
@@ -372,7 +376,7 @@ def test_p6_death_with_records_on_the_way_is_like_death_before_them(
 
 
 def test_p7_an_exhausted_epoch_gets_a_new_producer_id(scenario: CheckedScenario) -> None:
-    """The broker sees to it; to fence is to win all the same."""
+    """The broker assigns a new producer id, and the fence holds all the same."""
     scenario.stage.target.coordinator.max_epoch = 1
     process = with_open_transaction(scenario)
     reach(scenario, process, "offsets")

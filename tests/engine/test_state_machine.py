@@ -48,7 +48,7 @@ TWICE_CREATED_AGAIN = (
 
 
 def test_a_topic_is_judged_by_the_one_that_the_mirror_began_with() -> None:
-    """What was mirrored of it is no fault: the oracle once compared it with the one before."""
+    """The oracle must not compare records with an earlier topic of that name, as it once did."""
     machine = MirrorMachine()
     machine.begin(slots=2, start="earliest")
     for move in TWICE_CREATED_AGAIN:

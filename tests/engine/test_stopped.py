@@ -13,7 +13,7 @@ ORDERS = TopicPartition("orders", 0)
 
 
 def owned(committed: int | None) -> OwnedPartition:
-    """The partition, as it is tried again."""
+    """Return the partition as it is tried again."""
     return OwnedPartition(
         source=ORDERS,
         remote=TopicPartition("A.orders", 0),

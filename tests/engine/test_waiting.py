@@ -24,7 +24,7 @@ def scenario() -> Iterator[CheckedScenario]:
 
 
 def questions(scenario: CheckedScenario, process: Process, seconds: float) -> int:
-    """How often it asks about topics of the target in so many seconds."""
+    """Return how often it asks about topics of the target in this many seconds."""
     asked, until = 0, scenario.stage.clock() + seconds
     while scenario.stage.clock() < until:
         asked += process.actor.at == "partitions"
@@ -37,7 +37,7 @@ def questions(scenario: CheckedScenario, process: Process, seconds: float) -> in
 def test_a_partition_without_a_leader_is_waited_for_while_others_are_mirrored(
     scenario: CheckedScenario, side: str
 ) -> None:
-    """One event says so; it is claimed only when it has a leader."""
+    """A partition without a leader causes one event, and is claimed only once it has a leader."""
     stage = scenario.stage
     leaderless = stage.source.leaderless if side == "source" else stage.target.leaderless
     leaderless.add(ORDERS if side == "source" else remote_of(ORDERS))
@@ -62,7 +62,7 @@ def test_a_partition_without_a_leader_is_waited_for_while_others_are_mirrored(
 
 
 def test_the_pauses_between_two_questions_grow(scenario: CheckedScenario) -> None:
-    """A cluster that is in trouble is not asked once a second by every task."""
+    """The pauses grow, so a cluster in trouble is not asked once a second by every task."""
     scenario.stage.source.leaderless.add(ORDERS)
     process = scenario.start(0)
     while not process.events("partition.waiting"):

@@ -1,4 +1,4 @@
-"""How much a producer is handed, and what is waited for before a flush."""
+"""How many records a producer is handed ahead, and which it waits for before a flush."""
 
 import math
 from typing import Any, cast
@@ -8,11 +8,11 @@ from eos_mirror.kafka.batching import AHEAD_BYTES, Backlog
 
 VALUE = b"v" * 1_000
 BATCH, CHUNK = 1_000, 500
-"""Records of 1 KB that fill a batch, and that a poll brings."""
+"""Records of 1 KB that fill a batch, and that one poll returns."""
 
 
 class Outgoing:
-    """Takes records, and acknowledges full batches of each partition, one a poll."""
+    """A fake producer that acknowledges one full batch of a partition per poll."""
 
     def __init__(self, *, answers: bool = True) -> None:
         self._answers = answers
@@ -20,15 +20,15 @@ class Outgoing:
         self.polls = 0
 
     def __len__(self) -> int:
-        """What is not acknowledged."""
+        """Return the number of records that are not acknowledged."""
         return sum(self._waiting.values())
 
     def take(self, remote: TopicPartition, count: int) -> None:
-        """More of a partition."""
+        """Accept more records of a partition."""
         self._waiting[remote] = self._waiting.get(remote, 0) + count
 
     def poll(self, _timeout: float) -> int:
-        """Acknowledge a batch, if there is a full one."""
+        """Acknowledge a full batch, if any; return its number of records."""
         self.polls += 1
         full = next((remote for remote, n in self._waiting.items() if n >= BATCH), None)
         if full is None or not self._answers:
@@ -38,7 +38,7 @@ class Outgoing:
 
 
 def handed(outgoing: Outgoing, *, chunks: int, partitions: int) -> Backlog:
-    """Chunks of partitions in turn."""
+    """Hand over chunks, partition by partition, and return the backlog."""
     backlog = Backlog(cast(Any, outgoing), {"batch.size": BATCH * len(VALUE)})
     for number in range(chunks):
         remote = TopicPartition("A.orders", number % partitions)
@@ -60,7 +60,7 @@ def handed(outgoing: Outgoing, *, chunks: int, partitions: int) -> Backlog:
 
 
 def test_a_producer_is_not_handed_more_than_a_few_batches_ahead() -> None:
-    """However large the transaction is, and the memory of a task does not grow with it."""
+    """However large the transaction is, a producer holds only a few batches in memory."""
     outgoing = Outgoing()
 
     handed(outgoing, chunks=100, partitions=2)
@@ -69,7 +69,7 @@ def test_a_producer_is_not_handed_more_than_a_few_batches_ahead() -> None:
 
 
 def test_before_a_flush_full_batches_are_waited_for() -> None:
-    """And not what fills none, which would not come."""
+    """Full batches are waited for, but not records that fill none: they are not sent yet."""
     outgoing = Outgoing()
     backlog = handed(outgoing, chunks=7, partitions=1)
 
@@ -79,7 +79,7 @@ def test_before_a_flush_full_batches_are_waited_for() -> None:
 
 
 def test_what_fills_no_batch_is_not_waited_for() -> None:
-    """Many partitions have much under way, and nothing of it goes by itself."""
+    """Partial batches of many partitions are not waited for: only the flush sends them."""
     outgoing = Outgoing()
     backlog = handed(outgoing, chunks=20, partitions=20)
 
@@ -90,7 +90,7 @@ def test_what_fills_no_batch_is_not_waited_for() -> None:
 
 
 def test_records_beside_are_left_to_the_flush() -> None:
-    """Those of the map wait for nothing: a task begins with a transaction of them alone."""
+    """Map records are not waited for: the first transaction of a task has no others."""
     outgoing = Outgoing()
     backlog = handed(outgoing, chunks=0, partitions=1)
     outgoing.take(TopicPartition("map", 0), 2)
@@ -103,8 +103,8 @@ def test_records_beside_are_left_to_the_flush() -> None:
 
 def test_a_target_that_does_not_answer_is_left_to_the_flush() -> None:
     """
-    After one look, however much is handed over: a transaction can be lost without a word of the
-    client, and the flush finds out why.
+    After one poll without an answer, however much is handed over, only the flush waits: the client
+    can lose a transaction without an event, and the flush finds out why.
     """
     outgoing = Outgoing(answers=False)
     backlog = handed(outgoing, chunks=100, partitions=2)

@@ -27,7 +27,7 @@ def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
 
 
 def a_log(cluster: KafkaCluster) -> KafkaClaimsLog:
-    """As a task has it."""
+    """Return a claims log as a task opens it."""
     servers = {"bootstrap.servers": cluster.proxied_bootstrap, "log_level": "3"}
     return KafkaClaimsLog(
         {**servers, **CLAIMS_PRODUCER},
@@ -39,7 +39,7 @@ def a_log(cluster: KafkaCluster) -> KafkaClaimsLog:
 
 
 def a_claim(number: int) -> Claim:
-    """One of many."""
+    """Return a claim on the partition with this number."""
     remote = TopicPartition("copies", number)
     return Claim(
         remote=remote, transactional_id=f"mirror.{number}", sequence=1, slot=0, host="here"
@@ -47,7 +47,7 @@ def a_claim(number: int) -> Claim:
 
 
 def test_claims_are_fetched_when_they_are_read_and_not_otherwise(proxied: KafkaCluster) -> None:
-    """A reader that waits for news asks for it twenty times a second, of every task."""
+    """Claims are fetched only by a read: a waiting reader would fetch 20 times a second."""
     with fault_proxies(proxied.proxy_ports) as proxies:
         log = a_log(proxied)
         assert log.read_through(None) == {}
@@ -55,7 +55,7 @@ def test_claims_are_fetched_when_they_are_read_and_not_otherwise(proxied: KafkaC
         assert len(log.read_through(last)) == 1
 
         fetched = proxies[1].seen(Api.FETCH)
-        for number in range(1, CLAIMS):  # each would end a wait for news
+        for number in range(1, CLAIMS):  # each would end a wait for updates
             last = max(log.append([a_claim(number)]).values())
         assert proxies[1].seen(Api.FETCH) - fetched < CLAIMS // 4
 

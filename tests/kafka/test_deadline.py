@@ -21,7 +21,7 @@ def test_a_request_gets_half_of_a_short_time() -> None:
 
 
 def test_a_request_never_gets_more_than_one_answer_may_take() -> None:
-    """However much time the whole operation has."""
+    """A request gets the time of one answer at most, however long the operation may take."""
     assert Deadline(timedelta(hours=1), Clock()).answer_s == ANSWER.total_seconds()
 
 

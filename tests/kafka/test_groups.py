@@ -1,4 +1,4 @@
-"""Questions to a coordinator that is found late, and answers that the client misreads."""
+"""Requests to a coordinator that is found late, and answers that the client misreads."""
 
 import subprocess
 import sys
@@ -17,12 +17,12 @@ from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
 
 LATE = timedelta(seconds=1.5)
-"""After the first patience of a question, and before the second is over."""
+"""After the first timeout of a request, and before the second."""
 
 
 @pytest.fixture(scope="module")
 def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
-    """One broker behind a proxy, with a group that somebody is known to have left."""
+    """One broker behind a proxy, with a group that a consumer joined and left."""
     with KafkaCluster(name="proxied", proxied=True) as cluster:
         cluster.create_topic("orders", 1)
         cluster.tool(
@@ -42,7 +42,7 @@ ASKING = {
 def test_a_coordinator_that_is_found_late_does_not_end_the_process(
     proxied: KafkaCluster, question: str
 ) -> None:
-    """librdkafka 4605: what was given up before the coordinator was found must not be freed."""
+    """A request that timed out before its coordinator was found is not freed (librdkafka 4605)."""
     asking = textwrap.dedent(
         f"""
         from confluent_kafka.admin import AdminClient
@@ -65,7 +65,7 @@ def test_a_coordinator_that_is_found_late_does_not_end_the_process(
 
 
 class Found:
-    """What the client answers; these are the bytes that it makes text of."""
+    """The client's answer; the client decodes these bytes as text."""
 
     offset, leader_epoch = 7, 3
 
@@ -74,7 +74,7 @@ class Found:
 
     @property
     def metadata(self) -> str | None:
-        """Raises where the client does."""
+        """Decode the metadata; raises where the client does."""
         return None if self._metadata is None else self._metadata.decode()
 
 
@@ -90,7 +90,7 @@ class Found:
     ],
 )
 def test_an_offset_is_read_whatever_its_metadata_is(read: bytes | None, metadata: str) -> None:
-    """Metadata that is no text is left out; the offset counts."""
+    """Metadata that is not text is dropped, and the offset is kept."""
     found: Any = Found(read)
 
     assert as_group_offset(found) == GroupOffset(position=Position(7, 3), metadata=metadata)

@@ -22,14 +22,14 @@ SILENT = TopicPartition("silent", 0)
 
 
 class Admin:
-    """Answers with these offsets, one after the other; the last one for ever. None: never."""
+    """Answers with these offsets in order, and repeats the last one. None: no answer."""
 
     def __init__(self, *offsets: int | None) -> None:
         self._offsets = list(offsets)
         self.looks = 0
 
     def list_offsets(self, wanted: dict[Any, Any], **_: object) -> dict[Any, "Future[Any]"]:
-        """The next one for every partition."""
+        """Answer with the next offset for every partition."""
         offset = self._offsets.pop(0) if len(self._offsets) > 1 else self._offsets[0]
         answer: Future[Any] = Future()
         if offset is not None:
@@ -37,19 +37,19 @@ class Admin:
         return dict.fromkeys(wanted, answer)
 
     def list_topics(self, _topic: str | None, **_: object) -> Any:
-        """Looks for leaders."""
+        """Count a request for leaders."""
         self.looks += 1
         return SimpleNamespace(topics={})
 
 
 class OneSilent(Admin):
-    """The leader of SILENT stands still; so does the broker that knows the leaders."""
+    """The leader of SILENT hangs; so does the broker that is asked for the leaders."""
 
     def __init__(self) -> None:
         super().__init__(5)
 
     def list_offsets(self, wanted: dict[Any, Any], **_: object) -> dict[Any, "Future[Any]"]:
-        """An offset for the others."""
+        """Answer with an offset for the other partitions."""
         answers = super().list_offsets(wanted)
         for one in wanted:
             if one.topic == SILENT.topic:
@@ -58,16 +58,16 @@ class OneSilent(Admin):
         return answers
 
     def list_topics(self, _topic: str | None, **_: object) -> Any:
-        """In vain."""
+        """Count a request for leaders, which times out."""
         self.looks += 1
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 (public name)
 
 
 class Denied(Admin):
-    """May not be asked."""
+    """Refuses requests for offsets, because a right is missing."""
 
     def list_offsets(self, wanted: dict[Any, Any], **_: object) -> dict[Any, "Future[Any]"]:
-        """No offset for anybody."""
+        """Answer with an authorization error for every partition."""
         answer: Future[Any] = Future()
         answer.set_exception(KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)))
         return dict.fromkeys(wanted, answer)
@@ -80,7 +80,7 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def metadata_with(admin: Admin) -> ClusterMetadata:
-    """Of a target that answers so."""
+    """Return the metadata of a target that answers like this admin client."""
     metadata = ClusterMetadata({}, side=Side.TARGET, patience=timedelta(milliseconds=400))
     fake: ReconnectingClient[Any] = ReconnectingClient(lambda _: admin, {})
     metadata._client = fake  # noqa: SLF001
@@ -88,26 +88,26 @@ def metadata_with(admin: Admin) -> ClusterMetadata:
 
 
 def test_an_answer_without_an_offset_is_asked_for_again() -> None:
-    """Seen while the leader of a partition was replaced; it is no end of a log."""
+    """An answer without an offset, seen during a leader change, is not the end of a log."""
     admin = Admin(OFFSET_INVALID, 5)
 
     assert metadata_with(admin).ends([ORDERS]) == {ORDERS: 5}
-    assert admin.looks == 1, "the client goes on asking the leader that was"
+    assert admin.looks == 1, "the client keeps asking the previous leader"
 
 
 def test_a_question_without_an_answer_is_asked_again() -> None:
-    """As every other outage is."""
+    """A request without an answer is retried, as in every other outage."""
     assert metadata_with(Admin(None, 5)).ends([ORDERS]) == {ORDERS: 5}
 
 
 def test_a_partition_that_never_says_its_offset_is_unavailable() -> None:
-    """Not empty, and not at an end of -1001."""
+    """A partition without an offset is not treated as empty, nor as ending at -1001."""
     with pytest.raises(TargetUnavailable, match="orders-0"):
         metadata_with(Admin(OFFSET_INVALID)).ends([ORDERS])
 
 
 def test_offsets_that_came_are_kept_when_the_rest_is_asked_in_vain() -> None:
-    """One leader stands still, and the client happens to ask it who the leaders are."""
+    """If one leader hangs, and is also asked for the leaders, the other offsets are kept."""
     admin = OneSilent()
 
     found, reasons = metadata_with(admin).offsets_or_reasons(
@@ -121,7 +121,7 @@ def test_offsets_that_came_are_kept_when_the_rest_is_asked_in_vain() -> None:
 
 
 def test_a_right_that_is_missing_is_not_asked_for_again() -> None:
-    """It comes from a person, not within seconds."""
+    """A missing right is not requested again: a person grants it, and not within seconds."""
     admin = Denied()
 
     found, reasons = metadata_with(admin).offsets_or_reasons(
@@ -134,7 +134,7 @@ def test_a_right_that_is_missing_is_not_asked_for_again() -> None:
 
 
 def test_an_answer_that_never_comes_is_an_outage_with_a_name() -> None:
-    """The client promised one in time; a task that ended for it said only `TimeoutError`."""
+    """The error names the request: a task that exited for it once logged only `TimeoutError`."""
     never: Future[Any] = Future()
     with (
         pytest.raises(SourceUnavailable, match="describe topics: no answer"),

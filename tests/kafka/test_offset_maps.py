@@ -14,17 +14,17 @@ FLOW = Flow("A", "B")
 
 
 class NewTopic:
-    """One broker names the topic; its leader answers as if there were none, at first."""
+    """One broker lists the topic; at first its leader answers as if it did not exist."""
 
     def __init__(self) -> None:
         self.asked = 0
 
     def topics(self, names: list[str]) -> dict[str, object]:
-        """Every topic exists."""
+        """Answer that every topic exists."""
         return dict.fromkeys(names)
 
     def ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        """The second answer is right."""
+        """Fail the first request, and answer the second."""
         self.asked += 1
         if self.asked == 1:
             raise RestartTask("list offsets: UNKNOWN_TOPIC_OR_PART")
@@ -34,7 +34,7 @@ class NewTopic:
 
 
 def test_a_leader_that_does_not_know_a_new_topic_yet_is_asked_again() -> None:
-    """It is an outage, which a start waits out; it was an error that ended the start."""
+    """Such a leader is an outage, which a start waits out; it used to end the start."""
     metadata = NewTopic()
     client = cast(ClusterMetadata, metadata)
     config: dict[str, Any] = {}

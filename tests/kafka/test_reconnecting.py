@@ -1,4 +1,4 @@
-"""Clients that were told of no broker: librdkafka may never look for one again."""
+"""Clients that got Metadata without brokers: librdkafka may never search for one again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.brokers
 ORDERS = TopicPartition("orders", 0)
 ASK_S, MANY = 1.0, 10
 WIDE = "wide", 300
-"""The longer an answer is being read, the likelier is it that the client gets lost meanwhile."""
+"""The longer an answer takes to read, the likelier the client loses its brokers meanwhile."""
 
 SOON, LOST_WITHIN = timedelta(seconds=30), timedelta(seconds=90)
 
 
 @pytest.fixture(scope="module")
 def cluster(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
-    """One broker with a topic, and a proxy's way to it."""
+    """One broker with a topic, also reachable through a proxy."""
     with KafkaCluster(name="lonely", proxied=True) as cluster:
         cluster.create_topic(ORDERS.topic, 1)
         cluster.create_topic(*WIDE)
@@ -43,13 +43,13 @@ def cluster(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
 
 @pytest.fixture
 def proxy(cluster: KafkaCluster) -> Iterator[FaultProxy]:
-    """In front of the broker."""
+    """The proxy in front of the broker."""
     with fault_proxies(cluster.proxy_ports) as proxies:
         yield proxies[1]
 
 
 def config_of(cluster: KafkaCluster) -> dict[str, str]:
-    """By way of the proxy, and quiet."""
+    """Return a client configuration that uses the proxy and logs nothing."""
     return {
         **cluster.client_config(),
         "bootstrap.servers": cluster.proxied_bootstrap,
@@ -58,7 +58,7 @@ def config_of(cluster: KafkaCluster) -> dict[str, str]:
 
 
 def is_answered(client: AdminClient | Consumer | Producer) -> bool:
-    """Whether it finds a broker to ask."""
+    """Return whether the client finds a broker to ask."""
     try:
         client.list_topics(timeout=ASK_S)
     except KafkaException:
@@ -68,7 +68,7 @@ def is_answered(client: AdminClient | Consumer | Producer) -> bool:
 
 @contextmanager
 def no_brokers(proxy: FaultProxy) -> Iterator[Fault]:
-    """Every answer to Metadata names none."""
+    """Make every Metadata answer name no broker."""
     fault = proxy.inject(Fault(Api.METADATA, Action.HIDE_BROKERS, times=None))
     try:
         yield fault
@@ -91,7 +91,7 @@ def lose(proxy: FaultProxy, client: AdminClient | Consumer) -> None:
 def test_a_client_that_finds_no_broker_any_more_is_replaced(
     cluster: KafkaCluster, proxy: FaultProxy
 ) -> None:
-    """The next question is answered. The client itself would never be."""
+    """A lost client, which would never be answered again, is replaced."""
     topics = Topics(config_of(cluster), side=Side.SOURCE)
     assert ORDERS.topic in topics.list()
     lost = topics.admin
@@ -103,7 +103,7 @@ def test_a_client_that_finds_no_broker_any_more_is_replaced(
 
 
 def a_source(cluster: KafkaCluster) -> KafkaSource:
-    """That reads the topic from its start."""
+    """Return a source that reads the topic from its start."""
     listener = Listener()
     group = {"group.id": "lonely-readers", "group.instance.id": "0"}
     source = KafkaSource({**config_of(cluster), **MEMBER, **group}, listener)
@@ -119,7 +119,7 @@ def a_source(cluster: KafkaCluster) -> KafkaSource:
 
 
 def values(source: KafkaSource) -> list[bytes | None]:
-    """Of one poll."""
+    """Return the values of one poll."""
     return [
         v for run in source.poll(wait=timedelta(milliseconds=20)).runs for v in run.decoded().values
     ]
@@ -129,16 +129,16 @@ def values(source: KafkaSource) -> list[bytes | None]:
 def test_a_consumer_that_finds_no_broker_any_more_ends_its_task(
     cluster: KafkaCluster, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would wait in silence. Before, while nobody finds one, and after an outage, it waits."""
+    """A lost consumer ends its task; an idle one, also in an outage and after it, may wait."""
     monkeypatch.setattr(reconnecting, "SILENT_S", 0.1)
     source = a_source(cluster)
-    consumer = source._consumer  # noqa: SLF001 (whether it is lost, nobody else knows)
+    consumer = source._consumer  # noqa: SLF001 (nothing else shows if it is lost)
     wait_until(lambda: values(source) == [] and is_answered(consumer), within=SOON, what="idle")
     proxy.part()
     for _ in range(3):
         assert values(source) == []
     proxy.heal()
-    wait_until(lambda: is_answered(consumer), within=SOON, what="the way back")
+    wait_until(lambda: is_answered(consumer), within=SOON, what="the reconnect")
     producer = Producer(cluster.client_config())
     producer.produce(ORDERS.topic, b"after the outage", partition=0)
     assert producer.flush(10) == 0
@@ -146,19 +146,19 @@ def test_a_consumer_that_finds_no_broker_any_more_ends_its_task(
     lose(proxy, consumer)
 
     with pytest.raises(RestartTask, match="finds no broker any more"):
-        wait_until(lambda: values(source) != [], within=SOON, what="the end")
+        wait_until(lambda: values(source) != [], within=SOON, what="the error")
 
 
 @pytest.mark.long
 def test_a_member_that_finds_no_broker_any_more_stands_by_with_a_new_client(
     cluster: KafkaCluster, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would lead, or wait for its turn, whoever the group has given its partition to."""
+    """A lost member gets a new client, or it would lead or wait whatever the group assigns."""
     monkeypatch.setattr(reconnecting, "SILENT_S", 0.1)
     session = timedelta(seconds=6)
     member = Leadership(config_of(cluster), group="drivers", topic=ORDERS.topic, session=session)
-    wait_until(lambda: member.poll(timedelta(0)), within=SOON, what="its turn")
-    first = member._consumer  # noqa: SLF001 (which one it is, nobody else knows)
+    wait_until(lambda: member.poll(timedelta(0)), within=SOON, what="the lead")
+    first = member._consumer  # noqa: SLF001 (nothing else shows which one it is)
     lose(proxy, first)
 
     wait_until(
@@ -166,19 +166,19 @@ def test_a_member_that_finds_no_broker_any_more_stands_by_with_a_new_client(
         within=SOON,
         what="another client",
     )
-    wait_until(lambda: member.poll(timedelta(0)) and member._has_it, within=SOON, what="its turn")  # noqa: SLF001
+    wait_until(lambda: member.poll(timedelta(0)) and member._has_it, within=SOON, what="the lead")  # noqa: SLF001
     other = Leadership(
         cluster.client_config(), group="drivers", topic=ORDERS.topic, session=session
     )
     member.close()
-    wait_until(lambda: other.poll(timedelta(0)), within=SOON, what="the turn of the other one")
+    wait_until(lambda: other.poll(timedelta(0)), within=SOON, what="the other one leads")
     other.close()
 
 
 def test_a_producer_that_is_replaced_writes_nothing_behind_the_next_one(
     cluster: KafkaCluster, proxy: FaultProxy
 ) -> None:
-    """An older checkpoint on top of a newer one would send its group back."""
+    """A replaced producer writes no older checkpoint after a newer one: it would rewind a group."""
     cluster.create_topic("notes", 1)
     producer = ReconnectingProducer(config_of(cluster))
     proxy.part()
@@ -198,11 +198,11 @@ def test_a_producer_that_is_replaced_writes_nothing_behind_the_next_one(
 def test_who_appends_has_another_client_after_an_outage(
     cluster: KafkaCluster, proxy: FaultProxy
 ) -> None:
-    """What a file says of timeouts may end a record before its deadline ends the wait."""
+    """A client is replaced even if a configured timeout ends the record before the deadline."""
     cluster.create_topic("log", 1)
     log = TopicWriter({**config_of(cluster), "message.timeout.ms": "500"}, "log")
     log.append([("key", "before")])
-    first = log._producer  # noqa: SLF001 (which client it has, nobody else knows)
+    first = log._producer  # noqa: SLF001 (nothing else shows its client)
     assert first is not None
     client = first.client
     proxy.part()

@@ -1,4 +1,4 @@
-"""What a chunk of records is sorted into."""
+"""How a chunk of records is sorted into runs."""
 
 from confluent_kafka import Message
 
@@ -11,14 +11,14 @@ AT_MS = 1_000
 
 
 def record(of: TopicPartition, offset: int, *, at_ms: int = AT_MS) -> Message:
-    """As a consumer returns it."""
+    """Return a message as a consumer returns it."""
     return Message(
         topic=of.topic, partition=of.partition, offset=offset, value=b"", timestamp=(1, at_ms)
     )
 
 
 def test_partitions_that_alternate_are_a_run_each() -> None:
-    """Under a light load they do, record by record."""
+    """Partitions that alternate record by record, as under a light load, become one run each."""
     polled = _polled([record(A, 5), record(B, 7), record(A, 6), record(B, 9), record(A, 8)])
     assert [(run.partition, run.decoded().offsets) for run in polled.runs] == [
         (A, [5, 6, 8]),
@@ -28,7 +28,7 @@ def test_partitions_that_alternate_are_a_run_each() -> None:
 
 
 def test_nothing_is_taken_behind_a_record_that_cannot_be_carried() -> None:
-    """Also not of its next stretch; the other partition goes on."""
+    """Later records of the partition are not accepted either; the other partition continues."""
     chunk = [record(A, 5), record(A, 6, at_ms=0), record(B, 7), record(A, 8), record(B, 8)]
     polled = _polled(chunk)
     assert [(run.partition, run.decoded().offsets) for run in polled.runs] == [

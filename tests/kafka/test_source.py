@@ -39,7 +39,7 @@ def cluster(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
 
 
 def a_source(cluster: KafkaCluster, slot: int) -> KafkaSource:
-    """That reads from the start."""
+    """Return a source that reads from the start."""
     listener = Listener()
     group = {"group.id": f"readers-{slot}", "group.instance.id": str(slot)}
     source = KafkaSource({**cluster.client_config(), **MEMBER, **SMALL_FETCHES, **group}, listener)
@@ -55,7 +55,7 @@ def a_source(cluster: KafkaCluster, slot: int) -> KafkaSource:
 
 
 def polls(source: KafkaSource) -> Iterator[Polled]:
-    """One behind the other, and not for ever."""
+    """Yield one poll after the other, for a limited time."""
     deadline = time.monotonic() + WITHIN_S
     while time.monotonic() < deadline:
         yield source.poll(wait=NO_WAIT)
@@ -63,7 +63,7 @@ def polls(source: KafkaSource) -> Iterator[Polled]:
 
 
 def test_between_two_fetches_more_waits_but_not_at_the_end(cluster: KafkaCluster) -> None:
-    """Both bring nothing for a moment; only one of them is a moment to commit."""
+    """An empty poll between two fetches is no reason to commit; one at the end of the log is."""
     source = a_source(cluster, 0)
     next_offset, said = 0, {"behind": 0, "near the end": 0}
     for polled in polls(source):
@@ -83,7 +83,7 @@ def test_between_two_fetches_more_waits_but_not_at_the_end(cluster: KafkaCluster
 
 
 def test_nothing_waits_in_a_partition_that_is_not_read_any_more(cluster: KafkaCluster) -> None:
-    """What was read of it last was far from its end."""
+    """A partition that was unassigned far from its end has no pending records."""
     source = a_source(cluster, 1)
     next(polled for polled in polls(source) if polled.more_pending)
     source.unassign([PARTITION])

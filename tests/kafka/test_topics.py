@@ -21,7 +21,7 @@ pytestmark = pytest.mark.brokers
 def test_a_topic_that_the_cluster_refuses_keeps_no_other_from_being_created(
     target_cluster: Cluster,
 ) -> None:
-    """Each has its own reason; an entry that an old source has is named with the way out."""
+    """Each refused topic has its own reason; for an obsolete config entry it names the remedy."""
     name = f"new-{uuid.uuid4().hex[:8]}"
     good = TopicSpec(name=name, partitions=1, replication_factor=1)
     strange = replace(good, name=f"{name}-entry", config={"message.format.version": "2.8"})
@@ -41,7 +41,7 @@ def test_a_topic_that_the_cluster_refuses_keeps_no_other_from_being_created(
 
 
 def test_a_topic_that_does_not_grow_keeps_no_other_from_growing(target_cluster: Cluster) -> None:
-    """One that is gone, beside one that is not; one that has as many already is neither."""
+    """A missing topic is refused, and others grow; one with enough partitions is left as it is."""
     name = f"small-{uuid.uuid4().hex[:8]}"
     target_cluster.create_topic(name, 1)
     target_cluster.create_topic(f"{name}-large", 3)
@@ -55,7 +55,7 @@ def test_a_topic_that_does_not_grow_keeps_no_other_from_growing(target_cluster: 
 
 
 def test_a_topic_that_no_broker_knows_is_named(target_cluster: Cluster) -> None:
-    """After a bounded wait, and beside one that they know."""
+    """An unknown topic is named after a bounded wait, and a known one is not."""
     name = f"known-{uuid.uuid4().hex[:8]}"
     target_cluster.create_topic(name, 2)
     topics = Topics(target_cluster.client_config(), side=Side.TARGET)
@@ -68,7 +68,7 @@ def test_a_topic_that_no_broker_knows_is_named(target_cluster: Cluster) -> None:
 def test_more_topics_than_a_controller_takes_at_once_are_asked_for_in_portions(
     target_cluster: Cluster,
 ) -> None:
-    """It makes at most 10,000 records of metadata for one request; nothing is created here."""
+    """One request may make 10,000 metadata records at most; nothing is created here."""
     topics = Topics(target_cluster.client_config(), side=Side.TARGET)
     config = {"retention.ms": "-1", "retention.bytes": "-1"}
     specs = [
@@ -89,7 +89,7 @@ def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
 def test_a_question_for_rights_whose_connection_breaks_is_asked_again(
     proxied: KafkaCluster,
 ) -> None:
-    """As any other question of a start is: that broker may be on its way down."""
+    """Such a request is retried like any other of a start: the broker may be shutting down."""
     config = {
         **proxied.client_config(),
         "bootstrap.servers": proxied.proxied_bootstrap,
@@ -106,7 +106,7 @@ def test_a_question_for_rights_whose_connection_breaks_is_asked_again(
 
 
 def test_a_topic_that_is_not_there_lacks_every_right(target_cluster: Cluster) -> None:
-    """Nobody is told that it is missing who may not know."""
+    """A client without rights cannot tell that a topic is missing, so all rights are reported."""
     topics = Topics(target_cluster.client_config(), side=Side.TARGET)
 
     missing = missing_topic_rights(topics, {"not-there": MIRROR_TO})
@@ -115,7 +115,7 @@ def test_a_topic_that_is_not_there_lacks_every_right(target_cluster: Cluster) ->
 
 
 def test_a_topic_that_is_gone_does_not_hide_the_others(target_cluster: Cluster) -> None:
-    """They are asked for in one request, and answered each for itself."""
+    """Topics are described in one request, and each is answered for itself."""
     name = f"there-{uuid.uuid4().hex[:8]}"
     target_cluster.create_topic(name, 3, config={"retention.ms": "1234567"})
     topics = Topics(target_cluster.client_config(), side=Side.TARGET)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.brokers
 
 TRANSACTIONS, WARM_UP = 120, 40
 PAUSE_S, SINCE_COMMIT_S = 0.3, 0.1
-"""A pause that is seen on a busy machine; it began with the answer to the commit."""
+"""A pause that is visible on a busy machine, and how long before we measure it may begin."""
 BUDGET = timedelta(seconds=30)
 REMOTE = TopicPartition("copies", 0)
 
@@ -36,14 +36,14 @@ def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
 
 
 BATCH, BATCHES = 200, 4
-"""Records of 1 KB, and full batches; half a one follows."""
+"""Records of 1 KB per batch, and the number of full batches; half a batch follows."""
 ANSWERED_AFTER = timedelta(milliseconds=200)
 IDLE = 0.5
-"""Of a core: far above what waiting takes, far below what polling without a pause does."""
+"""Share of a core: far above what waiting takes, far below what a busy loop takes."""
 
 
 def a_run(first: int, *, count: int = 1, value: bytes = b"value") -> DecodedRun:
-    """Records of one partition."""
+    """Return records of one partition."""
     return DecodedRun(
         partition=TopicPartition("originals", 0),
         offsets=list(range(first, first + count)),
@@ -58,7 +58,7 @@ def a_run(first: int, *, count: int = 1, value: bytes = b"value") -> DecodedRun:
 
 @contextmanager
 def a_producer(cluster: KafkaCluster, name: str, **config: object) -> Iterator[KafkaProducer]:
-    """One incarnation; dots of keys are underscores."""
+    """Open one incarnation; in the names of `config`, underscores stand for dots."""
     servers = {"bootstrap.servers": cluster.proxied_bootstrap, "log_level": 3}
     more = {key.replace("_", "."): value for key, value in config.items()}
     group = Consumer({**servers, "group.id": "shadow"})
@@ -76,7 +76,7 @@ def a_producer(cluster: KafkaCluster, name: str, **config: object) -> Iterator[K
 def test_short_transactions_are_seldom_refused_while_markers_are_written(
     proxied: KafkaCluster,
 ) -> None:
-    """Every refusal is one more request, and 20 ms for the record that waits."""
+    """Few short transactions are refused: a refusal costs a request, and 20 ms for records."""
     with (
         fault_proxies(proxied.proxy_ports) as proxies,
         a_producer(proxied, "short", linger_ms=0) as producer,
@@ -98,7 +98,7 @@ def test_short_transactions_are_seldom_refused_while_markers_are_written(
 def test_behind_a_short_transaction_the_next_begins_with_the_pause(
     proxied: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Records that arrive in it are polled before the transaction ends, not after."""
+    """`begin` waits for the pause, so that records that arrive in it join the transaction."""
     monkeypatch.setattr(MarkerPause, "PERIOD_S", PAUSE_S)
     monkeypatch.setattr(
         MarkerPause, "REFUSED_S", BUDGET.total_seconds()
@@ -116,7 +116,7 @@ def test_behind_a_short_transaction_the_next_begins_with_the_pause(
 def test_records_behind_a_long_transaction_wait_for_its_markers(
     proxied: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the client is handed too early is refused, waits for 20 ms, and goes in one heap."""
+    """Records wait for the markers: earlier, they are refused for 20 ms and go in one burst."""
     monkeypatch.setattr(MarkerPause, "AFTER_LONG_S", PAUSE_S)
     with (
         fault_proxies(proxied.proxy_ports) as proxies,
@@ -127,14 +127,14 @@ def test_records_behind_a_long_transaction_wait_for_its_markers(
             return proxies[1].seen(Api.ADD_PARTITIONS_TO_TXN)
 
         def after_a_long_one() -> float:
-            long_s = PAUSE_S + 2 * MarkerPause.REFUSED_S  # also behind another one
+            long_s = PAUSE_S + 2 * MarkerPause.REFUSED_S  # also after another one
             commit(producer, fill(producer, until=lambda at: time.monotonic() > at + long_s))
             return time.monotonic()
 
         rest_from = after_a_long_one()
         before = asked()
         sent = fill(producer, until=lambda _: asked() > before)
-        assert time.monotonic() - rest_from > PAUSE_S - SINCE_COMMIT_S, "they went at once"
+        assert time.monotonic() - rest_from > PAUSE_S - SINCE_COMMIT_S, "they were sent immediately"
         commit(producer, sent)
 
         rest_from = after_a_long_one()
@@ -143,7 +143,7 @@ def test_records_behind_a_long_transaction_wait_for_its_markers(
 
 
 def fill(producer: KafkaProducer, *, until: Callable[[float], bool]) -> int:
-    """Begin, and send at least one record; `until` is told when it began. How many were sent."""
+    """Begin, and send records until `until`, given the start time, is true; return their number."""
     producer.begin()
     sent, began_at = 0, time.monotonic()
     while not sent or not until(began_at):
@@ -154,7 +154,7 @@ def fill(producer: KafkaProducer, *, until: Callable[[float], bool]) -> int:
 
 
 def commit(producer: KafkaProducer, sent: int) -> None:
-    """Everything that was sent has arrived, also what was held back."""
+    """Flush and commit: everything that was sent must arrive, also what was held back."""
     assert producer.flush(within=BUDGET)[REMOTE].count == sent
     producer.commit({REMOTE: ShadowCommit(position=Position(sent), metadata="")}, within=BUDGET)
 
@@ -162,7 +162,7 @@ def commit(producer: KafkaProducer, sent: int) -> None:
 def test_a_flush_leaves_the_core_to_others_while_batches_are_under_way(
     proxied: KafkaCluster,
 ) -> None:
-    """The client polls without a pause for what should have gone and cannot go yet."""
+    """A flush does not make the client busy-poll for records that it cannot send yet."""
     with (
         fault_proxies(proxied.proxy_ports) as proxies,
         a_producer(proxied, "long", linger_ms=1000, batch_size=BATCH * 1_000) as producer,
@@ -182,7 +182,7 @@ def test_a_flush_leaves_the_core_to_others_while_batches_are_under_way(
 
 
 def test_who_was_fenced_hears_of_it_in_our_words(proxied: KafkaCluster) -> None:
-    """Also while full batches are waited for, before the flush itself."""
+    """A fenced producer gets a RestartTask, even while it waits for full batches before a flush."""
     with (
         fault_proxies(proxied.proxy_ports),
         a_producer(proxied, "fenced", linger_ms=1000, batch_size=BATCH * 1_000) as old,

@@ -1,4 +1,4 @@
-"""A flow of its own for every test, on the clusters that all tests share."""
+"""Every test has its own flow, on the clusters that all tests share."""
 
 import uuid
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ class Site:
 
     @property
     def remote(self) -> str:
-        """The topic's name on the target."""
+        """The name of the remote topic."""
         return f"{self.flow.source}.{self.topic}"
 
     @property
     def view(self) -> FlowView:
-        """The flow as seen from outside."""
+        """The flow's offsets on both clusters, read from outside."""
         return FlowView(self.flow, self.source, self.target)
 
     def config(self, **extra: object) -> Path:
@@ -45,11 +45,11 @@ class Site:
         )
 
     def produce(self, count: int, *, start: int = 0) -> None:
-        """Numbered records into the source topic."""
+        """Produce numbered records into the source topic."""
         produce(self.source, self.topic, count, partitions=self.partitions, start=start)
 
     def compare(self, topic: str = "", remote: str = "") -> Comparison:
-        """Both topics, whole, record by record; those of the site if no others are named."""
+        """Compare two topics record by record; by default the site's topic and its copy."""
         return compare_topics(
             self.source.client_config(),
             topic or self.topic,
@@ -60,7 +60,7 @@ class Site:
 
 
 def make_site(folder: Path, source: Cluster, target: Cluster, *, partitions: int = 4) -> Site:
-    """A flow and a topic with names that nothing else has."""
+    """Create a source topic; its name and the aliases of the flow are unique."""
     name = uuid.uuid4().hex[:8]
     site = Site(
         folder=folder,
@@ -76,5 +76,5 @@ def make_site(folder: Path, source: Cluster, target: Cluster, *, partitions: int
 
 @pytest.fixture
 def site(tmp_path: Path, source_cluster: Cluster, target_cluster: Cluster) -> Site:
-    """Four partitions, empty."""
+    """A flow and an empty topic of four partitions."""
     return make_site(tmp_path, source_cluster, target_cluster)

@@ -1,6 +1,6 @@
 """
-Requests that no client library would send, byte by byte: records (magic 2), markers, and offsets
-of groups with any name and any metadata.
+Requests that no client library sends, encoded byte by byte: records (magic 2), markers, and
+offsets of groups with any name and any metadata.
 """
 
 import socket
@@ -24,14 +24,14 @@ FIND_COORDINATOR, FIND_COORDINATOR_VERSION = 10, 0
 NOT_LEADER = 6
 NOT_COORDINATOR = 16
 LATER = frozenset({14, 15, 16})
-"""A coordinator that is loading, not there yet, or somewhere else."""
+"""Errors to retry: the coordinator is loading, not available yet, or on another broker."""
 OLD_METADATA = frozenset({KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.FENCED_LEADER_EPOCH})
 CASTAGNOLI = 0x82F63B78
 
 
 @dataclass(frozen=True, kw_only=True)
 class RawRecord:
-    """A record with any bytes at all. `timestamp` in milliseconds."""
+    """A record with any bytes. `timestamp` is in milliseconds."""
 
     timestamp: int
     key: bytes | None = None
@@ -42,7 +42,7 @@ class RawRecord:
 def produce_raw(
     admin: AdminClient, topic: str, partition: int, records: Sequence[RawRecord]
 ) -> None:
-    """Append one batch to a partition; a leader that is only just elected is asked again."""
+    """Append one batch to a partition; ask again while the partition gets its leader."""
     answers: list[int] = []
 
     def is_taken() -> bool:
@@ -54,7 +54,7 @@ def produce_raw(
 
 
 def _produce(admin: AdminClient, topic: str, partition: int, batch: bytes) -> int:
-    """Error code of one Produce request."""
+    """Return the error code of one Produce request."""
     name = topic.encode()
     body = (
         struct.pack(">hhii", -1, -1, 10_000, 1)  # no transactional id, acks=all, timeout, topics
@@ -80,7 +80,7 @@ def write_marker(
     """
     name = topic.encode()
     body = (
-        b"\x02"  # one marker; lengths of this version are one more than they say
+        b"\x02"  # one marker; this version encodes a length plus one
         + struct.pack(">qh?", *producer, commit)
         + bytes([2, len(name) + 1])
         + name
@@ -98,10 +98,10 @@ def write_marker(
 
 def _coordinator_epoch(admin: AdminClient) -> int:
     """
-    Leader epoch of the only partition of the transaction log.
+    Return the leader epoch of the only partition of the transaction log.
 
-    It moves when a busy machine lets the session of the broker time out. A client that still knows
-    the epoch before reads the metadata again.
+    It changes when a broker's session times out on a busy machine. A client that still has the
+    previous epoch reads the metadata again.
     """
     log = ClientPartition("__transaction_state", 0)
     found: list[int | None] = []
@@ -117,7 +117,7 @@ def _coordinator_epoch(admin: AdminClient) -> int:
         return bool(found)
 
     wait_until(is_known, within=timedelta(seconds=30), what="the epoch of the transaction log")
-    assert found[0] is not None, "the broker did not say the epoch of the transaction log"
+    assert found[0] is not None, "the broker did not return the epoch of the transaction log"
     return found[0]
 
 
@@ -125,11 +125,11 @@ def commit_raw(
     admin: AdminClient, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
 ) -> None:
     """
-    Commit offsets as a member-less consumer of old does.
+    Commit offsets as an old consumer without a member id does.
 
     Args:
-        offsets: Offset and metadata, which arrives as it is: without the NUL that the client
-            library adds.
+        offsets: Offset and metadata. The metadata is sent unchanged, without the NUL that the
+            client library adds.
     """
     answers: list[int] = []
 
@@ -144,7 +144,7 @@ def commit_raw(
 def _commit(
     admin: AdminClient, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
 ) -> int:
-    """The first error code of an OffsetCommit request, or of the one for the coordinator."""
+    """Return the first error code of an OffsetCommit, or that of the coordinator lookup."""
     broker = next(iter(admin.list_topics(timeout=10).brokers.values()))
     coordinator = coordinator_named_by((str(broker.host), broker.port), group)
     if isinstance(coordinator, int):
@@ -191,14 +191,14 @@ def _string(text: str) -> bytes:
 
 
 def _ask_leader(admin: AdminClient, topic: str, partition: int, request: bytes) -> bytes:
-    """The answer, from its correlation id on."""
+    """Send a request to the partition's leader; return the answer from its correlation id on."""
     metadata = admin.list_topics(topic, timeout=10)
     leader = metadata.brokers[metadata.topics[topic].partitions[partition].leader]
     return _ask((str(leader.host), leader.port), request)
 
 
 def _ask(address: tuple[str, int], request: bytes) -> bytes:
-    """The answer, from its correlation id on."""
+    """Send a request; return the answer from its correlation id on."""
     with socket.create_connection(address, timeout=10) as connection:
         connection.sendall(struct.pack(">i", len(request)) + request)
         return _receive(connection)

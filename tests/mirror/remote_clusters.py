@@ -1,4 +1,4 @@
-"""The same questions about one cluster, to Kafka's own client and to ours."""
+"""The same questions about one cluster, asked with Kafka's own client and with ours."""
 
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,12 @@ WITHIN = timedelta(seconds=20)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
     """
+    What both clients are asked.
+
     Attributes:
-        aliases: How many hops away are these?
-        translated: What do the checkpoints of these say? Their topics must be there.
-        groups: Of these groups.
+        aliases: Clusters whose number of hops is asked for.
+        translated: Clusters whose checkpoints are read. Their checkpoint topics must exist.
+        groups: Groups whose offsets the checkpoints translate.
     """
 
     aliases: Sequence[str]
@@ -28,7 +30,7 @@ class Questions:
     groups: Sequence[str]
 
     def to_java(self, cluster: Cluster, settings: Mapping[str, str]) -> list[str]:
-        """Its answers, a line for each question."""
+        """Return the answers of Kafka's client, a line for each question."""
         lists = (",".join(names) for names in (self.aliases, self.translated, self.groups))
         words = [word for item in settings.items() for word in item]
         command = find_installation().command(
@@ -40,7 +42,7 @@ class Questions:
         return [line for line in done.stdout.splitlines() if ": " in line]
 
     def to_us(self, cluster: Cluster, settings: Mapping[str, str]) -> list[str]:
-        """The same, as Java prints it."""
+        """Return the answers of our client, printed as Java prints them."""
         config = {**cluster.client_config(), **settings}
         utils = RemoteClusterUtils
 

@@ -20,13 +20,11 @@ from eos_mirror.kafka.acls import TopicAcls
 from eos_mirror.testing import KafkaCluster, Security
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.test_bad_input import NOTHING, grant_all_but
-from tests.mirror.test_matrix_rights import login
+from tests.mirror.rights import LITERAL, NOTHING, PREFIXED, grant_all_but, login
 from tests.mirror.toolbox import Mirror, mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
-LITERAL, PREFIXED = ResourcePatternType.LITERAL, ResourcePatternType.PREFIXED
 CLUSTER = ResourceType.BROKER, "kafka-cluster", LITERAL
 SYNC = {
     "sync_topic_acls_enabled": "true",
@@ -52,20 +50,20 @@ def grant(
     operation: AclOperation,
     permission: AclPermissionType = AclPermissionType.ALLOW,
 ) -> None:
-    """Or deny."""
+    """Grant or deny an operation to a user."""
     binding = AclBinding(*resource, f"User:{user}", "*", operation, permission)
     for answer in cluster.admin().create_acls([binding]).values():
         answer.result(10)
 
 
 def look_again(running: Mirror, times: int) -> None:
-    """The chore comes round as often as a summary."""
+    """Wait until the rights were synced this many times: as often as a summary is logged."""
     told = len(running.found("flow.summary"))
     running.wait_for("flow.summary", count=told + times)
 
 
 def config_of(site: Site) -> Path:
-    """As the mirror's user."""
+    """Write a configuration that syncs rights, with the mirror's user as the login."""
     config = login(site)
     with config.open("a") as file:
         file.writelines(f"{key.replace('_', '.')} = {value}\n" for key, value in SYNC.items())
@@ -75,7 +73,7 @@ def config_of(site: Site) -> Path:
 def test_rights_that_may_not_be_listed_are_said_once_and_stop_nothing(
     tmp_path: Path, guarded: KafkaCluster
 ) -> None:
-    """Describe on the cluster is missing; this comes first, because the next test grants it."""
+    """Without Describe on the cluster, records are mirrored. The next test grants Describe."""
     site = make_site(tmp_path, guarded, guarded)
     site.produce(100)
     with mirror(config_of(site)) as running:
@@ -88,7 +86,7 @@ def test_rights_that_may_not_be_listed_are_said_once_and_stop_nothing(
 
 
 def test_who_may_read_a_topic_may_read_its_copy(tmp_path: Path, guarded: KafkaCluster) -> None:
-    """Nobody may write it, and a denial stays one; what is there is not added again."""
+    """No right to write is copied, a denial stays a denial, and no right is added twice."""
     site = make_site(tmp_path, guarded, guarded)
     for operation in (AclOperation.DESCRIBE, AclOperation.ALTER):
         grant(guarded, CLUSTER, "mirror", operation)
@@ -118,7 +116,7 @@ def test_who_may_read_a_topic_may_read_its_copy(tmp_path: Path, guarded: KafkaCl
 
 
 def test_a_right_that_the_target_refuses_holds_up_no_other(guarded: KafkaCluster) -> None:
-    """It is named with the reason; the others of the request are added."""
+    """The refused right is named with its reason; the other rights of the request are added."""
     for operation in (AclOperation.DESCRIBE, AclOperation.ALTER):
         grant(guarded, CLUSTER, "mirror", operation)
     good = Acl(
@@ -143,7 +141,7 @@ def test_a_right_that_the_target_refuses_holds_up_no_other(guarded: KafkaCluster
 def test_a_target_without_access_control_is_said_once(
     tmp_path: Path, guarded: KafkaCluster, target_cluster: Cluster
 ) -> None:
-    """There is nowhere to copy rights to."""
+    """Without access control there is no place for the rights, and the flow logs it once."""
     site = make_site(tmp_path, guarded, target_cluster)
     grant(guarded, CLUSTER, "mirror", AclOperation.DESCRIBE)
     grant(guarded, (ResourceType.TOPIC, site.topic, LITERAL), "reader", AclOperation.READ)

@@ -1,4 +1,4 @@
-"""At-least-once mode: nothing is lost, and what is doubled is one batch for each crash."""
+"""At-least-once mode: no record is lost, and each crash doubles one batch at most."""
 
 import os
 import signal
@@ -26,9 +26,10 @@ from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
+from tests.mirror.command_line import UNSAFE
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.test_fencing import hold_a_writer
-from tests.mirror.test_target_faults import Load
+from tests.mirror.crashes import hold_a_writer
+from tests.mirror.load import Load
 from tests.mirror.toolbox import mirror, state_of
 
 pytestmark = pytest.mark.brokers
@@ -36,20 +37,19 @@ pytestmark = pytest.mark.brokers
 MODE = {"transaction_producer": "false"}
 BATCH_RECORDS = 1_000
 CHUNK_RECORDS = 500
-"""A batch ends with the poll that made it full."""
+"""Records of one poll. A batch ends with the poll that made it full."""
 
 KILLS = 5
-UNSAFE = 4
 
 
 def positions(site: Site) -> dict[int, int]:
-    """Offsets of the source group."""
+    """Return the offsets of the source group."""
     return site.view.source_positions(site.topic, site.partitions)
 
 
 @pytest.mark.parametrize("mode", ["true", "false"], ids=["exactly once", "at least once"])
 def test_a_record_that_the_client_refuses_stops_its_partition(site: Site, mode: str) -> None:
-    """It never left: nothing was sent, and no acknowledgement can be missing."""
+    """The client sent nothing, so no acknowledgement can be missing and no task restarts."""
     config = site.config(**{**MODE, "transaction_producer": mode})
     with config.open("a") as file:
         file.write(f"{site.flow.target}.producer.max.request.size = 4000\n")
@@ -72,12 +72,12 @@ def test_a_record_that_the_client_refuses_stops_its_partition(site: Site, mode: 
 
 
 def ledger_of(site: Site) -> list[LedgerEntry]:
-    """Every entry."""
+    """Return all entries of the ledger."""
     return read_ledger(site.target.client_config(), site.flow)
 
 
 def adopt(config: Path, site: Site, *direction: str) -> "subprocess.CompletedProcess[str]":
-    """Run the command."""
+    """Run `eos-mirror adopt`."""
     return subprocess.run(
         [sys.executable, "-m", "eos_mirror.cli.main", "adopt", config, str(site.flow), *direction],
         capture_output=True,
@@ -87,13 +87,13 @@ def adopt(config: Path, site: Site, *direction: str) -> "subprocess.CompletedPro
 
 
 def copy(config: Path) -> None:
-    """One run until it has caught up."""
+    """Run a mirror until it has caught up."""
     with mirror(config, "--once") as run:
         assert run.wait() == 0, run.errors
 
 
 def test_an_undisturbed_copy_is_exact_and_uses_no_transaction(site: Site) -> None:
-    """Positions are in the source group; no shadow group, no offset map, no claim."""
+    """Positions are in the source group; there is no shadow group and no offset map."""
     site.produce(20_000)
 
     copy(site.config(**MODE, tasks_max=2))
@@ -112,7 +112,7 @@ def test_an_undisturbed_copy_is_exact_and_uses_no_transaction(site: Site) -> Non
 
 @pytest.mark.long
 def test_killed_tasks_lose_nothing_and_double_one_batch_each(site: Site) -> None:
-    """SIGKILL under load: what was not committed is sent again, and no more than that."""
+    """After a SIGKILL under load, only the uncommitted records are sent again."""
     config = site.config(**MODE, tasks_max=2, transaction_boundary_records=BATCH_RECORDS)
     with mirror(config) as running:
         running.wait_for("ready")
@@ -131,7 +131,7 @@ def test_killed_tasks_lose_nothing_and_double_one_batch_each(site: Site) -> None
 
 @pytest.mark.long
 def test_a_crash_between_flush_and_commit_doubles_the_batch(site: Site) -> None:
-    """The one window there is: acknowledged on the target, not yet committed on the source."""
+    """Records that the target acknowledged and the source group does not have are sent again."""
     site.produce(100)
     config = site.config(**MODE)
     with mirror(config, env=environ_for(pause_at="flushed:1")) as running:
@@ -147,7 +147,7 @@ def test_a_crash_between_flush_and_commit_doubles_the_batch(site: Site) -> None:
 
 @pytest.mark.long
 def test_a_task_that_wakes_up_late_commits_nothing(site: Site) -> None:
-    """Its offsets are refused, so what others did since is not done again."""
+    """Its offsets are refused, so records that others mirrored since are not sent again."""
     site.produce(20_000)
     config = site.config(**MODE, transaction_boundary_records=BATCH_RECORDS)
     with mirror(config, env=environ_for(pause_at="flushed:3")) as first:
@@ -156,7 +156,7 @@ def test_a_task_that_wakes_up_late_commits_nothing(site: Site) -> None:
         copy(config)
         ends = positions(site)
         os.kill(late, signal.SIGCONT)
-        wait_until(lambda: state_of(late) is None, within=timedelta(seconds=30), what="its end")
+        wait_until(lambda: state_of(late) is None, within=timedelta(seconds=30), what="its exit")
 
     assert positions(site) == ends == site.view.ends(site.topic, site.partitions)
     compared = site.compare()
@@ -165,7 +165,7 @@ def test_a_task_that_wakes_up_late_commits_nothing(site: Site) -> None:
 
 
 def offer(site: Site, sizes: list[int]) -> None:
-    """Records of these sizes into partition 0, one by one."""
+    """Produce records of these sizes into partition 0, one by one."""
     producer = Producer({**site.source.client_config(), "message.max.bytes": 10_000_000})
     for size in sizes:
         producer.produce(site.topic, b"x" * size, partition=0)
@@ -173,7 +173,7 @@ def offer(site: Site, sizes: list[int]) -> None:
 
 
 def narrow(site: Site) -> None:
-    """Lower the limit of the remote topic behind the flow's back."""
+    """Lower the message size limit of the remote topic without the flow's knowledge."""
     site.target.tool(
         "ConfigCommand", "--alter", "--topic", site.remote,
         "--add-config", "max.message.bytes=2000",
@@ -182,7 +182,7 @@ def narrow(site: Site) -> None:
 
 
 def wait_position(site: Site, expected: int) -> None:
-    """Until the source group is there in partition 0."""
+    """Wait until the source group is at this offset in partition 0."""
     wait_until(
         lambda: positions(site).get(0) == expected,
         within=timedelta(seconds=30),
@@ -194,7 +194,7 @@ def wait_position(site: Site, expected: int) -> None:
 def test_a_refused_record_stops_its_partition_or_is_dropped_and_told(
     site: Site, abort: str
 ) -> None:
-    """`abort.on.send.failure`: never skipped in silence."""
+    """With either value of `abort.on.send.failure`, a refused record is reported."""
     with mirror(site.config(**MODE, abort_on_send_failure=abort)) as running:
         running.wait_for("ready")
         narrow(site)
@@ -231,7 +231,7 @@ def test_a_refused_record_stops_its_partition_or_is_dropped_and_told(
 
 
 def test_a_topic_created_again_is_not_taken_for_the_old_one(site: Site) -> None:
-    """Its id is committed with every offset."""
+    """The topic's id is committed with every offset, so the new topic is recognised."""
     site.produce(100)
     other = encode_group(GroupMetadata(topic_id="A" * 22, partitions=site.partitions))
     set_group_offsets(
@@ -254,7 +254,7 @@ def test_a_topic_created_again_is_not_taken_for_the_old_one(site: Site) -> None:
 
 
 def test_the_other_mode_is_refused_until_it_is_adopted(site: Site) -> None:
-    """At least once, exactly once, and back: exact after clean stops, and one line otherwise."""
+    """A change of the mode without `adopt` is refused with one line; with it, the copy is exact."""
     once = site.config(session_timeout_ms=6000)
     twice = once.with_suffix(".alo")
     twice.write_text(f"{once.read_text()}transaction.producer = false\n")
@@ -296,7 +296,7 @@ def test_the_other_mode_is_refused_until_it_is_adopted(site: Site) -> None:
 
 @pytest.mark.long
 def test_translation_after_adoption_begins_where_exactly_once_began(site: Site) -> None:
-    """Offsets from the adoption on are exact, those before it have no answer."""
+    """Offsets from the adoption on translate exactly; earlier ones are untranslatable."""
     once = site.config(session_timeout_ms=6000)
     twice = once.with_suffix(".alo")
     twice.write_text(f"{once.read_text()}transaction.producer = false\n")
@@ -316,7 +316,7 @@ def test_translation_after_adoption_begins_where_exactly_once_began(site: Site) 
 
 @pytest.mark.long
 def test_a_flow_that_runs_is_not_adopted(site: Site) -> None:
-    """Members of the source group are in the way, whichever mode they run in."""
+    """As long as the source group has members, `adopt` is refused."""
     config = site.config(**MODE, session_timeout_ms=6000)
     other = config.with_suffix(".other")
     with mirror(config) as running:
@@ -329,7 +329,7 @@ def test_a_flow_that_runs_is_not_adopted(site: Site) -> None:
 
 
 def test_what_cannot_be_adopted_is_said_in_a_line(site: Site) -> None:
-    """A flow that never ran, and a direction that the file contradicts."""
+    """A flow that never ran and a direction that contradicts the configuration are refused."""
     config = site.config()
 
     never = adopt(config, site, "--from", "mode:alo")
@@ -349,7 +349,7 @@ def proxied_source(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001
 
 @contextmanager
 def another_member(site: Site) -> Iterator[None]:
-    """Somebody else in the source group, with a part of the partitions while the block lasts."""
+    """Keep another member with some of the partitions in the source group, during the block."""
     consumer = Consumer(
         {
             **site.source.client_config(),
@@ -374,7 +374,7 @@ def another_member(site: Site) -> Iterator[None]:
 def test_a_commit_that_crosses_a_rebalance_is_made_again_by_the_same_task(
     tmp_path: Path, proxied_source: KafkaCluster, target_cluster: Cluster
 ) -> None:
-    """It was sent behind a JoinGroup, with the generation from before: ILLEGAL_GENERATION."""
+    """ILLEGAL_GENERATION for a commit that was sent after a JoinGroup does not end the task."""
     site = make_site(tmp_path, proxied_source, target_cluster)
     config = site.config(**MODE)
     direct, detour = proxied_source.bootstrap, proxied_source.proxied_bootstrap

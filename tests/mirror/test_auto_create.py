@@ -1,4 +1,4 @@
-"""Brokers that create whatever topic a client asks for: nothing the product asks creates one."""
+"""With brokers that create topics on request, no request of the product creates one."""
 
 import os
 import signal
@@ -22,9 +22,9 @@ from eos_mirror.settings.load import load_settings
 from eos_mirror.testing import KafkaCluster, start_clusters, wait_until
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
+from tests.mirror.group_sync import SYNCED, commit
+from tests.mirror.load import Load
 from tests.mirror.surgery import delete_topic
-from tests.mirror.test_checkpoints import SYNCED, commit
-from tests.mirror.test_target_faults import Load
 from tests.mirror.toolbox import Mirror, mirror
 
 pytestmark = pytest.mark.brokers
@@ -38,8 +38,7 @@ UNKNOWN = frozenset(
     }
 )
 ROUNDS = 12
-"""Seconds of `flow.summary`, and so two rounds at least of the lag metrics, which are asked for
-every 5 s."""
+"""Summaries, one per second: at least two rounds of the lag metrics, which are read every 5 s."""
 
 WATCHED = {
     **SYNCED,
@@ -59,7 +58,7 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def creating(own_brokers: None) -> Iterator[tuple[KafkaCluster, KafkaCluster]]:  # noqa: ARG001
-    """A source and a target that create topics; that they do is checked."""
+    """A source and a target that create topics; the fixture checks that they do."""
     pair = tuple(
         KafkaCluster(name=name, broker_config={"auto.create.topics.enable": "true"})
         for name in ("creating-source", "creating-target")
@@ -82,10 +81,11 @@ def site(tmp_path: Path, creating: tuple[KafkaCluster, KafkaCluster]) -> Site:
 
 def topics_of(cluster: Cluster) -> set[str]:
     """
-    Every topic but witnesses, when all that clients have asked for so far is created.
+    Return all topics except witnesses, once every topic that clients asked for is created.
 
-    A broker answers first and creates after. So a client that asks as producers do by default asks
-    for a witness, which comes behind them; without it the test would prove nothing.
+    A broker answers first and creates the topic later. So a client with a producer's default
+    settings asks for a witness topic, which is created after the others; without it the test
+    would prove nothing.
     """
 
     def names() -> set[str]:
@@ -98,7 +98,7 @@ def topics_of(cluster: Cluster) -> set[str]:
 
 
 def other_of(site: Site) -> Site:
-    """A second topic of the flow, with records."""
+    """Create a second topic of the flow, with records."""
     other = Site(**{**vars(site), "topic": f"{site.topic}-other"})
     other.source.create_topic(other.topic, other.partitions)
     other.produce(40)
@@ -106,20 +106,20 @@ def other_of(site: Site) -> Site:
 
 
 def wait_more_summaries(running: Mirror, flow: str) -> None:
-    """Until everything that is done again and again was done again."""
+    """Wait until all periodic work of the flow was done again."""
     told = len(running.found("flow.summary", flow=flow))
     running.wait_for("flow.summary", count=told + ROUNDS, flow=flow)
 
 
 def test_a_source_topic_that_was_deleted_stays_deleted(site: Site) -> None:
-    """While its lag is measured and a group with offsets on it is synced."""
+    """The lag metrics and the sync of a group with offsets on the topic do not create it again."""
     other = other_of(site)
     site.produce(40)
     commit(site.source, f"readers-{site.topic}", {TopicPartition(site.topic, 0): 5})
     config = site.config(
         **WATCHED,
         groups=f"readers-{site.topic}",
-        # so seldom that the lag is asked for in between, of a topic that is gone
+        # so rarely that the lag of the deleted topic is read before the deletion is detected
         refresh_topics_interval_seconds=15,
     )
     with mirror(config) as running:
@@ -144,11 +144,11 @@ def test_a_source_topic_that_was_deleted_stays_deleted(site: Site) -> None:
 
 
 def test_a_copy_that_was_deleted_stays_deleted_through_a_crash(site: Site) -> None:
-    """The producer has records for it, and the successor of the task that is killed, too."""
+    """Neither the producer, which has records for it, nor a task's successor creates it."""
     other = other_of(site)
     site.produce(40)
-    # no look at the topics: creating a copy again is for the driver to decide, and another test
-    config = site.config(**WATCHED, refresh_topics_interval_seconds=600, groups="nobody")
+    # topics are not refreshed: whether the driver creates a copy again is for another test
+    config = site.config(**WATCHED, refresh_topics_interval_seconds=600, groups="none")
     with mirror(config) as running:
         running.wait_for("ready")
         site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
@@ -177,7 +177,7 @@ def test_a_copy_that_was_deleted_stays_deleted_through_a_crash(site: Site) -> No
 def test_a_command_about_a_topic_that_does_not_exist_creates_nothing(
     site: Site, command: tuple[str, ...], *, ran: bool
 ) -> None:
-    """Neither on the source nor on the target, whether or not it was mirrored once."""
+    """No command creates the topic or its copy, whether or not the flow ran before."""
     config = site.config(**{**SYNCED, "groups": f"readers-{site.topic}"})
     if ran:
         site.produce(40)
@@ -203,7 +203,7 @@ def test_a_command_about_a_topic_that_does_not_exist_creates_nothing(
 
 @pytest.mark.parametrize("start", ["earliest", "latest", "timestamp:2026-01-01T00:00:00+00:00"])
 def test_an_offset_of_a_topic_that_does_not_exist_creates_nothing(site: Site, start: str) -> None:
-    """What a task asks before its first record, with the clients that the file describes."""
+    """A task's first request, for the start position, fails and creates no topic."""
     (flow,) = load_settings(site.config()).flows
     missing = f"missing-{site.topic}"
     source = ClusterMetadata(
@@ -217,7 +217,7 @@ def test_an_offset_of_a_topic_that_does_not_exist_creates_nothing(site: Site, st
 
 
 def test_an_application_that_asks_for_checkpoints_creates_no_topic(site: Site) -> None:
-    """Also when its configuration lets its own topics be created."""
+    """`MirrorClient` creates no topic even if the application's configuration allows it."""
     client = MirrorClient({**site.target.client_config(), "allow.auto.create.topics": "true"})
     before = topics_of(site.target)
 
@@ -229,7 +229,7 @@ def test_an_application_that_asks_for_checkpoints_creates_no_topic(site: Site) -
 
 @pytest.mark.parametrize("role", ["target-producer", "claims-producer"])
 def test_a_record_for_a_topic_that_does_not_exist_creates_nothing(site: Site, role: str) -> None:
-    """It fails in the client, which waits for the topic as long as it was told to."""
+    """The record fails in the client after the time that is configured for metadata."""
     (flow,) = load_settings(site.config()).flows
     config = dict(
         claims_producer(flow) if role == "claims-producer" else clients.target_producer(flow)
@@ -249,7 +249,7 @@ def test_a_record_for_a_topic_that_does_not_exist_creates_nothing(site: Site, ro
 
 
 def test_a_producer_that_knew_a_topic_does_not_create_it_again(site: Site) -> None:
-    """A record that is sent to the leader that was is refused there, and makes no topic."""
+    """A record for a deleted topic is refused by its former leader and creates no topic."""
     (flow,) = load_settings(site.config()).flows
     config = dict(claims_producer(flow))
     topic = f"known-{site.topic}"
@@ -264,5 +264,5 @@ def test_a_producer_that_knew_a_topic_does_not_create_it_again(site: Site) -> No
     producer.flush(ANSWER_S)
 
     assert errors
-    assert errors[0] is not None, "it arrived: the topic was there again"
+    assert errors[0] is not None, "the record arrived: the topic was created again"
     assert topic not in topics_of(site.target)

@@ -1,18 +1,12 @@
-"""Everything that must be refused: one line that names the fix, and nothing written anywhere."""
+"""A start that must be refused prints one line that names the fix, and writes nothing."""
 
-import json
-import subprocess
-import sys
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
-    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     ResourcePatternType,
@@ -21,29 +15,19 @@ from confluent_kafka.admin import (
 
 from eos_mirror.testing import KafkaCluster, Security
 from eos_mirror.testing.external import Cluster
+from tests.mirror.command_line import CONFIGURATION, UNSAFE, checked, refused
+from tests.mirror.configurations import rewrite
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.toolbox import Mirror, mirror
+from tests.mirror.rights import NOTHING, grant_all_but
+from tests.mirror.toolbox import mirror, topics_of
 
 pytestmark = pytest.mark.brokers
 
-CONFIGURATION, UNSAFE = 2, 4
 TRANSACTION_STATE = "__transaction_state"
 
 
-def refused(config: Path, *arguments: str, code: int, says: list[str]) -> Mirror:
-    """Run, and check that it ends with this code and one line with all these words."""
-    with mirror(config, *arguments) as running:
-        assert running.wait() == code, (running.errors, running.events)
-    lines = [line for line in running.errors if line.startswith("eos-mirror: ")]
-    assert len(lines) == 1, running.errors
-    for words in says:
-        assert words in lines[0]
-    assert "Traceback" not in "".join(running.errors)
-    return running
-
-
 def assert_untouched(site: Site) -> None:
-    """Nothing of the flow on the target, its transactional ids included, and no group anywhere."""
+    """Assert that the flow has no topic, no transactional id and no group on any cluster."""
     assert not [topic for topic in topics_of(site.target) if site.flow.name in topic]
     for cluster, group in (
         (site.source, site.flow.source_group),
@@ -54,13 +38,8 @@ def assert_untouched(site: Site) -> None:
     assert not [tid for tid in noted_transactional_ids(site.target) if site.flow.name in tid]
 
 
-def topics_of(cluster: Cluster) -> set[str]:
-    """Names of all topics."""
-    return set(cluster.admin().list_topics(timeout=10).topics)
-
-
 def noted_transactional_ids(cluster: Cluster) -> set[str]:
-    """Every transactional id that the coordinators ever noted, read from their own topic."""
+    """Return every transactional id that the coordinators ever wrote to their own topic."""
     if TRANSACTION_STATE not in topics_of(cluster):
         return set()
     reader = Consumer(
@@ -82,24 +61,8 @@ def noted_transactional_ids(cluster: Cluster) -> set[str]:
     return keys
 
 
-def checked(config: Path) -> list[dict[str, Any]]:
-    """What `run --check` prints when it finds nothing wrong."""
-    command = [sys.executable, "-m", "eos_mirror.cli.main", "run", str(config), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    assert not done.stderr, "what the clients are refused on purpose is no news"
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def rewrite(config: Path, old: str, new: str) -> Path:
-    """Change a line of the file."""
-    text = config.read_text()
-    assert old in text
-    config.write_text(text.replace(old, new))
-    return config
-
-
 def test_an_unknown_key_is_refused_with_the_nearest_one(site: Site) -> None:
-    """A typo is never a silent no-op."""
+    """An unknown key is never ignored: the line suggests the nearest one."""
     config = rewrite(site.config(), "tasks.max", "task.max")
 
     refused(config, code=CONFIGURATION, says=["task.max", "tasks.max", f"{config}:"])
@@ -108,7 +71,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(site: Site) -> None:
 
 
 def test_a_spark_master_with_too_few_slots_is_refused_with_the_numbers(site: Site) -> None:
-    """Tasks that wait for a slot look like tasks that run."""
+    """Too few slots are refused at the start, because a waiting task looks like a running one."""
     config = site.config(tasks_max=4, runtime="spark", spark_master="local[2]")
 
     refused(config, code=CONFIGURATION, says=["local[2] has 2 slots", "4"])
@@ -117,7 +80,7 @@ def test_a_spark_master_with_too_few_slots_is_refused_with_the_numbers(site: Sit
 
 
 def test_a_pattern_that_matches_nothing_is_said_with_what_was_meant(site: Site) -> None:
-    """The flow starts, for the topic may still come; a typo is seen at once."""
+    """The flow starts, because the topic may be created later; the check warns about a typo."""
     misspelled = site.topic.replace("orders", "ordres")
     config = rewrite(site.config(), "topics = ", f"topics = {misspelled}, ")
     warning, plan = checked(config)
@@ -128,7 +91,7 @@ def test_a_pattern_that_matches_nothing_is_said_with_what_was_meant(site: Site) 
 
 
 def test_an_alias_without_bootstrap_servers_is_refused(site: Site) -> None:
-    """Before any cluster is asked."""
+    """The start is refused before any cluster is contacted."""
     line = f"{site.flow.target}.bootstrap.servers = {site.target.bootstrap}\n"
     config = rewrite(site.config(), line, "")
 
@@ -136,7 +99,7 @@ def test_an_alias_without_bootstrap_servers_is_refused(site: Site) -> None:
 
 
 def test_an_unreachable_cluster_is_refused_after_a_bounded_wait(site: Site) -> None:
-    """The line names the key, the address and the place."""
+    """The line names the key, the address, and the line of the configuration."""
     config = rewrite(site.config(admin_timeout_ms=3000), site.target.bootstrap, "127.0.0.1:9")
 
     refused(
@@ -149,7 +112,7 @@ def test_an_unreachable_cluster_is_refused_after_a_bounded_wait(site: Site) -> N
 
 
 def test_two_flows_onto_one_topic_are_refused(site: Site) -> None:
-    """Both flows and their topics are named."""
+    """The line names both flows and the topic."""
     flow = site.flow
     config = site.config(replication_policy_class="IdentityReplicationPolicy")
     third = "u" + flow.source[1:]
@@ -169,7 +132,7 @@ def test_two_flows_onto_one_topic_are_refused(site: Site) -> None:
 
 
 def test_transactional_ids_are_found_where_coordinators_note_them(site: Site) -> None:
-    """The other tests here find nothing; this is what they would find."""
+    """A run that succeeds leaves transactional ids, so their absence in other tests is a proof."""
     site.produce(10)
     with mirror(site.config(), "--once") as run:
         assert run.wait() == 0, run.errors
@@ -178,7 +141,7 @@ def test_transactional_ids_are_found_where_coordinators_note_them(site: Site) ->
 
 
 def test_a_check_that_passes_notes_no_transactional_id(site: Site) -> None:
-    """What is tried is refused, even where everything is granted."""
+    """The check's test requests are refused by design, even where every right is granted."""
     (plan,) = checked(site.config())
 
     assert plan["topics"] == {site.topic: site.remote}
@@ -186,7 +149,7 @@ def test_a_check_that_passes_notes_no_transactional_id(site: Site) -> None:
 
 
 def test_a_transaction_longer_than_the_target_allows_is_refused(site: Site) -> None:
-    """Kafka's own limit is 15 minutes; a task would only be refused again and again."""
+    """A timeout above the target's limit of 15 minutes is refused at the start."""
     config = site.config(transaction_timeout_ms=900_001)
 
     says = ["transaction.timeout.ms=900001", "at most 900000", "transaction.max.timeout.ms"]
@@ -197,7 +160,7 @@ def test_a_transaction_longer_than_the_target_allows_is_refused(site: Site) -> N
 
 
 def test_a_second_deployment_with_another_configuration_is_refused(site: Site) -> None:
-    """While the first one runs. The same configuration, or the first one gone, is fine."""
+    """The second one is refused while the first one runs, and starts after it has stopped."""
     site.produce(100)
     session = {"session_timeout_ms": 6000}  # the shortest that brokers allow
     with mirror(site.config(**session)) as first:
@@ -222,34 +185,6 @@ def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
         yield cluster
 
 
-NOTHING = -1
-RIGHTS = (
-    (ResourceType.TOPIC, "*", ResourcePatternType.LITERAL),
-    (ResourceType.GROUP, "*", ResourcePatternType.LITERAL),
-    (ResourceType.TRANSACTIONAL_ID, "eos-mirror.", ResourcePatternType.PREFIXED),
-)
-
-
-def grant_all_but(cluster: KafkaCluster, missing: int) -> None:
-    """The mirror's user gets every right, but of one kind."""
-    admin = cluster.admin()
-    user, host = "User:mirror", "*"
-    for i, (kind, name, pattern) in enumerate(RIGHTS):
-        binding = AclBinding(
-            kind, name, pattern, user, host, AclOperation.ALL, AclPermissionType.ALLOW
-        )
-        exact = AclBindingFilter(
-            kind, name, pattern, user, host, AclOperation.ALL, AclPermissionType.ALLOW
-        )
-        answers: Iterable[Future[object]] = (
-            admin.delete_acls([exact]).values()
-            if i == missing
-            else admin.create_acls([binding]).values()
-        )
-        for answer in answers:
-            answer.result(10)
-
-
 @pytest.mark.parametrize(
     ("missing", "says"),
     [
@@ -266,7 +201,7 @@ def test_a_missing_right_is_named_before_anything_is_written(
     missing: int,
     says: list[str],
 ) -> None:
-    """Claims topic, group or transactional id: the line says which, and how to grant it."""
+    """The line names the topic, the group or the transactional ids, and how to grant the right."""
     grant_all_but(guarded, missing)
     site = make_site(tmp_path, source_cluster, guarded)
 
@@ -278,7 +213,7 @@ def test_a_missing_right_is_named_before_anything_is_written(
 def test_a_claims_topic_that_may_not_be_written_is_named(
     tmp_path: Path, source_cluster: KafkaCluster, guarded: KafkaCluster
 ) -> None:
-    """It exists, and everything else is granted."""
+    """The line names a claims topic that exists but must not be written."""
     grant_all_but(guarded, missing=NOTHING)
     site = make_site(tmp_path, source_cluster, guarded)
     claims = site.flow.claims_topic
@@ -301,7 +236,7 @@ def test_a_claims_topic_that_may_not_be_written_is_named(
 
 
 def login(site: Site) -> Path:
-    """The site's configuration, as the mirror's user of a guarded target."""
+    """Write the site's configuration with the mirror's user as the login at the target."""
     config = site.config()
     with config.open("a") as file:
         for key, value in site.target.java_properties("mirror").items():

@@ -1,4 +1,4 @@
-"""`eos-mirror bench` on real clusters: figures, and nothing left."""
+"""`eos-mirror bench` on real clusters prints figures and leaves nothing."""
 
 import json
 import subprocess
@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from eos_mirror.testing.external import Cluster
+from tests.mirror.configurations import rewrite
 from tests.mirror.conftest import Site
-from tests.mirror.test_bad_input import rewrite
 from tests.mirror.toolbox import mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 
 def bench(config: Path, site: Site, *more: str) -> subprocess.CompletedProcess[str]:
-    """A small one."""
+    """Run a small benchmark."""
     return subprocess.run(
         [
             *(sys.executable, "-m", "eos_mirror.cli.main", "bench", str(config), str(site.flow)),
@@ -30,7 +30,7 @@ def bench(config: Path, site: Site, *more: str) -> subprocess.CompletedProcess[s
 
 
 def left_of_benches(cluster: Cluster) -> set[str]:
-    """Topics and groups."""
+    """Return the topics and groups of benchmarks that are still on a cluster."""
     admin = cluster.admin()
     groups = {one.group_id for one in admin.list_consumer_groups().result(10).valid}
     return {name for name in {*admin.list_topics(timeout=10).topics, *groups} if "bench" in name}
@@ -38,7 +38,7 @@ def left_of_benches(cluster: Cluster) -> set[str]:
 
 @pytest.mark.parametrize("mode", ["true", "false"], ids=["exactly once", "at least once"])
 def test_a_flow_is_measured_beside_itself_and_nothing_is_left(site: Site, mode: str) -> None:
-    """Its own mirror runs meanwhile, with its positions, and leaves the scratch topic alone."""
+    """The flow's own mirror runs during the benchmark and does not copy the scratch topic."""
     site.produce(400)
     config = site.config(transaction_producer=mode)
     rewrite(config, f"topics = {site.topic}.*", f"topics = {site.topic}.*, eos-mirror-bench.*")
@@ -51,7 +51,7 @@ def test_a_flow_is_measured_beside_itself_and_nothing_is_left(site: Site, mode: 
     found = json.loads(done.stdout)
     (trial,) = found["trials"]
     assert trial["tasks"] == 1
-    assert trial["rate"] > 3_000, "of 100 bytes, with half as much again"
+    assert trial["rate"] > 3_000, "records of 100 bytes, 1.5 times the wanted rate"
     assert (found["tasks"], found["left"]) == (1, [])
     assert 0 < found["lag_ms"]["p50"] <= found["lag_ms"]["p99"]
     for cluster in (site.source, site.target):
@@ -59,7 +59,7 @@ def test_a_flow_is_measured_beside_itself_and_nothing_is_left(site: Site, mode: 
 
 
 def test_too_few_records_are_said_and_nothing_is_left(site: Site) -> None:
-    """They are copied before there is anything to see."""
+    """Too few records to measure a rate are reported with what to do."""
     done = bench(site.config(), site, "--rate", "1000", "--records", "1000")
     assert done.returncode == 2, done.stderr
     assert "raise --records" in done.stderr

@@ -1,127 +1,50 @@
-"""Checkpoints and groups on the target, against brute force and Kafka's own formatter."""
+"""Checkpoints and groups on the target, checked by brute force and by Kafka's formatter."""
 
 import os
 import re
 import signal
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from datetime import timedelta
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer
 
 from eos_mirror.client import MirrorClient, OffsetAndMetadata
 from eos_mirror.core.internal_records import OffsetSync
-from eos_mirror.core.records import Position, TopicPartition
-from eos_mirror.core.side import Side
-from eos_mirror.kafka.groups import CommittedOffsets, set_group_offsets
+from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.topic_reader import TopicReader
-from eos_mirror.ports import GroupOffset
 from eos_mirror.tasks.group_offset_sync import HAS_MEMBERS
 from eos_mirror.testing import wait_until
-from eos_mirror.testing.checker import Record, read_topic
+from eos_mirror.testing.checker import read_topic
 from eos_mirror.testing.entry import environ_for
-from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site
-from tests.mirror.test_fencing import hold_a_writer
-from tests.mirror.test_matrix_crash import SHORTEST_SESSION_MS
-from tests.mirror.test_translate import brute_force, produce_with_gaps
+from tests.mirror.crashes import SHORTEST_SESSION_MS, hold_a_writer
+from tests.mirror.group_sync import (
+    SETTINGS,
+    SOON,
+    SYNCED,
+    checkpoints,
+    commit,
+    committed,
+    member,
+    mirrored,
+    wait_moved,
+    wait_rounds,
+)
+from tests.mirror.source_transactions import produce_with_gaps
 from tests.mirror.toolbox import STOPPED, Mirror, mirror, state_of
+from tests.mirror.translation import Offsets, Truth, everywhere
 
 pytestmark = pytest.mark.brokers
 
 FORMATTER = "org.apache.kafka.connect.mirror.formatters.CheckpointFormatter"
-SETTINGS = {
-    "emit_checkpoints_enabled": "true",
-    "emit_checkpoints_interval_seconds": 1,
-    "checkpoints_topic_replication_factor": 1,
-    "refresh_groups_interval_seconds": 1,
-}
-SYNCED = {
-    **SETTINGS,
-    "sync_group_offsets_enabled": "true",
-    "sync_group_offsets_interval_seconds": 1,
-}
-SOON = timedelta(seconds=60)
-
-Offsets = dict[TopicPartition, int]
-
-
-def commit(cluster: Cluster, group: str, offsets: Offsets) -> None:
-    """As an application without members would."""
-    found = {
-        partition: GroupOffset(position=Position(offset, None), metadata=f"of {group}")
-        for partition, offset in offsets.items()
-    }
-    set_group_offsets(cluster.admin(), group, found, side=Side.SOURCE)
-
-
-def committed(cluster: Cluster, group: str, wanted: list[TopicPartition]) -> Offsets:
-    """Offsets of a group."""
-    found = CommittedOffsets(cluster.client_config(), group, side=Side.TARGET).read(wanted)
-    return {partition: offset.position.next_offset for partition, offset in found.items()}
-
-
-class Truth:
-    """Which offsets of the target belong to which of the source, by reading both."""
-
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        self.remotes = [TopicPartition(site.remote, p) for p in range(site.partitions)]
-        self._sources = read_topic(
-            site.source.client_config(), site.topic, partitions=site.partitions
-        )
-        self._targets = read_topic(
-            site.target.client_config(), site.remote, partitions=site.partitions
-        )
-
-    def records(self, partition: int) -> list[Record]:
-        """Of the source."""
-        return self._sources[partition]
-
-    def of(self, offsets: Offsets) -> Offsets:
-        """Where a group with these offsets on the source goes on."""
-        return {
-            TopicPartition(self.site.remote, number): brute_force(
-                self._sources[number], self._targets[number], offset
-            )
-            for (_, number), offset in offsets.items()
-        }
-
-
-def everywhere(site: Site, offset: int) -> Offsets:
-    """The same offset in every partition of the source topic."""
-    return {TopicPartition(site.topic, p): offset for p in range(site.partitions)}
-
-
-def checkpoints(site: Site, group: str) -> dict[TopicPartition, OffsetAndMetadata]:
-    """What an application of the target is told."""
-    client = MirrorClient(site.target.client_config())
-    return client.remote_consumer_offsets(group, site.flow.source, timeout=SOON)
 
 
 def offsets_of(found: Mapping[TopicPartition, OffsetAndMetadata]) -> Offsets:
     return {partition: offset.offset for partition, offset in found.items()}
 
 
-@contextmanager
-def mirrored(site: Site, config: Path) -> Iterator[Mirror]:
-    """A mirror that has copied what is there; it follows groups until the block ends."""
-    with mirror(config) as running:
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
-        yield running
-        assert running.stop() == 0, running.errors
-
-
-def wait_rounds(running: Mirror, more: int = 2) -> None:
-    """Until so many more rounds over the groups have ended."""
-    ended = len(running.found("checkpoints.emitted"))
-    running.wait_for("checkpoints.emitted", count=ended + more)
-
-
 def test_checkpoints_are_exact_and_kafka_prints_them(site: Site) -> None:
-    """Also in gaps, far behind, and for a group that is ahead of the mirror."""
+    """Checkpoints are exact in gaps, for a group that lags, and for one ahead of the mirror."""
     produce_with_gaps(site, 30)
     end = max(site.view.ends(site.topic, site.partitions).values())
     wanted = {f"readers-{offset}": offset for offset in range(0, end + 1, 19)}
@@ -148,7 +71,7 @@ def test_checkpoints_are_exact_and_kafka_prints_them(site: Site) -> None:
 
 
 def printed(site: Site) -> set[tuple[str, str, int, int]]:
-    """Group, topic, partition and downstream offset of each checkpoint, by the formatter."""
+    """Return group, topic, partition and downstream offset of the checkpoints, as Kafka prints."""
     done = site.target.tool(
         "ConsoleConsumer",
         *("--topic", f"{site.flow.source}.checkpoints.internal", "--from-beginning"),
@@ -164,9 +87,9 @@ def printed(site: Site) -> set[tuple[str, str, int, int]]:
 
 
 def test_groups_on_the_target_follow_but_never_back_and_never_under_a_member(site: Site) -> None:
-    """Who went on on the target, or is reading there, is left alone."""
+    """A group that is further on the target, or has members there, is not changed."""
     site.produce(4_000)
-    for group in ("follows", "went on", "reads"):
+    for group in ("follows", "is further", "reads"):
         commit(site.source, group, everywhere(site, 100))
     with mirrored(site, site.config(**SYNCED)) as running:
         truth = Truth(site)
@@ -174,21 +97,21 @@ def test_groups_on_the_target_follow_but_never_back_and_never_under_a_member(sit
         wait_until(
             lambda: committed(site.target, "reads", truth.remotes) == at[100],
             within=SOON,
-            what="the groups are on the target",
+            what="the groups on the target",
         )
         assert committed(site.target, "follows", truth.remotes) == at[100]
-        commit(site.target, "went on", at[900])
+        commit(site.target, "is further", at[900])
         with member(site, "reads"):
             assert not running.found("group.waiting", group="reads")
-            for group in ("follows", "went on", "reads"):
+            for group in ("follows", "is further", "reads"):
                 commit(site.source, group, everywhere(site, 500))
             wait_until(
                 lambda: committed(site.target, "follows", truth.remotes) == at[500],
                 within=SOON,
-                what="the group has followed",
+                what="the offsets of the group",
             )
             wait_rounds(running)
-            assert committed(site.target, "went on", truth.remotes) == at[900]
+            assert committed(site.target, "is further", truth.remotes) == at[900]
             assert committed(site.target, "reads", truth.remotes) == at[100]
             waiting = running.wait_for("group.waiting", group="reads")
             assert waiting["reason"] == HAS_MEMBERS
@@ -196,24 +119,15 @@ def test_groups_on_the_target_follow_but_never_back_and_never_under_a_member(sit
         wait_until(
             lambda: offsets_of(checkpoints(site, "follows")) == at[100],
             within=SOON,
-            what="the checkpoint went back with the group",
+            what="the checkpoint to rewind with the group",
         )
         wait_rounds(running)
         assert committed(site.target, "follows", truth.remotes) == at[500]
         assert not running.found("checkpoints.failed")
 
 
-def wait_moved(site: Site, group: str, wanted: Offsets) -> None:
-    """Until the group is there on the target."""
-    wait_until(
-        lambda: committed(site.target, group, list(wanted)) == wanted,
-        within=SOON,
-        what=f"{group} at {wanted}",
-    )
-
-
 def test_a_group_that_commits_is_moved_at_once(site: Site) -> None:
-    """Also one that was not there before, and far from every interval."""
+    """A commit is synced immediately, also of a new group, without waiting for an interval."""
     site.produce(4_000)
     commit(site.source, "old", everywhere(site, 100))
     config = site.config(
@@ -232,26 +146,8 @@ def test_a_group_that_commits_is_moved_at_once(site: Site) -> None:
         assert len(running.found("checkpoints.emitted")) == 1
 
 
-@contextmanager
-def member(site: Site, group: str) -> Iterator[None]:
-    """Somebody in a group of the target who commits nothing."""
-    consumer = Consumer(
-        {**site.target.client_config(), "group.id": group, "enable.auto.commit": False}
-    )
-    consumer.subscribe([site.remote])
-    try:
-        wait_until(
-            lambda: consumer.poll(0.1) is not None or bool(consumer.assignment()),
-            within=SOON,
-            what="a member of the group",
-        )
-        yield
-    finally:
-        consumer.close()
-
-
 def test_a_group_far_behind_is_exact_after_everything_was_killed(site: Site) -> None:
-    """Nothing of the map is only in memory."""
+    """No part of the offset map is only in memory: a lagging group is translated exactly."""
     site.produce(100_000)
     with mirror(site.config(**SETTINGS)) as first:
         site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
@@ -265,7 +161,7 @@ def test_a_group_far_behind_is_exact_after_everything_was_killed(site: Site) -> 
 
 
 def test_a_killed_group_task_comes_back_and_mirroring_goes_on(site: Site) -> None:
-    """It is told, and the next one knows what was written."""
+    """The crash is reported, and the next group task resumes from the written checkpoints."""
     site.produce(400)
     commit(site.source, "readers", everywhere(site, 10))
     with mirrored(site, site.config(**SETTINGS)) as running:
@@ -287,7 +183,7 @@ def test_a_killed_group_task_comes_back_and_mirroring_goes_on(site: Site) -> Non
 
 
 def group_task(running: Mirror) -> int:
-    """Its process: the child of the driver that is no mirror task."""
+    """Return the process id of the group task: the driver's child that is no mirror task."""
     tasks = {event["pid"] for event in running.found("task.started")}
     threads = Path(f"/proc/{running.process.pid}/task").glob("*/children")
     (found,) = {int(pid) for thread in threads for pid in thread.read_text().split()} - tasks
@@ -298,7 +194,7 @@ SYNCS = "org.apache.kafka.connect.mirror.formatters.OffsetSyncFormatter"
 
 
 def test_at_least_once_translates_from_syncs_and_never_ahead(site: Site) -> None:
-    """Exact for a group at the end, also after a kill that repeats records; Kafka reads them."""
+    """A group at the end is exact, even after a kill that repeats records. Kafka prints syncs."""
     config = site.config(
         **{**SYNCED, "emit_offset-syncs_enabled": "true", "transaction_producer": "false"}
     )
@@ -314,7 +210,7 @@ def test_at_least_once_translates_from_syncs_and_never_ahead(site: Site) -> None
         wait_until(
             lambda: committed(site.target, "at the end", remotes) == ends,
             within=SOON,
-            what="the group at the end is exact",
+            what="the exact offsets of the group at the end",
         )
         os.kill(running.pid(), signal.SIGKILL)
         site.produce(4_000, start=4_000)
@@ -326,7 +222,7 @@ def test_at_least_once_translates_from_syncs_and_never_ahead(site: Site) -> None
                 != ends
             ),
             within=SOON,
-            what="the group has followed",
+            what="the offsets of the group at the end",
         )
         wait_rounds(running)
         assert running.stop() == 0, running.errors
@@ -338,7 +234,7 @@ def test_at_least_once_translates_from_syncs_and_never_ahead(site: Site) -> None
 
 
 def test_syncs_that_cannot_be_written_are_said_once_and_stop_nothing(site: Site) -> None:
-    """One broker cannot hold three replicas."""
+    """A syncs topic with too many replicas is reported once, and records are still mirrored."""
     config = site.config(
         **{
             "emit_offset-syncs_enabled": "true",
@@ -357,7 +253,7 @@ def test_syncs_that_cannot_be_written_are_said_once_and_stop_nothing(site: Site)
 
 
 def test_a_task_that_slept_through_its_session_notes_no_pair(site: Site) -> None:
-    """It would name an end behind records that its successor sent, and groups would miss them."""
+    """Its pair would point after records that its successor sent, and groups would miss them."""
     config = site.config(
         **{
             "emit_offset-syncs_enabled": "true",
@@ -373,7 +269,7 @@ def test_a_task_that_slept_through_its_session_notes_no_pair(site: Site) -> None
         site.produce(8_000)
         sleeper = hold_a_writer(running)
         wait_mirrored(site, 8_000 // site.partitions)
-        assert state_of(sleeper) == STOPPED, "it was ended before it could wake up"
+        assert state_of(sleeper) == STOPPED, "it exited before it could wake up"
         os.kill(sleeper, signal.SIGCONT)
         running.wait_for("task.restarting")
         site.produce(400, start=8_000)
@@ -392,7 +288,7 @@ def test_a_task_that_slept_through_its_session_notes_no_pair(site: Site) -> None
 
 
 def wait_mirrored(site: Site, end: int) -> None:
-    """Until the source group is at this offset everywhere."""
+    """Wait until the source group is at this offset in every partition."""
     wait_until(
         lambda: set(site.view.source_positions(site.topic, site.partitions).values()) == {end},
         within=SOON,
@@ -401,7 +297,7 @@ def wait_mirrored(site: Site, end: int) -> None:
 
 
 def printed_syncs(site: Site) -> set[tuple[str, int]]:
-    """Partitions of the source that there are syncs of, by the formatter."""
+    """Return the source partitions that have offset syncs, as Kafka prints them."""
     done = site.target.tool(
         "ConsoleConsumer",
         *("--topic", f"mm2-offset-syncs.{site.flow.source}.internal", "--from-beginning"),

@@ -1,4 +1,4 @@
-"""`eos_mirror.client` and Kafka's own client, asked the same of one cluster."""
+"""`eos_mirror.client` answers the same questions about a cluster as Kafka's own client."""
 
 import re
 import subprocess
@@ -33,7 +33,7 @@ TOPICS = ("heartbeats", "A.heartbeats", "B.A.heartbeats", "D.D.heartbeats", "ord
 
 @pytest.fixture(scope="module")
 def cluster(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
-    """What a cluster has that others are mirrored to, and what other tools write there."""
+    """A target with remote topics, checkpoints, and records of other tools in their topic."""
     with KafkaCluster(name="downstream") as cluster:
         for topic in TOPICS:
             cluster.create_topic(topic, 2)
@@ -78,13 +78,13 @@ def cluster(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
 def test_the_answers_are_those_of_kafkas_own_client(
     cluster: KafkaCluster, settings: Mapping[str, str]
 ) -> None:
-    """Names, hops and offsets, whatever the policy; what others wrote is passed over."""
+    """Names, hops and offsets are equal with every policy; records of others are skipped."""
     assert ASKED.to_us(cluster, settings) == ASKED.to_java(cluster, settings)
 
 
 @pytest.mark.brokers
 def test_groups_are_found_by_a_pattern_and_strangers_are_counted(cluster: KafkaCluster) -> None:
-    """Whole names; the last checkpoint of a partition counts."""
+    """A pattern matches whole names, and the last checkpoint of a partition counts."""
     with MirrorClient(cluster.client_config()) as client:
         found = client.remote_groups_offsets(re.compile("read.*"), "A", timeout=WITHIN)
         assert found == {
@@ -102,7 +102,7 @@ def test_groups_are_found_by_a_pattern_and_strangers_are_counted(cluster: KafkaC
 
 @pytest.mark.brokers
 def test_the_consumer_of_the_page_goes_on_where_its_group_stood(cluster: KafkaCluster) -> None:
-    """The page is run as it is, but for the address."""
+    """The snippet of docs/client.md resumes at the translated offsets; only its address differs."""
     (snippet,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     names: dict[str, Any] = {}
     exec(snippet.replace("b:9092", cluster.bootstrap), names)  # noqa: S102 (our own page)
@@ -110,14 +110,14 @@ def test_the_consumer_of_the_page_goes_on_where_its_group_stood(cluster: KafkaCl
     committed = CommittedOffsets(cluster.client_config(), "readers", side=Side.TARGET)
     partitions = [TopicPartition("A.orders", 0), TopicPartition("A.orders", 1)]
     wait_until(
-        lambda: len(committed.read(partitions)) == 2, within=WITHIN, what="both are committed"
+        lambda: len(committed.read(partitions)) == 2, within=WITHIN, what="both committed offsets"
     )
     found = committed.read(partitions)
     assert [found[p].position.next_offset for p in partitions] == [17, 3]
 
 
 def test_an_application_needs_nothing_but_the_client_library() -> None:
-    """Neither Spark nor anything else that the mirror is built of is loaded."""
+    """`eos_mirror.client` imports neither Spark nor any other library of the mirror."""
     strangers = ("pyspark", "pydantic", "opentelemetry", "tenacity", "py4j")
     asking = f"import eos_mirror.client, sys; print(*(set({strangers}) & set(sys.modules)))"
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The file of a run that goes on: its lists are taken when they change, and nothing else."""
+"""Lists that change in the configuration of a running mirror are applied; other keys are not."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -20,7 +20,7 @@ SOON = timedelta(seconds=60)
 
 
 def rewrite(config: Path, old: str, new: str) -> None:
-    """Change a line of the file, all at once."""
+    """Replace a text of the file atomically."""
     text = config.read_text()
     assert old in text
     copy = config.with_suffix(".new")
@@ -29,7 +29,7 @@ def rewrite(config: Path, old: str, new: str) -> None:
 
 
 def test_topics_come_and_go_with_the_file(site: Site) -> None:
-    """What is let through later is mirrored whole, and nothing is doubled; a fault is told."""
+    """A topic added later is mirrored whole and without duplicates; a fault is reported."""
     other = f"other-{site.topic}"
     remotes = {site.topic: site.remote, other: f"{site.flow.source}.{other}"}
     site.source.create_topic(other, site.partitions)
@@ -71,7 +71,7 @@ def test_topics_come_and_go_with_the_file(site: Site) -> None:
 
 
 def test_groups_come_with_the_file(site: Site) -> None:
-    """They are looked for at once."""
+    """Groups that the configuration adds get checkpoints immediately."""
     for group in ("first", "second"):
         partitions = {
             TopicPartition(site.topic, p): GroupOffset(position=Position(10, None), metadata="")

@@ -12,10 +12,10 @@ from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.kafka.topic_reader import read_compacted
 from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import wait_until
+from tests.mirror.command_line import check
 from tests.mirror.conftest import Site
 from tests.mirror.surgery import delete_topic
-from tests.mirror.test_refused_topics import EVERY_SECOND, check, wait_for_checks
-from tests.mirror.toolbox import mirror, produce
+from tests.mirror.toolbox import EVERY_SECOND, mirror, produce, wait_for_checks
 
 pytestmark = pytest.mark.brokers
 

@@ -1,4 +1,4 @@
-"""A writer that was paused at the worst moment: the reason why claims exist."""
+"""A writer that is paused between records and offsets: the reason why claims exist."""
 
 import os
 import signal
@@ -11,26 +11,16 @@ from eos_mirror.testing import wait_until
 from eos_mirror.testing.checker import Comparison
 from eos_mirror.testing.entry import environ_for
 from tests.mirror.conftest import Site
-from tests.mirror.toolbox import STOPPED, Mirror, mirror, state_of
+from tests.mirror.crashes import hold_a_writer
+from tests.mirror.toolbox import Mirror, mirror, state_of
 
 pytestmark = pytest.mark.brokers
 
 
-def hold_a_writer(running: Mirror) -> int:
-    """Wait until the task has stopped itself between flush and shadow offsets; its pid."""
-    pid = running.pid()
-    wait_until(
-        lambda: state_of(pid) == STOPPED,
-        within=timedelta(seconds=30),
-        what=f"process {pid} to stop itself: {running.events[-3:]} {running.errors}",
-    )
-    return pid
-
-
 def test_a_transaction_with_offsets_alone_is_not_the_worst_moment(site: Site) -> None:
-    """A crash in it would show nothing, and brokers do not even know it."""
+    """The task pauses in a transaction with records, which the broker lists as ongoing."""
     with mirror(site.config(), env=environ_for(pause_at="flushed:1")) as running:
-        # the first commit, which says where the partitions begin
+        # the first commit has only the start positions
         site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
         site.produce(1)
         task = hold_a_writer(running)
@@ -43,8 +33,10 @@ def test_a_transaction_with_offsets_alone_is_not_the_worst_moment(site: Site) ->
 
 def pause_a_writer_and_let_another_finish(site: Site, fencing: str) -> tuple[Comparison, Mirror]:
     """
-    A process stops after it has written records and before it sends their offsets; its driver
-    dies; a new run mirrors everything; then the process wakes up and goes on where it was.
+    Pause a process after it has written records and before it sends their offsets.
+
+    Its driver is killed, a new run mirrors everything, and then the process wakes up and
+    continues where it was.
     """
     site.produce(20_000)
     config = site.config(transaction_boundary_records=2_000)
@@ -57,7 +49,7 @@ def pause_a_writer_and_let_another_finish(site: Site, fencing: str) -> tuple[Com
             wait_until(
                 lambda: state_of(zombie) in {None, "Z"},
                 within=timedelta(seconds=30),
-                what="the woken process to end",
+                what="the exit of the process that was woken",
             )
     return site.compare(), second
 
@@ -68,14 +60,14 @@ def test_a_paused_writer_is_fenced_and_nothing_it_wrote_is_visible(site: Site) -
 
     assert compared.exact, str(compared)
     assert compared.matched == 20_000
-    assert second.found("incarnation.fenced"), "nobody was fenced: the test proves nothing"
+    assert second.found("incarnation.fenced"), "nothing was fenced: the test proves nothing"
     (warning,) = second.found("flow.warning")
     assert "unset EOS_MIRROR_TASK_ENTRY" in warning["reason"]
 
 
 @pytest.mark.parametrize("broken", ["naive", "stable-only"])
 def test_the_checker_sees_what_a_broken_engine_does(site: Site, broken: str) -> None:
-    """KIP-656 as drafted, also with stable reads, doubles what the sleeper had written."""
+    """KIP-656 as drafted doubles the paused process's records, even with stable reads."""
     compared, _ = pause_a_writer_and_let_another_finish(site, broken)
 
     assert compared.duplicates > 0

@@ -1,4 +1,4 @@
-"""What a record is made of, and what happens to what the client library cannot carry."""
+"""All fields of a record are copied; a record that the client cannot carry stops."""
 
 import time
 from datetime import timedelta
@@ -18,7 +18,7 @@ NOW_MS = time.time_ns() // 1_000_000
 
 
 def test_every_field_arrives_unchanged(site: Site) -> None:
-    """Null, empty and binary keys, values and headers, their order, and timestamps."""
+    """Null, empty and binary fields, the order of headers, and timestamps arrive unchanged."""
     producer = Producer(site.source.client_config())
     headers: list[tuple[str, str | bytes | None]] = [
         ("a", b"1"),
@@ -42,7 +42,7 @@ def test_every_field_arrives_unchanged(site: Site) -> None:
 
 @pytest.mark.parametrize("timestamp", [-1, 1, NOW_MS + 3 * 3_600_000], ids=["none", "1970", "+3h"])
 def test_an_odd_timestamp_arrives_unchanged(site: Site, timestamp: int) -> None:
-    """No timestamp, a very old one, and one that brokers refuse by default."""
+    """No timestamp, a very old one, and one that brokers refuse by default arrive unchanged."""
     if timestamp > NOW_MS:
         limit = {"message.timestamp.after.max.ms": str(2**62)}
         site.source.create_topic(f"{site.topic}-future", 1, config=limit)
@@ -75,7 +75,7 @@ def test_an_odd_timestamp_arrives_unchanged(site: Site, timestamp: int) -> None:
 def test_a_record_that_cannot_be_carried_stops_its_partition(
     site: Site, bad: RawRecord, reason: str
 ) -> None:
-    """The records before it arrive, the partition stops and says so, the others go on."""
+    """The records before it arrive, its partition stops with a reason, the others continue."""
     good = [RawRecord(timestamp=NOW_MS, value=b"good %d" % i) for i in range(5)]
     produce_raw(site.source.admin(), site.topic, 0, good)
     produce_raw(site.source.admin(), site.topic, 0, [bad])
@@ -97,7 +97,7 @@ def test_a_record_that_cannot_be_carried_stops_its_partition(
 
 
 def test_a_record_that_the_target_refuses_stops_its_partition_only(site: Site) -> None:
-    """The reason has the size of the record, and whose limit it is over; no process ends."""
+    """The reason names the size of the record and the topic's limit; no process exits."""
     site.produce(400)
     with mirror(site.config()) as running:
         running.wait_for("ready")
@@ -132,7 +132,7 @@ def test_a_record_that_the_target_refuses_stops_its_partition_only(site: Site) -
 
 
 def test_batches_fit_a_target_with_a_small_limit(site: Site) -> None:
-    """Many small records must not be sent as one batch that the target refuses."""
+    """Many small records are not sent as one batch that the target would refuse."""
     limit = {"max.message.bytes": "5000"}
     topic = f"{site.topic}-small"
     site.source.create_topic(topic, 1, config=limit)

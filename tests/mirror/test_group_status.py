@@ -1,26 +1,13 @@
-"""`status --groups`: which groups could go on on the target now, and why others could not."""
-
-import json
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
+"""`status --groups`: which groups could resume on the target now, and why others could not."""
 
 import pytest
 
 from eos_mirror.operate.group_status import SYNC_IS_OFF
 from eos_mirror.tasks.group_offset_sync import HAS_MEMBERS
+from tests.mirror.command_line import groups, quiet_status
 from tests.mirror.conftest import Site
-from tests.mirror.test_checkpoints import (
-    SETTINGS,
-    SYNCED,
-    Truth,
-    commit,
-    everywhere,
-    member,
-    mirrored,
-    wait_moved,
-)
+from tests.mirror.group_sync import SETTINGS, SYNCED, commit, member, mirrored, wait_moved
+from tests.mirror.translation import Truth, everywhere
 
 pytestmark = pytest.mark.brokers
 
@@ -28,22 +15,8 @@ EACH = 100
 """Records of each partition."""
 
 
-def status(config: Path, *arguments: str) -> str:
-    """What `status` prints."""
-    command = [sys.executable, "-m", "eos_mirror.cli.main", "status", str(config), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    assert not done.stderr
-    return done.stdout
-
-
-def groups(config: Path) -> dict[str, dict[str, Any]]:
-    """The objects of all groups, by name."""
-    lines = map(json.loads, status(config, "--groups", "--json").splitlines())
-    return {one["group"]: one for one in lines}
-
-
 def test_each_group_is_said_to_be_in_step_ahead_or_kept_and_by_what(site: Site) -> None:
-    """Asked of the clusters beside a run; every offset is compared with both logs."""
+    """Each group has its state, its reason and its offsets, which are compared with both logs."""
     site.produce(EACH * site.partitions)
     for group, offset in (("follows", 50), ("reads", 50), ("ahead", EACH + 1_000)):
         commit(site.source, group, everywhere(site, offset))
@@ -56,7 +29,7 @@ def test_each_group_is_said_to_be_in_step_ahead_or_kept_and_by_what(site: Site) 
         with member(site, "reads"):
             commit(site.source, "reads", everywhere(site, 90))
             running.wait_for("group.waiting", group="reads")
-            found, text = groups(config), status(config, "--groups")
+            found, text = groups(config), quiet_status(config, "--groups")
 
     expected = {
         "follows": ("", 50, 50, 50, False, False),
@@ -93,7 +66,7 @@ def test_each_group_is_said_to_be_in_step_ahead_or_kept_and_by_what(site: Site) 
 
 
 def test_a_group_that_nobody_moves_is_said_to_be_behind_for_that(site: Site) -> None:
-    """Only checkpoints are kept; what was never mirrored has no groups."""
+    """Without the sync a group lags on the target, and `status` names the setting as the reason."""
     site.produce(EACH * site.partitions)
     commit(site.source, "left", everywhere(site, 10))
     config = site.config(**SETTINGS)

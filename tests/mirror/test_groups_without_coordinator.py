@@ -1,5 +1,5 @@
 """
-A broker that takes the coordinator of some groups with it: the others are synced all the same.
+A broker that coordinates some groups is killed: the offsets of the others are still synced.
 
 Three brokers, and one replica of each partition of `__consumer_offsets`; the third broker is
 killed, and the groups on it have no coordinator until it is back.
@@ -20,22 +20,15 @@ from eos_mirror.core.retries import LONGEST_PAUSE_S
 from eos_mirror.testing import KafkaCluster, wait_until
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
+from tests.mirror.group_sync import SYNCED, commit, committed, mirrored, wait_moved
 from tests.mirror.raw import commit_raw
-from tests.mirror.test_checkpoints import (
-    SYNCED,
-    Truth,
-    commit,
-    committed,
-    everywhere,
-    mirrored,
-    wait_moved,
-)
+from tests.mirror.translation import Truth, everywhere
 
 pytestmark = pytest.mark.brokers
 
 COORDINATORS = "__consumer_offsets"
 NODE = 3
-"""The one that is killed."""
+"""The broker that is killed."""
 SOON = timedelta(seconds=90)
 KEPT = {
     "replication_factor": 3,
@@ -46,17 +39,17 @@ KEPT = {
 
 @pytest.fixture
 def trio(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
-    """Everything but the offsets of groups survives the loss of one."""
+    """Three brokers; everything except the offsets of groups survives the loss of one."""
     spread = {"offsets.topic.replication.factor": 1, "offsets.topic.num.partitions": 9}
     with KafkaCluster(3, name="trio", controllers="separate", broker_config=spread) as cluster:
         cluster.create_topic("some", 1)
         # the first commit creates the topic of the coordinators
-        commit_raw(cluster.admin(), "somebody", {TopicPartition("some", 0): (0, "")})
+        commit_raw(cluster.admin(), "first", {TopicPartition("some", 0): (0, "")})
         yield cluster
 
 
 def java_hash(text: str) -> int:
-    """`String.hashCode` of Java, of ASCII."""
+    """Return Java's `String.hashCode` of an ASCII text."""
     value = 0
     for char in text:
         value = (31 * value + ord(char)) & 0xFFFFFFFF
@@ -64,7 +57,7 @@ def java_hash(text: str) -> int:
 
 
 def coordinator_of(cluster: KafkaCluster, group: str) -> int | None:
-    """The node that leads the group's partition of `__consumer_offsets`."""
+    """Return the leader of the group's partition of `__consumer_offsets`."""
     count = len(
         cluster.admin().list_topics(COORDINATORS, timeout=10).topics[COORDINATORS].partitions
     )
@@ -72,13 +65,13 @@ def coordinator_of(cluster: KafkaCluster, group: str) -> int | None:
 
 
 def named(cluster: KafkaCluster, stem: str, is_wanted: Callable[[int | None], bool]) -> str:
-    """A group with such a coordinator."""
+    """Return the name of a group whose coordinator is wanted."""
     names = (f"{stem}-{number}" for number in itertools.count())
     return next(name for name in names if is_wanted(coordinator_of(cluster, name)))
 
 
 def site_of(folder: Path, source: Cluster, target: Cluster, trio: KafkaCluster) -> Site:
-    """A flow whose own groups survive."""
+    """Return a site whose flow has groups that survive the loss of the broker."""
     while True:
         site = make_site(folder, source, target)
         own = (site.flow.source_group, site.flow.shadow_group)
@@ -87,7 +80,7 @@ def site_of(folder: Path, source: Cluster, target: Cluster, trio: KafkaCluster) 
 
 
 def in_step(config: Path) -> set[str]:
-    """Groups that `status` finds in step; the client complains of the broker on stderr."""
+    """Return the groups that `status` reports in step; stderr has the client's own log."""
     command = [sys.executable, "-m", "eos_mirror.cli.main", "status", str(config)]
     done = subprocess.run(
         [*command, "--groups"], capture_output=True, text=True, timeout=60, check=True
@@ -97,7 +90,7 @@ def in_step(config: Path) -> set[str]:
 
 
 def lose_node(trio: KafkaCluster, group: str) -> None:
-    """Kill the broker, and wait until nobody coordinates the group."""
+    """Kill the broker, and wait until the group has no coordinator."""
     trio.kill(NODE)
     wait_until(lambda: coordinator_of(trio, group) is None, within=SOON, what="no coordinator")
 
@@ -105,7 +98,7 @@ def lose_node(trio: KafkaCluster, group: str) -> None:
 def test_groups_of_the_source_whose_coordinator_is_away_keep_nobody_waiting(
     tmp_path: Path, trio: KafkaCluster, target_cluster: Cluster
 ) -> None:
-    """The group is skipped with its reason, once, and synced when the broker is back."""
+    """The group is skipped once with its reason, and synced when the broker is back."""
     site = site_of(tmp_path, trio, target_cluster, trio)
     good = named(trio, f"good-{site.topic}", lambda node: node != NODE)
     lost = named(trio, f"lost-{site.topic}", lambda node: node == NODE)
@@ -125,7 +118,7 @@ def test_groups_of_the_source_whose_coordinator_is_away_keep_nobody_waiting(
         assert skipped["reason"]
         assert in_step(config) >= {good}
         trio.start_node(NODE)
-        # byte by byte: a client that looked for the coordinator in vain looks again late
+        # with a raw request: a client that did not find the coordinator searches again late
         commit_raw(trio.admin(), lost, dict.fromkeys(everywhere(site, 90), (90, "")))
         wait_moved(site, lost, at[90])
         assert len(running.found("group.skipped")) == 1
@@ -135,7 +128,7 @@ def test_groups_of_the_source_whose_coordinator_is_away_keep_nobody_waiting(
 def test_groups_of_the_target_whose_coordinator_is_away_keep_nobody_waiting(
     tmp_path: Path, source_cluster: Cluster, trio: KafkaCluster
 ) -> None:
-    """The group waits with its reason, and is moved when the broker is back."""
+    """The group waits with its reason, and its offsets are synced when the broker is back."""
     site = site_of(tmp_path, source_cluster, trio, trio)
     good = named(trio, f"good-{site.topic}", lambda node: node != NODE)
     lost = named(trio, f"lost-{site.topic}", lambda node: node == NODE)
@@ -158,6 +151,6 @@ def test_groups_of_the_target_whose_coordinator_is_away_keep_nobody_waiting(
         wait_until(
             lambda: committed(trio, lost, list(at[50])) == at[50],
             within=timedelta(seconds=2 * LONGEST_PAUSE_S),
-            what=f"{lost} is moved",
+            what=f"the offsets of {lost}",
         )
         assert not [one["reason"] for one in running.found("checkpoints.failed")]

@@ -25,7 +25,7 @@ SOON = timedelta(seconds=60)
 
 
 def printed(cluster: Cluster, topic: str) -> list[tuple[str, str]]:
-    """Source and target of each heartbeat, as the formatter says it."""
+    """Return source and target of each heartbeat, as Kafka's formatter prints them."""
     done = cluster.tool(
         "ConsoleConsumer",
         *("--topic", topic, "--from-beginning", "--timeout-ms", "5000"),
@@ -38,7 +38,7 @@ def printed(cluster: Cluster, topic: str) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def alone(site: Site) -> Iterator[Site]:
-    """Afterwards no flow of another test finds heartbeats to mirror, or copies of them."""
+    """A site whose heartbeats and their copies are deleted after the test."""
     yield site
     for cluster in (site.source, site.target):
         admin = cluster.admin()
@@ -48,7 +48,7 @@ def alone(site: Site) -> Iterator[Site]:
 
 
 def test_heartbeats_go_both_ways_and_come_back_as_copies(alone: Site) -> None:
-    """Also into the source, whose flow is not enabled: from there they are mirrored."""
+    """Heartbeats are also written to the source, and mirrored from there to the target."""
     source, target = alone.flow.source, alone.flow.target
     copy = f"{source}.{HEARTBEATS_TOPIC}"
     back = TopicPartition(copy, 0)
@@ -57,7 +57,7 @@ def test_heartbeats_go_both_ways_and_come_back_as_copies(alone: Site) -> None:
         wait_until(
             lambda: alone.view.target.ends([back])[back] >= 4,  # two, and their markers
             within=SOON,
-            what="two heartbeats have come back",
+            what="copies of two heartbeats",
         )
         assert running.stop() == 0, running.errors
         assert not running.found("heartbeats.failed")
@@ -67,7 +67,7 @@ def test_heartbeats_go_both_ways_and_come_back_as_copies(alone: Site) -> None:
 
 
 def test_heartbeats_that_cannot_be_written_are_told_once_and_stop_nothing(alone: Site) -> None:
-    """One broker cannot hold three replicas."""
+    """A heartbeats topic with too many replicas is reported once, and records are mirrored."""
     settings = {**SETTINGS, "heartbeats_topic_replication_factor": 3}
     with mirror(alone.config(**settings)) as running:
         running.wait_for("heartbeats.failed", flow=str(alone.flow))

@@ -1,4 +1,4 @@
-"""Two runs of one file: one mirrors, the other takes over, and nothing is lost or doubled."""
+"""Of two runs of one configuration, one mirrors and the other takes over; nothing is doubled."""
 
 import os
 import signal
@@ -20,18 +20,18 @@ SOON = timedelta(seconds=60)
 
 @pytest.fixture
 def config(site: Site) -> Path:
-    """Two tasks; a leader that is silent is given up soon."""
+    """A configuration with two tasks and a short session of the leader."""
     return site.config(standby_enabled="true", tasks_max=2, session_timeout_ms=6_000)
 
 
 def mirrored(site: Site, *, start: int) -> None:
-    """More records, and all of them on the target."""
+    """Produce more records, and wait until the target has them."""
     site.produce(RECORDS, start=start)
     site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
 
 
 def test_a_run_that_stands_by_takes_over_from_one_that_was_killed(site: Site, config: Path) -> None:
-    """Driver and tasks at once; and after an orderly end at once."""
+    """It takes over when the leader is killed, and again when the leader stops cleanly."""
     with mirror(config) as first:
         first.wait_for("ready")
         with mirror(config) as second:
@@ -55,7 +55,7 @@ def test_a_run_that_stands_by_takes_over_from_one_that_was_killed(site: Site, co
 
 
 def test_a_leader_that_slept_lets_its_successor_be(site: Site, config: Path) -> None:
-    """It wakes up, sees that another run mirrors, and stands by; until that one ends."""
+    """A leader that wakes up detects that another run mirrors, and waits until that run stops."""
 
     def asleep(run: Mirror) -> bool:
         return bool(run.found("driver.superseded"))
@@ -67,7 +67,7 @@ def test_a_leader_that_slept_lets_its_successor_be(site: Site, config: Path) -> 
         other.wait_for("ready")
         mirrored(site, start=RECORDS)
         os.kill(leader.process.pid, signal.SIGCONT)
-        wait_until(lambda: asleep(leader), within=SOON, what="it sees that it was replaced")
+        wait_until(lambda: asleep(leader), within=SOON, what="the leader to detect its successor")
         mirrored(site, start=2 * RECORDS)
         assert other.stop() == 0, other.errors
         leader.wait_for("ready", count=2)
@@ -79,7 +79,7 @@ def test_a_leader_that_slept_lets_its_successor_be(site: Site, config: Path) -> 
 
 
 def test_a_run_that_stands_by_ends_when_it_is_told_to(site: Site, config: Path) -> None:
-    """Without having mirrored anything."""
+    """A waiting run exits on SIGTERM without starting a task."""
     with mirror(config) as first:
         first.wait_for("ready")
         with mirror(config) as second:
@@ -94,7 +94,7 @@ def test_a_run_that_stands_by_ends_when_it_is_told_to(site: Site, config: Path) 
 def test_a_leader_whose_target_is_gone_ends_when_it_is_told_to(
     tmp_path: Path, source_cluster: Cluster
 ) -> None:
-    """It cannot leave the group, and does not wait until it can."""
+    """A leader that cannot leave its group because the target is gone still exits on SIGTERM."""
     with KafkaCluster(name="gone") as target:
         site = make_site(tmp_path, source_cluster, target)
         with mirror(site.config(standby_enabled="true")) as running:
@@ -104,7 +104,7 @@ def test_a_leader_whose_target_is_gone_ends_when_it_is_told_to(
 
 
 def leads(first: Mirror, second: Mirror) -> bool:
-    """Whether it is the first, once one of them does."""
+    """Wait until one run mirrors, and return whether it is the first one."""
     wait_until(
         lambda: bool(first.found("ready") or second.found("ready")), within=SOON, what="a leader"
     )

@@ -1,5 +1,5 @@
 """
-One partition without a leader: the others are answered for, and this one has a reason.
+One partition without a leader: it has a reason, and requests for the others are answered.
 
 Three brokers; `lonely` has its only replica on the third, which is killed.
 """
@@ -20,12 +20,13 @@ from eos_mirror.errors import RestartTask, SourceUnavailable
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.testing import KafkaCluster, wait_until
 from tests.mirror.conftest import Site, make_site
+from tests.mirror.surgery import create_on
 from tests.mirror.toolbox import mirror, produce
 
 pytestmark = pytest.mark.brokers
 
 NODE = 3
-"""The one that is killed."""
+"""The broker that is killed."""
 
 ELECTED = timedelta(seconds=60)
 
@@ -37,22 +38,9 @@ def trio(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips wi
         yield cluster
 
 
-def create_on(cluster: KafkaCluster, topic: str, *nodes: int) -> None:
-    """A topic with one partition and one replica on each of these nodes."""
-    assignment = ":".join(map(str, nodes))
-    cluster.tool(
-        "TopicCommand", "--create", "--topic", topic, "--replica-assignment", assignment
-    )  # fmt: skip
-    wait_until(
-        lambda: cluster.leader_of(topic) is not None,
-        within=timedelta(seconds=20),
-        what=f"a leader of {topic}",
-    )
-
-
 @pytest.fixture
 def lost_leader(trio: KafkaCluster, ns: str) -> Iterator[tuple[str, str]]:
-    """Names of a topic whose leader lives and of one whose leader is killed; 5 records each."""
+    """Names of two topics with 5 records each: one with a leader, one whose leader is killed."""
     good, lonely = f"{ns}.good", f"{ns}.lonely"
     create_on(trio, good, 1, 2)
     create_on(trio, lonely, NODE)
@@ -72,7 +60,7 @@ def lost_leader(trio: KafkaCluster, ns: str) -> Iterator[tuple[str, str]]:
 def test_offsets_come_for_the_partitions_that_have_a_leader(
     trio: KafkaCluster, lost_leader: tuple[str, str]
 ) -> None:
-    """Each of the others has a reason that names it and says whether to ask again."""
+    """Every other partition has a reason that names it and says whether to retry."""
     good, lonely = (TopicPartition(topic, 0) for topic in lost_leader)
     missing, beyond = TopicPartition(f"{good.topic}.gone", 0), TopicPartition(good.topic, 7)
     metadata = ClusterMetadata(trio.client_config(), side=Side.SOURCE)
@@ -93,7 +81,7 @@ def test_offsets_come_for_the_partitions_that_have_a_leader(
 def test_a_partition_without_a_leader_has_its_own_reason_when_it_is_asked_alone(
     trio: KafkaCluster, lost_leader: tuple[str, str]
 ) -> None:
-    """The client says only "No leaders found", also of topics that do not exist."""
+    """Asked alone, each has its reason, although the client says "No leaders found" for both."""
     lonely = TopicPartition(lost_leader[1], 0)
     missing = TopicPartition(f"{lonely.topic}.gone", 0)
     metadata = ClusterMetadata(trio.client_config(), side=Side.SOURCE)
@@ -108,7 +96,7 @@ def test_a_partition_without_a_leader_has_its_own_reason_when_it_is_asked_alone(
 def test_a_partition_whose_leader_is_back_is_answered_for(
     trio: KafkaCluster, lost_leader: tuple[str, str]
 ) -> None:
-    """By the same client, which is told of the new leader."""
+    """The same client finds the new leader and returns the offset."""
     lonely = TopicPartition(lost_leader[1], 0)
     metadata = ClusterMetadata(trio.client_config(), side=Side.SOURCE)
     assert metadata.offsets_or_reasons([lonely], OffsetSpec.latest()).reasons
@@ -118,12 +106,12 @@ def test_a_partition_whose_leader_is_back_is_answered_for(
     wait_until(
         lambda: metadata.offsets_or_reasons([lonely], OffsetSpec.latest()).found == {lonely: 5},
         within=timedelta(seconds=30),
-        what=f"the end of {lonely}",
+        what=f"the end offset of {lonely}",
     )
 
 
 def test_a_leader_that_stands_still_keeps_nobody_waiting(trio: KafkaCluster, ns: str) -> None:
-    """The cluster still names it, and it takes requests and does not answer them."""
+    """A frozen leader accepts requests and never answers; only its partition has no offset."""
     good, frozen = TopicPartition(f"{ns}.good", 0), TopicPartition(f"{ns}.frozen", 0)
     create_on(trio, good.topic, 1, 2)
     create_on(trio, frozen.topic, NODE)
@@ -143,7 +131,7 @@ def test_a_leader_that_stands_still_keeps_nobody_waiting(trio: KafkaCluster, ns:
 
 
 def test_a_cluster_that_is_gone_is_no_reason_of_a_partition() -> None:
-    """Otherwise every partition would look broken when nothing but the network is."""
+    """An unreachable cluster raises, instead of giving every partition a reason."""
     metadata = ClusterMetadata(
         {"bootstrap.servers": "127.0.0.1:1", "log_level": "0"}, side=Side.SOURCE
     )
@@ -158,7 +146,7 @@ def test_a_cluster_that_is_gone_is_no_reason_of_a_partition() -> None:
 def test_a_partition_without_a_leader_waits_alone(
     tmp_path: Path, trio: KafkaCluster, request: pytest.FixtureRequest, side: str
 ) -> None:
-    """From the start of a flow on: the others are mirrored, and it follows when it has one."""
+    """It is reported from the start on, the others are mirrored, and it follows with its leader."""
     source = trio if side == "source" else request.getfixturevalue("source_cluster")
     target = trio if side == "target" else request.getfixturevalue("target_cluster")
     site = make_site(tmp_path, source, target, partitions=1)
@@ -198,7 +186,7 @@ def test_a_partition_without_a_leader_waits_alone(
 
 
 def test_verify_compares_what_has_a_leader(tmp_path: Path, trio: KafkaCluster) -> None:
-    """A partition without one is named as not compared; the copies of the others are proven."""
+    """A partition without a leader is reported as not compared; the other copies are proven."""
     site = make_site(tmp_path, trio, trio, partitions=1)
     lonely = f"{site.topic}-lonely"
     create_on(trio, lonely, NODE)
@@ -219,7 +207,7 @@ def test_verify_compares_what_has_a_leader(tmp_path: Path, trio: KafkaCluster) -
 
 
 def is_leaderless(trio: KafkaCluster, *topics: str) -> bool:
-    """One of these has no leader, as the other brokers know by now."""
+    """Return whether the brokers know that one of these topics has no leader."""
     known = ClusterMetadata(trio.client_config(), side=Side.SOURCE).topics(topics)
     return any(topic.leaderless for topic in known.values())
 
@@ -227,7 +215,7 @@ def is_leaderless(trio: KafkaCluster, *topics: str) -> bool:
 def assert_status_shows_the_others(
     config: Path, site: Site, lonely: str, *, is_known: bool
 ) -> None:
-    """`status` has a lag of every partition whose end can be asked for, and a reason for others."""
+    """Assert that `status` has a lag for each partition with a leader, and a reason for others."""
     command = [sys.executable, "-m", "eos_mirror.cli.main", "status", str(config), str(site.flow)]
     done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

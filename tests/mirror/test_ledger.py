@@ -1,4 +1,4 @@
-"""The ledger and `status`: what a person on call can find out afterwards."""
+"""The ledger and `status`: what a person on call can read after a fault."""
 
 import json
 import os
@@ -32,18 +32,18 @@ SOON = timedelta(seconds=30)
 
 
 def status(config: Path, *arguments: str) -> str:
-    """What the command prints."""
+    """Return what `status` prints."""
     command = [sys.executable, "-m", "eos_mirror.cli.main", "status", str(config), *arguments]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def as_objects(printed: str) -> list[dict[str, Any]]:
-    """Of `--json`."""
+    """Return the objects that `--json` prints."""
     return [json.loads(line) for line in printed.splitlines()]
 
 
 def settings_of(config: Path) -> FlowSettings:
-    """The one flow of a file."""
+    """Return the settings of the only flow of a configuration."""
     (flow,) = load_settings(config).flows
     return flow
 
@@ -57,7 +57,7 @@ def expire(site: Site, partition: int) -> None:
 
 
 def test_status_says_how_far_behind_each_topic_is(site: Site) -> None:
-    """Before the first run, after it, and with records that wait."""
+    """The lag is right before the first run, after it, and with records that wait."""
     config = site.config()
     assert f"{site.flow}: never ran, 4 partitions, lag 0" in status(config)
     site.produce(100)
@@ -78,7 +78,7 @@ def test_status_says_how_far_behind_each_topic_is(site: Site) -> None:
 
 
 def test_a_fence_and_a_stop_are_in_the_ledger(site: Site) -> None:
-    """A task that was killed, and a partition whose records expired unread."""
+    """The ledger has the fence after a killed task, and the stop of an expired partition."""
     config = site.config()
     site.produce(100)
     with mirror(config) as run:
@@ -107,7 +107,7 @@ def test_a_fence_and_a_stop_are_in_the_ledger(site: Site) -> None:
 
 @contextmanager
 def keeper(settings: FlowSettings, failures: list[str]) -> Iterator[LedgerKeeper]:
-    """A driver's part of the ledger, without the driver."""
+    """Run the part of the driver that writes the ledger."""
     topics = Topics(clients.target_admin(settings), side=Side.TARGET)
     keeper = LedgerKeeper(settings, topics, on_failure=failures.append)
     keeper.start()
@@ -118,12 +118,12 @@ def keeper(settings: FlowSettings, failures: list[str]) -> Iterator[LedgerKeeper
 
 
 def written(settings: FlowSettings) -> Sequence[LedgerEntry]:
-    """Whatever the ledger holds."""
+    """Return the entries of the ledger."""
     return read_ledger(clients.target_admin(settings), settings.flow)
 
 
 def test_restarts_are_one_entry_once_they_are_a_storm(site: Site) -> None:
-    """Each for itself is an event; a ledger full of them would hide the rest."""
+    """Single restarts are only events, so that the ledger shows the other entries."""
     settings = settings_of(site.config())
     failures: list[str] = []
     with keeper(settings, failures) as listening:
@@ -142,7 +142,7 @@ def test_restarts_are_one_entry_once_they_are_a_storm(site: Site) -> None:
 
 
 def test_a_ledger_that_cannot_be_made_is_told_once_and_holds_nobody_up(site: Site) -> None:
-    """A replication factor that the target does not have."""
+    """A replication factor above the number of brokers is reported once and blocks no caller."""
     settings = settings_of(site.config(internal_topic_replication_factor=9))
     failures: list[str] = []
     with keeper(settings, failures) as listening:

@@ -31,12 +31,11 @@ from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
+from tests.mirror.configurations import config_for_three_brokers, detour
 from tests.mirror.conftest import Site, make_site
+from tests.mirror.crashes import assert_copied, drain, hold_a_writer, undecided, wake
+from tests.mirror.load import Load
 from tests.mirror.raw import NOT_COORDINATOR, coordinator_named_by, fetch_error
-from tests.mirror.test_fencing import hold_a_writer
-from tests.mirror.test_matrix_crash import assert_copied, drain, undecided, wake
-from tests.mirror.test_matrix_network import detour
-from tests.mirror.test_target_faults import Load, config_for
 from tests.mirror.toolbox import mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
@@ -48,7 +47,7 @@ FROZEN_S = 8.0
 
 @pytest.fixture(scope="module")
 def trio(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
-    """Three brokers that survive the loss of one, with a second way to them through proxies."""
+    """Three brokers that survive the loss of one, and that are also reached through proxies."""
     with KafkaCluster(3, name="trio", controllers="separate", proxied=True) as cluster:
         yield cluster
 
@@ -65,9 +64,9 @@ def onto_trio(tmp_path: Path, source_cluster: Cluster, trio: KafkaCluster) -> Si
 def test_g3_a_transaction_coordinator_killed_inside_a_transaction_loses_nothing(
     onto_trio: Site, trio: KafkaCluster
 ) -> None:
-    """The next coordinator knows the transaction; the task goes on, or its successor does."""
+    """The next coordinator has the transaction; the task or its successor resumes."""
     site = onto_trio
-    with mirror(config_for(site), env=environ_for(pause_at="flushed:4")) as running:
+    with mirror(config_for_three_brokers(site), env=environ_for(pause_at="flushed:4")) as running:
         with Load(site).running() as load:
             task = hold_a_writer(running)
             assert undecided(site), "no transaction is open: the test proves nothing"
@@ -83,7 +82,7 @@ def test_g3_a_transaction_coordinator_killed_inside_a_transaction_loses_nothing(
     assert_copied(site, load.count)
     reasons = " ".join(event["reason"] for event in running.found("task.restarting"))
     assert "stood still" not in reasons, reasons
-    assert "FENCED_LEADER_EPOCH" not in reasons, "it went on asking the leader that was"
+    assert "FENCED_LEADER_EPOCH" not in reasons, "it continued to ask the former leader"
 
 
 def move_leader(cluster: KafkaCluster, topic: str, folder: Path) -> None:
@@ -110,9 +109,9 @@ def move_leader(cluster: KafkaCluster, topic: str, folder: Path) -> None:
 def test_g3_a_coordinator_that_moves_under_load_loses_nothing(
     onto_trio: Site, trio: KafkaCluster, topic: str
 ) -> None:
-    """Its clients find the new one; a commit that took long costs an incarnation, no record."""
+    """Its clients find the new one; a slow commit costs a new incarnation but no record."""
     site = onto_trio
-    with mirror(config_for(site, tasks_max=2)) as running:
+    with mirror(config_for_three_brokers(site, tasks_max=2)) as running:
         with Load(site).running() as load:
             running.wait_for("ready")
             for _ in range(2):
@@ -142,7 +141,7 @@ while True:
 def test_g3_a_process_that_reads_a_groups_offsets_outlives_a_move_of_its_coordinator(
     trio: KafkaCluster, ns: str, tmp_path: Path
 ) -> None:
-    """What a driver does again and again with `--once`; an admin client in its place dies."""
+    """A driver reads them periodically with `--once`; an admin client would crash the process."""
     command = [sys.executable, "-c", READER, trio.bootstrap, ns]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as reader:
         assert reader.stdout is not None
@@ -163,7 +162,7 @@ def wait_for_the_move(cluster: KafkaCluster, group: str, old: int) -> None:
         is_known = all(isinstance(one, tuple) and one != addresses[old] for one in named)
         return is_known and fetch_error(addresses[old], group) == NOT_COORDINATOR
 
-    wait_until(is_moved, within=timedelta(seconds=30), what="the end of the old coordinator")
+    wait_until(is_moved, within=timedelta(seconds=30), what="the new coordinator to be known")
 
 
 TWICE = """
@@ -190,7 +189,7 @@ print(ask[asked](), groups.refused, flush=True)
 def test_g3_an_admin_client_asks_the_coordinator_that_a_group_has_now(
     trio: KafkaCluster, ns: str, tmp_path: Path, asked: str
 ) -> None:
-    """The answer of one that it remembers, and that has moved, would crash the process."""
+    """An answer from a remembered coordinator that has moved would crash the process."""
     flow = Flow("A", ns)
     quiet = {**trio.client_config(), "log_level": "0"}
     first = CommittedOffsets(quiet, flow.shadow_group, side=Side.TARGET)
@@ -213,10 +212,10 @@ def test_g3_an_admin_client_asks_the_coordinator_that_a_group_has_now(
 def test_g4_a_claim_whose_leader_dies_before_it_answers_still_fences(
     onto_trio: Site, trio: KafkaCluster
 ) -> None:
-    """It is sent again to the next leader; no partition is read without it."""
+    """The claim is sent again to the next leader; no partition is acquired before."""
     site = onto_trio
     site.produce(20_000)
-    config = config_for(site, transaction_boundary_records=2_000)
+    config = config_for_three_brokers(site, transaction_boundary_records=2_000)
     with mirror(config, env=environ_for(pause_at="flushed:3")) as first:
         sleeper = hold_a_writer(first)
         first.kill()
@@ -225,7 +224,7 @@ def test_g4_a_claim_whose_leader_dies_before_it_answers_still_fences(
         with fault_proxies(trio.proxy_ports) as proxies, mirror(detour(config, trio)) as second:
             lost = proxies[leader].inject(Fault(Api.PRODUCE, Action.DROP_RESPONSE))
             lost.wait_hit()
-            assert not second.found("partitions.acquired"), "it was not the claim that was struck"
+            assert not second.found("partitions.acquired"), "the fault did not hit the claim"
             trio.kill(leader)
             second.wait_for("partitions.acquired")
             drain(site, second)
@@ -233,7 +232,7 @@ def test_g4_a_claim_whose_leader_dies_before_it_answers_still_fences(
             trio.start_node(leader)
             assert second.stop() == 0, second.errors
     assert_copied(site, 20_000)
-    assert second.found("incarnation.fenced"), "nobody was fenced: the test proves nothing"
+    assert second.found("incarnation.fenced"), "nothing was fenced: the test proves nothing"
 
 
 # ---------------------------------------------------------------------- G5, G6: brokers
@@ -243,18 +242,22 @@ def test_g5_a_target_that_is_away_longer_than_a_transaction_lasts_only_causes_la
     onto_trio: Site, trio: KafkaCluster
 ) -> None:
     """
-    Nothing is committed meanwhile, the coordinator aborts what was open, and all arrives. Nor does
-    a run stop that others could take turns with: its session has ended, but nobody leads instead.
+    While the target is away nothing is committed; afterwards every record arrives.
+
+    The coordinator aborts the transaction that was open. A run with `standby.enabled` does
+    not stop either: its session has expired, but no other run leads instead.
     """
     site = onto_trio
     lasting = {"transaction_timeout_ms": 5_000, "session_timeout_ms": 6_000}
-    with mirror(config_for(site, tasks_max=2, standby_enabled="true", **lasting)) as running:
+    with mirror(
+        config_for_three_brokers(site, tasks_max=2, standby_enabled="true", **lasting)
+    ) as running:
         with Load(site).running() as load:
             running.wait_for("ready")
             load.wait_for(5_000)
             freeze(trio, *trio.spec.broker_ids)
             load.wait_for(5_000)
-        assert running.found("task.restarting"), "nobody noticed: the test proves nothing"
+        assert running.found("task.restarting"), "no task was restarted: the test proves nothing"
         drain(site, running)
         assert not running.found("driver.superseded")
         assert running.stop() == 0, running.errors
@@ -262,7 +265,7 @@ def test_g5_a_target_that_is_away_longer_than_a_transaction_lasts_only_causes_la
 
 
 def freeze(cluster: KafkaCluster, *nodes: int) -> None:
-    """Stand still for a while with every connection open."""
+    """Pause brokers for a while with every connection open."""
     with ExitStack() as thaw:
         for node in nodes:
             cluster.pause(node)
@@ -271,7 +274,7 @@ def freeze(cluster: KafkaCluster, *nodes: int) -> None:
 
 
 def roll(cluster: KafkaCluster, topic: str) -> None:
-    """Restart one broker after the other, each when the last one is in sync again."""
+    """Restart the brokers one by one, each when the previous one is in sync again."""
     there = cluster.admin().list_topics(timeout=10).topics
     for node in cluster.spec.broker_ids:
         cluster.terminate(node)
@@ -281,7 +284,7 @@ def roll(cluster: KafkaCluster, topic: str) -> None:
 
 
 def kill_leader(cluster: KafkaCluster, topic: str) -> None:
-    """Kill the leader of a partition, and start it again at once."""
+    """Kill the leader of a partition, and start it again immediately."""
     node = cluster.leader_of(topic)
     assert node is not None
     cluster.kill(node)
@@ -301,9 +304,9 @@ def freeze_leader(cluster: KafkaCluster, topic: str) -> None:
 def test_g6_target_brokers_that_go_and_come_lose_nothing(
     onto_trio: Site, trio: KafkaCluster, harm: Callable[[KafkaCluster, str], None]
 ) -> None:
-    """Restarted one by one or frozen under load: tasks wait or are replaced, and go on."""
+    """While brokers restart or freeze under load, tasks wait or are replaced, and then resume."""
     site = onto_trio
-    with mirror(config_for(site, tasks_max=2)) as running:
+    with mirror(config_for_three_brokers(site, tasks_max=2)) as running:
         with Load(site).running() as load:
             running.wait_for("ready")
             load.wait_for(5_000)
@@ -321,7 +324,7 @@ def test_g6_source_brokers_that_go_and_come_lose_nothing(
     target_cluster: Cluster,
     harm: Callable[[KafkaCluster, str], None],
 ) -> None:
-    """Restarted, killed or frozen under load: tasks read on where they were."""
+    """While brokers restart, die or freeze under load, tasks resume at their positions."""
     site = make_site(tmp_path, trio, target_cluster)
     with mirror(site.config(tasks_max=2)) as running:
         with Load(site).running() as load:
@@ -333,4 +336,4 @@ def test_g6_source_brokers_that_go_and_come_lose_nothing(
         assert running.stop() == 0, running.errors
     compared = site.compare()
     assert compared.exact, str(compared)
-    assert compared.matched >= load.count  # the load itself may be repeated by its producer
+    assert compared.matched >= load.count  # the load's producer may repeat records

@@ -1,8 +1,8 @@
 """
 Tasks that crash or sleep inside a transaction: rows C3, C6 and C7 of the failure matrix.
 
-The points are those where a task can be stopped: begun (records are about to be sent), flushed
-(written, their offsets not sent), committed.
+A task can be stopped at three points: begun (records are about to be sent), flushed (records are
+written, their offsets are not sent), committed.
 """
 
 import os
@@ -13,52 +13,31 @@ from pathlib import Path
 
 import pytest
 
-from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing import KafkaCluster, wait_until
 from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.test_fencing import hold_a_writer
-from tests.mirror.toolbox import STOPPED, FlowView, Mirror, mirror, state_of
+from tests.mirror.crashes import (
+    RECORDS,
+    SHORTEST_SESSION_MS,
+    assert_copied,
+    drain,
+    hold_a_writer,
+    undecided,
+    wake,
+)
+from tests.mirror.toolbox import STOPPED, Mirror, mirror, state_of
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
-RECORDS = 20_000
-SHORTEST_SESSION_MS = 6_000
-"""Brokers refuse shorter ones by default."""
 
 EVERY_POINT = pytest.mark.parametrize("point", ["begun", "flushed", "committed"])
 INSIDE = pytest.mark.parametrize("point", ["begun", "flushed"])
 
 
-def undecided(site: Site, view: FlowView | None = None) -> int:
-    """Records and markers on the target that no read_committed reader sees yet."""
-    remotes = [TopicPartition(site.remote, p) for p in range(site.partitions)]
-    target = (view or site.view).target
-    return sum(target.high_watermarks(remotes).values()) - sum(target.ends(remotes).values())
-
-
-def drain(site: Site, running: Mirror) -> None:
-    """Everything that is on the source has arrived, within a minute."""
-    try:
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
-    except TimeoutError as exc:
-        positions = site.view.positions(site.remote, site.partitions)
-        exc.add_note(f"{positions} {running.events[-20:]} {running.errors[-9:]}")
-        raise
-
-
-def assert_copied(site: Site, count: int) -> None:
-    """Every record, once, in order; nothing else, and nothing still undecided."""
-    compared = site.compare()
-    assert compared.exact, str(compared)
-    assert compared.matched == count
-    assert undecided(site) == 0
-
-
 @EVERY_POINT
 def test_c3_a_crash_inside_a_transaction_leaves_nothing_behind(site: Site, point: str) -> None:
-    """The successor aborts what was open and goes on from the unchanged shadow offsets."""
+    """The successor aborts the open transaction and resumes from the unchanged shadow offsets."""
     site.produce(RECORDS)
     config = site.config(transaction_boundary_records=2_000)
     with mirror(config, env=environ_for(pause_at=f"{point}:3")) as running:
@@ -70,34 +49,24 @@ def test_c3_a_crash_inside_a_transaction_leaves_nothing_behind(site: Site, point
         drain(site, running)
         assert running.stop() == 0, running.errors
     assert_copied(site, RECORDS)
-    assert running.found("incarnation.fenced"), "nobody was fenced: the test proves nothing"
+    assert running.found("incarnation.fenced"), "nothing was fenced: the test proves nothing"
 
 
 def sleep_through_the_session(site: Site, running: Mirror) -> int:
-    """Task 0 stands still until another task has mirrored everything; its process."""
-    running.wait_for("partitions.acquired", task=0)  # or the other task has mirrored it all
+    """Wait until task 0 has stopped and another task has mirrored everything; return its pid."""
+    running.wait_for("partitions.acquired", task=0)  # else the other task mirrors everything
     site.produce(RECORDS)
     sleeper = hold_a_writer(running)
     drain(site, running)
-    assert state_of(sleeper) == STOPPED, "it was ended before it could wake up"
+    assert state_of(sleeper) == STOPPED, "it exited before it could wake up"
     return sleeper
-
-
-def wake(sleeper: int) -> None:
-    """Let it go on, and wait until it has seen that it is too late."""
-    os.kill(sleeper, signal.SIGCONT)
-    wait_until(
-        lambda: state_of(sleeper) in {None, "Z"},
-        within=timedelta(seconds=30),
-        what="the woken process to end",
-    )
 
 
 @EVERY_POINT
 def test_c6_a_task_that_slept_longer_than_its_session_writes_nothing(
     site: Site, point: str
 ) -> None:
-    """Its partitions are another's by then: it is fenced, ends, and its successor joins in."""
+    """Its partitions are owned by another task: it is fenced and exits, and its successor joins."""
     config = site.config(
         tasks_max=2, session_timeout_ms=SHORTEST_SESSION_MS, transaction_boundary_records=1_000
     )
@@ -114,7 +83,7 @@ def test_c6_a_task_that_slept_longer_than_its_session_writes_nothing(
 
 @pytest.fixture(scope="module")
 def forgetful(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
-    """A target that forgets a transactional id after five idle seconds, not after a week."""
+    """A target whose transactional ids expire after five idle seconds, not after a week."""
     expiry = {
         "transactional.id.expiration.ms": 5_000,
         "transaction.remove.expired.transaction.cleanup.interval.ms": 500,
@@ -124,7 +93,7 @@ def forgetful(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (ski
 
 
 def wait_forgotten(target: Cluster, transactional_id: str) -> None:
-    """Until the coordinator has no such id any more."""
+    """Wait until the coordinator has forgotten the transactional id."""
     wait_until(
         lambda: transactional_id not in known_ids(target),
         within=timedelta(seconds=20),
@@ -133,7 +102,7 @@ def wait_forgotten(target: Cluster, transactional_id: str) -> None:
 
 
 def known_ids(target: Cluster) -> str:
-    """The transactional ids of a cluster, as Kafka's tool prints them."""
+    """Return the transactional ids of a cluster, as Kafka's tool prints them."""
     return target.tool("TransactionsCommand", "list").stdout
 
 
@@ -141,7 +110,7 @@ def known_ids(target: Cluster) -> str:
 def test_c7_a_task_whose_transactional_id_expired_in_its_sleep_writes_nothing(
     tmp_path: Path, source_cluster: Cluster, forgetful: KafkaCluster, point: str
 ) -> None:
-    """The coordinator does not know it any more: it ends instead of asking for a new identity."""
+    """The coordinator no longer knows the id: the task exits and does not initialise a new one."""
     site = make_site(tmp_path, source_cluster, forgetful)
     config = site.config(
         tasks_max=2, session_timeout_ms=SHORTEST_SESSION_MS, transaction_boundary_records=1_000

@@ -1,4 +1,4 @@
-"""Tasks that lose their place in the group, or their life, with records in flight: P1, P2, P6."""
+"""Tasks that leave the group or are killed with records in flight: rows P1, P2 and P6."""
 
 import os
 import signal
@@ -12,16 +12,10 @@ from eos_mirror.testing import KafkaCluster, wait_until
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
+from tests.mirror.configurations import detour
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.test_matrix_crash import (
-    RECORDS,
-    SHORTEST_SESSION_MS,
-    assert_copied,
-    drain,
-    undecided,
-)
-from tests.mirror.test_matrix_network import detour
-from tests.mirror.test_target_faults import Load
+from tests.mirror.crashes import RECORDS, SHORTEST_SESSION_MS, assert_copied, drain, undecided
+from tests.mirror.load import Load
 from tests.mirror.toolbox import Mirror, mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
@@ -29,7 +23,7 @@ pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 @pytest.fixture
 def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
-    """A target with a second way to it through a proxy."""
+    """A target that is also reached through a proxy."""
     with KafkaCluster(name="proxied", proxied=True) as cluster:
         yield cluster
 
@@ -37,20 +31,20 @@ def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
 def test_p1_a_task_that_did_not_poll_for_too_long_is_replaced_and_doubles_nothing(
     tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
 ) -> None:
-    """A flush that outlasts max.poll.interval costs it its partitions, and then its commit."""
+    """A flush longer than max.poll.interval costs the task its partitions and its commit."""
     site = make_site(tmp_path, source_cluster, proxied)
     site.produce(20_000)
     config = site.config(
         tasks_max=2,
         session_timeout_ms=SHORTEST_SESSION_MS,
         consumer_max_poll_interval_ms=SHORTEST_SESSION_MS,
-        # its session ends twelve seconds after its last poll; sent again after ten, as is usual,
-        # the records would arrive and be committed before
+        # the session ends twelve seconds after the last poll; with the usual request timeout of
+        # ten, the records would be sent again and committed before that
         producer_request_timeout_ms=19_000,
         transaction_boundary_records=2_000,
     )
     with fault_proxies(proxied.proxy_ports) as proxies, mirror(detour(config, proxied)) as running:
-        for task in range(2):  # nobody is still to join, or that would be taken for the rescue
+        for task in range(2):  # a task that joins later would look like the one that takes over
             running.wait_for("partitions.acquired", task=task)
         drain(site, running)
         late = proxies[1].inject(Fault(Api.PRODUCE, Action.HOLD_REQUEST))
@@ -67,7 +61,7 @@ def test_p1_a_task_that_did_not_poll_for_too_long_is_replaced_and_doubles_nothin
 
 
 def wait_taken_over(site: Site, running: Mirror, task: int) -> None:
-    """Until the source group has given up a task that stands still, and another has its share."""
+    """Wait until the source group has expelled a paused task and another has its partitions."""
     admin, group = site.source.admin(), site.flow.source_group
     taken = taken_by_others(running, task)
 
@@ -79,19 +73,19 @@ def wait_taken_over(site: Site, running: Mirror, task: int) -> None:
     wait_until(
         lambda: taken_by_others(running, task) > taken,
         within=timedelta(seconds=30),
-        what=f"somebody to take what was task {task}'s",
+        what=f"another task to acquire the partitions of task {task}",
     )
 
 
 def taken_by_others(running: Mirror, task: int) -> int:
-    """How often other tasks got partitions."""
+    """Count how often other tasks acquired partitions."""
     return sum(event["task"] != task for event in running.found("partitions.acquired"))
 
 
 def test_p2_partitions_that_move_under_load_take_nothing_along_and_leave_nothing_behind(
     tmp_path: Path, source_cluster: Cluster, target_cluster: Cluster
 ) -> None:
-    """What a poll returned with a rebalance in it is dropped and read again by whoever owns it."""
+    """Records of a poll with a rebalance are dropped, and the new owner reads them again."""
     site = make_site(tmp_path, source_cluster, target_cluster, partitions=3)
     config = site.config(tasks_max=3, session_timeout_ms=SHORTEST_SESSION_MS)
     with mirror(config) as running:
@@ -120,7 +114,7 @@ def test_p2_partitions_that_move_under_load_take_nothing_along_and_leave_nothing
 def test_p6_a_task_killed_with_deliveries_pending_loses_and_doubles_nothing(
     tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
 ) -> None:
-    """SIGKILL while the target has records whose answers have not come back, three times."""
+    """Three SIGKILLs, each with unacknowledged records on the target, lose and double nothing."""
     site = make_site(tmp_path, source_cluster, proxied)
     config = detour(site.config(), proxied)
     writer = f"{site.flow.name}|target-producer"  # claims and the ledger are answered

@@ -21,11 +21,11 @@ from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
+from tests.mirror.configurations import detour
 from tests.mirror.conftest import Site, make_site
+from tests.mirror.crashes import assert_copied, drain, hold_a_writer, undecided
+from tests.mirror.load import Load
 from tests.mirror.raw import write_marker
-from tests.mirror.test_fencing import hold_a_writer
-from tests.mirror.test_matrix_crash import assert_copied, drain, undecided
-from tests.mirror.test_target_faults import Load
 from tests.mirror.toolbox import Mirror, mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
@@ -35,20 +35,13 @@ MEMBERSHIP = (Api.JOIN_GROUP, Api.SYNC_GROUP, Api.HEARTBEAT, Api.OFFSET_COMMIT)
 
 @pytest.fixture(scope="module")
 def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
-    """One broker, with a second way to it through a proxy."""
+    """One broker that is also reached through a proxy."""
     with KafkaCluster(name="proxied", proxied=True) as cluster:
         yield cluster
 
 
-def detour(config: Path, cluster: KafkaCluster) -> Path:
-    """The same configuration, reaching this cluster through its proxies."""
-    path = config.with_stem(f"{config.stem}-detour")
-    path.write_text(config.read_text().replace(cluster.bootstrap, cluster.proxied_bootstrap))
-    return path
-
-
 def pass_time(seconds: float) -> None:
-    """The length of a fault, which is what the test is about."""
+    """Wait for as long as the fault under test lasts."""
     threading.Event().wait(seconds)
 
 
@@ -58,7 +51,7 @@ def pass_time(seconds: float) -> None:
 def test_g1_a_task_cut_off_from_its_group_cannot_commit_for_the_new_owner(
     tmp_path: Path, proxied: KafkaCluster, target_cluster: Cluster
 ) -> None:
-    """It reads on, because only the coordinator is out of reach; the target refuses its writes."""
+    """Only its coordinator is cut off: the task still reads, but the target refuses its writes."""
     site = make_site(tmp_path, proxied, target_cluster)
     config = site.config()
     with fault_proxies(proxied.proxy_ports) as proxies, mirror(detour(config, proxied)) as cut_off:
@@ -68,11 +61,11 @@ def test_g1_a_task_cut_off_from_its_group_cannot_commit_for_the_new_owner(
             faults = [Fault(api, Action.HOLD_REQUEST, times=None) for api in MEMBERSHIP]
             for fault in faults:
                 proxies[1].inject(fault)
-            # whichever comes first: what is held holds up everything behind it
+            # one hit is enough: a request that is held blocks all requests after it
             wait_until(
                 lambda: any(fault.hits for fault in faults),
                 within=timedelta(seconds=30),
-                what="it is cut off",
+                what="a request of the group to be held",
             )
             with mirror(config) as owner:
                 owner.wait_for("ready")
@@ -85,15 +78,16 @@ def test_g1_a_task_cut_off_from_its_group_cannot_commit_for_the_new_owner(
         drain(site, cut_off)
         assert cut_off.stop() == 0, cut_off.errors
     assert_copied(site, load.count)
-    assert owner.found("incarnation.fenced"), "nobody was fenced: the test proves nothing"
+    assert owner.found("incarnation.fenced"), "nothing was fenced: the test proves nothing"
 
 
 def test_g2_a_task_cut_off_from_the_target_commits_nothing_when_it_is_back(
     tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
 ) -> None:
     """
-    It is cut off in an open transaction. Another task fences it and mirrors meanwhile; what waited
-    in its buffers is refused.
+    Requests that waited in its buffers are refused.
+
+    The task is cut off in an open transaction. Another task fences it and mirrors in the meantime.
     """
     site = make_site(tmp_path, source_cluster, proxied)
     config, held = site.config(), environ_for(pause_at="flushed:4")
@@ -122,7 +116,7 @@ def test_g2_a_task_cut_off_from_the_target_commits_nothing_when_it_is_back(
 
 STRUCK = 4
 """Which commit is sent twice; the first one commits the start positions. Its transaction and the
-next one move the same partition: each has 1,000 of its 5,000 records."""
+next one mirror the same partition: each has 1,000 of its 5,000 records."""
 
 NO_GUARD = """
 from eos_mirror.kafka import transactional_producer as producer
@@ -138,19 +132,19 @@ def commit(self, offsets, *, within):
 producer.KafkaProducer.commit = commit
 """
 """
-Python runs it before a program: every commit looks quick and undisturbed, and nobody looks at the
-last records of a partition, which would stop it before they are doubled.
+Python runs this before a program. Every commit seems quick and undisturbed, and the last records
+of a partition are not checked; that check would stop the partition before records are doubled.
 """
 
 
 def without_guard(folder: Path) -> dict[str, str]:
-    """The environment of a mirror that never suspects a commit."""
+    """Return the environment of a mirror that never suspects a commit."""
     (folder / "sitecustomize.py").write_text(NO_GUARD)
     return {"PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
 
 
 def repeat_a_commit_late(site: Site, proxied: KafkaCluster, **env: str) -> Mirror:
-    """A commit is sent twice, its first copy arrives inside the next transaction; a crash."""
+    """Deliver the first copy of a repeated commit inside the next transaction, then crash."""
     site.produce(20_000)
     config = detour(site.config(transaction_boundary_records=1_000), proxied)
     pause = environ_for(pause_at=f"flushed:{STRUCK}")
@@ -167,7 +161,7 @@ def repeat_a_commit_late(site: Site, proxied: KafkaCluster, **env: str) -> Mirro
 
 
 def repeat_offsets_late(site: Site, proxied: KafkaCluster, **env: str) -> Mirror:
-    """Shadow offsets are sent twice, the first copy arrives after the next ones; a crash."""
+    """Deliver the first copy of repeated shadow offsets after the next ones, then crash."""
     site.produce(20_000)
     config = detour(site.config(transaction_boundary_records=1_000), proxied)
     pause = environ_for(pause_at=f"committed:{STRUCK + 1}")
@@ -186,10 +180,10 @@ def repeat_offsets_late(site: Site, proxied: KafkaCluster, **env: str) -> Mirror
 
 
 def deliver(stolen: Fault, seen: int) -> None:
-    """Let the stolen request reach the broker; the client had sent another before."""
+    """Let the stolen request reach the broker, after the client has sent it again."""
     assert seen > STRUCK, "it was not sent twice: the test proves nothing"
     stolen.release()
-    pass_time(1.0)  # nobody gets an answer that could be waited for
+    pass_time(1.0)  # the answer reaches no client, so there is no condition to wait for
 
 
 LATE_DUPLICATES = pytest.mark.parametrize("repeat", [repeat_a_commit_late, repeat_offsets_late])
@@ -202,12 +196,12 @@ def test_g7_a_late_duplicate_strikes_no_later_transaction(
     proxied: KafkaCluster,
     repeat: Callable[[Site, KafkaCluster], Mirror],
 ) -> None:
-    """KAFKA-17754: what comes after a suspicious commit is another incarnation's."""
+    """KAFKA-17754: the transaction after a suspicious commit belongs to a new incarnation."""
     site = make_site(tmp_path, source_cluster, proxied)
 
     running = repeat(site, proxied)
 
-    assert running.found("commit.suspicious"), "nobody saw the broken connection"
+    assert running.found("commit.suspicious"), "the broken connection was not detected"
     assert_copied(site, 20_000)
 
 
@@ -218,7 +212,7 @@ def test_g7_without_the_guard_a_late_duplicate_doubles_a_transaction(
     proxied: KafkaCluster,
     repeat: Callable[..., Mirror],
 ) -> None:
-    """The fault is a real one: the same task without the guard writes records twice."""
+    """The fault is real: the same task without the guard writes records twice."""
     site = make_site(tmp_path, source_cluster, proxied)
 
     repeat(site, proxied, **without_guard(tmp_path))
@@ -232,7 +226,7 @@ def test_g7_without_the_guard_a_late_duplicate_doubles_a_transaction(
 def test_g8_a_partition_with_a_hanging_transaction_is_reported_and_not_skipped(
     site: Site,
 ) -> None:
-    """In the data or in the shadow offsets: it stops after half a minute, the others go on."""
+    """With open data or offsets, a partition stops after half a minute; the others continue."""
     site.produce(400)
     with mirror(site.config(), "--once") as first:
         assert first.wait() == 0, first.errors
@@ -263,7 +257,7 @@ def test_g8_a_partition_with_a_hanging_transaction_is_reported_and_not_skipped(
 
 
 def producer_of(running: Mirror, site: Site) -> tuple[int, int]:
-    """Id and epoch behind the task's transactional id."""
+    """Return producer id and epoch of the task's transactional id."""
     incarnation = running.found("incarnation.started")[-1]["transactional_id"]
     told = site.target.tool("TransactionsCommand", "describe", "--transactional-id", incarnation)
     titles, values = (line.split("\t") for line in told.stdout.splitlines()[:2])
@@ -276,7 +270,7 @@ def test_g8_half_a_commit_is_not_built_upon(
     tmp_path: Path, source_cluster: Cluster, target_cluster: Cluster, *, commit: bool
 ) -> None:
     """
-    Records without their offset would be doubled, an offset without its records is a loss.
+    Records without their offset would be doubled; an offset without its records is a loss.
 
     A single-node target that is killed can leave either (KAFKA-20734); here a forged marker does.
     """

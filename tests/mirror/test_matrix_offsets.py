@@ -9,39 +9,38 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions
-from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka import Consumer
 
 from eos_mirror.testing import KafkaCluster, read_topic, wait_until
 from eos_mirror.testing.external import Cluster
+from tests.mirror.command_line import UNSAFE
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.surgery import delete_topic
+from tests.mirror.surgery import delete_topic, edit_position
 from tests.mirror.toolbox import Mirror, mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
-UNSAFE = 4
 FORGETS_IDS = {
     "transactional.id.expiration.ms": 1000,
     "transaction.remove.expired.transaction.cleanup.interval.ms": 200,
 }
 FORGETS_OFFSETS = {"offsets.retention.minutes": 1, "offsets.retention.check.interval.ms": 500}
 A_MINUTE = timedelta(seconds=90)
-"""For offsets to be retained for a minute, and to be forgotten."""
+"""Time for offsets to expire that are retained for a minute."""
 
 
 def wait_caught_up(site: Site) -> None:
-    """Until the shadow offsets are at the ends of the source."""
+    """Wait until the shadow offsets are at the ends of the source."""
     site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
 
 
 def positions_of(site: Site) -> set[int]:
-    """The shadow offsets; -1 is none."""
+    """Return the shadow offsets; -1 is none."""
     return set(site.view.positions(site.remote, site.partitions).values())
 
 
 def assert_exact(site: Site, count: int) -> None:
-    """So many records, once, in order, all fields."""
+    """Assert that the copy has this many records, once and in order, with all fields."""
     compared = site.compare()
     assert compared.exact, str(compared)
     assert compared.matched == count
@@ -49,14 +48,14 @@ def assert_exact(site: Site, count: int) -> None:
 
 @pytest.fixture
 def forgets_ids(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
-    """A target that forgets transactional ids after a second."""
+    """A target whose transactional ids expire after a second."""
     with KafkaCluster(name="forgets-ids", broker_config=FORGETS_IDS) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
 def forgets_offsets(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
-    """A target that forgets offsets after a minute."""
+    """A target whose group offsets expire after a minute."""
     with KafkaCluster(name="forgets-offsets", broker_config=FORGETS_OFFSETS) as cluster:
         yield cluster
 
@@ -64,7 +63,7 @@ def forgets_offsets(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG00
 def test_o1_a_transactional_id_that_expires_while_idle_costs_nothing(
     tmp_path: Path, source_cluster: Cluster, forgets_ids: KafkaCluster
 ) -> None:
-    """The next records go out under a new incarnation, once."""
+    """The next records are sent once, with the transactional id of a new incarnation."""
     site = make_site(tmp_path, source_cluster, forgets_ids)
     site.produce(400)
     with mirror(site.config()) as running:
@@ -91,10 +90,10 @@ def test_o1_a_transactional_id_that_expires_while_idle_costs_nothing(
 @dataclass(frozen=True, kw_only=True)
 class Sleepers:
     """
-    Flows of which nothing was heard for a minute.
+    Flows that committed nothing for a minute.
 
     Attributes:
-        idle: Was running all the time, and kept its positions alive.
+        idle: Ran all the time, and kept its positions alive.
         stopped: Was stopped cleanly.
         killed: Was killed.
     """
@@ -105,7 +104,7 @@ class Sleepers:
 
 
 def mirror_and_kill(site: Site) -> None:
-    """End the driver and its task as a power cut would, before the task can release anything."""
+    """Kill the driver and its task before the task can release anything, like a power cut."""
     with mirror(site.config()) as running:
         running.wait_for("ready")
         wait_caught_up(site)
@@ -120,7 +119,7 @@ def mirror_and_kill(site: Site) -> None:
 def sleepers(
     tmp_path_factory: pytest.TempPathFactory, source_cluster: Cluster, forgets_offsets: KafkaCluster
 ) -> Sleepers:
-    """Three flows, a minute later: the target has forgotten what was not committed since."""
+    """Three flows after a minute: offsets that were not committed since have expired."""
     idle, stopped, killed = (
         make_site(tmp_path_factory.mktemp(name), source_cluster, forgets_offsets)
         for name in ("idle", "stopped", "killed")
@@ -129,7 +128,7 @@ def sleepers(
         site.produce(400)
     with mirror(idle.config(offsets_keepalive_interval_seconds=10)) as running:
         running.wait_for("ready")
-        wait_caught_up(idle)  # the others are younger, and so forgotten later
+        wait_caught_up(idle)  # the offsets of the others are younger and expire later
         mirror_and_kill(killed)
         with mirror(stopped.config(), "--once") as once:
             assert once.wait() == 0, once.errors
@@ -145,7 +144,7 @@ def sleepers(
 
 
 def test_o2_idle_partitions_of_a_running_task_are_kept_alive(sleepers: Sleepers) -> None:
-    """Their positions outlive the retention of offsets; the next run goes on from them."""
+    """Their positions outlive the retention of offsets, and the next run resumes from them."""
     sleepers.idle.produce(400, start=400)
     with mirror(sleepers.idle.config(), "--once") as running:
         assert running.wait() == 0, running.errors
@@ -154,7 +153,7 @@ def test_o2_idle_partitions_of_a_running_task_are_kept_alive(sleepers: Sleepers)
 
 
 def test_o2_positions_that_expired_after_a_clean_stop_are_rebuilt(sleepers: Sleepers) -> None:
-    """The offset map knows them."""
+    """The positions are read from the offset map, and no record is doubled or lost."""
     sleepers.stopped.produce(400, start=400)
     with mirror(sleepers.stopped.config(), "--once") as running:
         assert running.wait() == 0, running.errors
@@ -163,7 +162,7 @@ def test_o2_positions_that_expired_after_a_clean_stop_are_rebuilt(sleepers: Slee
 
 
 def test_o2_positions_that_expired_after_a_kill_are_never_made_up(sleepers: Sleepers) -> None:
-    """The map ends before the copy does: every partition stops, nothing is written."""
+    """The offset map ends before the copy, so every partition stops and nothing is written."""
     site = sleepers.killed
     site.produce(400, start=400)
     with mirror(site.config(), "--once") as running:
@@ -177,23 +176,14 @@ def test_o2_positions_that_expired_after_a_kill_are_never_made_up(sleepers: Slee
     assert [len(records) for records in arrived] == [100] * 4
 
 
-def edit_position(site: Site, partition: int, offset: int) -> None:
-    """As a person with an admin client would."""
-    edited = ConsumerGroupTopicPartitions(
-        site.flow.shadow_group, [ClientPartition(site.remote, partition, offset)]
-    )
-    for answer in site.target.admin().alter_consumer_group_offsets([edited]).values():
-        answer.result(10)
-
-
 def delete_shadow_group(site: Site) -> None:
-    """Every position is gone."""
+    """Delete the shadow group with all its positions."""
     group = site.flow.shadow_group
     site.target.admin().delete_consumer_groups([group])[group].result(10)
 
 
 def test_o2_a_map_that_ends_before_the_copy_does_is_no_position(site: Site) -> None:
-    """It was written at a clean stop; a run that was killed has mirrored more since."""
+    """A map that was written at a clean stop is not used after a killed run mirrored more."""
     site.produce(400)
     with mirror(site.config(), "--once") as first:
         assert first.wait() == 0, first.errors
@@ -218,7 +208,7 @@ def test_o2_a_map_that_ends_before_the_copy_does_is_no_position(site: Site) -> N
 def test_o3_positions_changed_under_a_running_task_are_written_again(
     site: Site, interfere: Callable[[Site], None]
 ) -> None:
-    """The task knows better: its next commit, at the latest on the stop, overwrites them."""
+    """The next commit of the running task overwrites them, at the latest when it stops."""
     site.produce(400)
     with mirror(site.config()) as running:
         running.wait_for("ready")
@@ -237,17 +227,17 @@ def test_o3_positions_changed_under_a_running_task_are_written_again(
 
 
 def kill_the_task(running: Mirror) -> None:
-    """Its successor has to claim everything again."""
+    """Kill the task, so that its successor has to claim every partition again."""
     os.kill(running.pid(), signal.SIGKILL)
 
 
 def create_claims_topic(site: Site) -> None:
-    """An empty one, with the right settings."""
+    """Create an empty claims topic with the right settings."""
     site.target.create_topic(site.flow.claims_topic, 1, config={"cleanup.policy": "compact"})
 
 
 def test_o4_a_flow_whose_claims_topic_is_gone_is_not_started(site: Site) -> None:
-    """An older writer could not be fenced; nothing is created or written."""
+    """Without the claims no older writer can be fenced, so nothing is created or written."""
     site.produce(400)
     with mirror(site.config(), "--once") as first:
         assert first.wait() == 0, first.errors
@@ -263,7 +253,7 @@ def test_o4_a_flow_whose_claims_topic_is_gone_is_not_started(site: Site) -> None
 
 
 def test_o4_a_claims_topic_created_again_between_two_runs_fails_the_task(site: Site) -> None:
-    """The positions say under which claims topic they were committed."""
+    """Each position names the claims topic under which it was committed."""
     site.produce(400)
     with mirror(site.config(), "--once") as first:
         assert first.wait() == 0, first.errors
@@ -284,7 +274,7 @@ def test_o4_a_claims_topic_created_again_between_two_runs_fails_the_task(site: S
 def test_o4_a_claims_topic_lost_while_the_flow_runs_fails_the_next_claimer(
     site: Site, *, again: bool
 ) -> None:
-    """Who cannot see the earlier claims must not write."""
+    """A task that cannot read the earlier claims must not write."""
     site.produce(400)
     with mirror(site.config()) as running:
         running.wait_for("ready")
@@ -299,14 +289,14 @@ def test_o4_a_claims_topic_lost_while_the_flow_runs_fails_the_next_claimer(
 
     assert site.flow.claims_topic in failed["reason"]
     assert "docs/operations.md" in failed["reason"]
-    assert positions_of(site) == {100}, "mirrored without knowing the earlier claims"
+    assert positions_of(site) == {100}, "records were mirrored without the earlier claims"
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_o5_a_consumer_with_the_shadow_groups_id_is_refused_at_the_start(
     site: Site, protocol: str
 ) -> None:
-    """The line names the group and the consumer; without it the flow starts."""
+    """The line names the group and the consumer; after the consumer has left, the flow starts."""
     site.produce(400)
     site.target.create_topic(f"{site.topic}-for-the-intruder")
     intruder = Consumer(

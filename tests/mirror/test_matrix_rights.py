@@ -1,35 +1,31 @@
 """The failure matrix, limits: rights that are withdrawn and queues that are full."""
 
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import (
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation, ResourceType
 
-from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import KafkaCluster, Security
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.test_bad_input import NOTHING, grant_all_but
-from tests.mirror.test_target_faults import Load
+from tests.mirror.load import Load
+from tests.mirror.rights import (
+    LITERAL,
+    NOTHING,
+    Resource,
+    allow_again,
+    deny,
+    grant_all_but,
+    login,
+    resource_of,
+)
 from tests.mirror.toolbox import mirror, produce
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
-
-USER = "User:mirror"
-LITERAL, PREFIXED = ResourcePatternType.LITERAL, ResourcePatternType.PREFIXED
-Resource = tuple[ResourceType, str, ResourcePatternType]
 
 
 @pytest.fixture(scope="module")
@@ -40,50 +36,6 @@ def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
     ) as cluster:
         grant_all_but(cluster, NOTHING)
         yield cluster
-
-
-def login(site: Site, **extra: object) -> Path:
-    """The site's configuration, as the mirror's user on both ends."""
-    config = site.config(**extra)
-    with config.open("a") as file:
-        for alias in (site.flow.source, site.flow.target):
-            for key, value in site.target.java_properties("mirror").items():
-                if key != "bootstrap.servers":
-                    file.write(f"{alias}.{key} = {value}\n")
-    return config
-
-
-def deny(cluster: KafkaCluster, resource: Resource, operation: AclOperation) -> None:
-    """Withdraw a right: a denial beats every permission."""
-    binding = AclBinding(*resource, USER, "*", operation, AclPermissionType.DENY)
-    wait_for_all(cluster.admin().create_acls([binding]).values())
-
-
-def allow_again(cluster: KafkaCluster, resource: Resource, operation: AclOperation) -> None:
-    """Give it back."""
-    binding = AclBindingFilter(*resource, USER, "*", operation, AclPermissionType.DENY)
-    wait_for_all(cluster.admin().delete_acls([binding]).values())
-
-
-def wait_for_all(answers: Iterable[Future[object]]) -> None:
-    """Until the cluster has done it."""
-    for answer in answers:
-        answer.result(10)
-
-
-def resource_of(kind: str, flow: Flow, site: Site) -> Resource:
-    """What a right is about."""
-    return {
-        "source topic": (ResourceType.TOPIC, site.topic, LITERAL),
-        "source group": (ResourceType.GROUP, flow.source_group, LITERAL),
-        "remote topic": (ResourceType.TOPIC, site.remote, LITERAL),
-        "shadow group": (ResourceType.GROUP, flow.shadow_group, LITERAL),
-        "transactional id": (
-            ResourceType.TRANSACTIONAL_ID,
-            flow.transactional_id(""),
-            PREFIXED,
-        ),
-    }[kind]
 
 
 @pytest.mark.parametrize(
@@ -99,8 +51,9 @@ def test_p4_a_right_withdrawn_while_mirroring_ends_the_task_with_its_name(
     tmp_path: Path, guarded: KafkaCluster, kind: str, operation: AclOperation
 ) -> None:
     """
-    One restart at most, where the client first tells of the consequence; when the right is back,
-    a new run goes on exactly.
+    A new run resumes exactly when the right is granted again.
+
+    The task restarts once at most, if the client first reports a consequence of the missing right.
     """
     site = make_site(tmp_path, guarded, guarded)
     resource = resource_of(kind, site.flow, site)
@@ -167,7 +120,7 @@ def test_p4_a_right_on_one_topic_stops_its_partitions_until_it_is_back(
 
 
 def test_p5_a_full_queue_of_the_producer_is_waited_for(site: Site) -> None:
-    """A transaction of a hundred times what the client holds arrives once, in order."""
+    """A transaction of a hundred times the client's queue arrives once and in order."""
     site.produce(50_000)
     config = site.config(transaction_boundary_interval_ms=10_000)
     with config.open("a") as file:
@@ -185,7 +138,7 @@ def test_p5_a_full_queue_of_the_producer_is_waited_for(site: Site) -> None:
 def test_a_target_that_refuses_to_configure_a_topic_is_told_of(
     tmp_path: Path, guarded: KafkaCluster
 ) -> None:
-    """Everything else is mirrored."""
+    """The refusal is reported, and the records of the topic are mirrored."""
     site = make_site(tmp_path, guarded, guarded)
     config = login(site)
     with config.open("a") as file:
@@ -208,7 +161,7 @@ def test_a_target_that_refuses_to_configure_a_topic_is_told_of(
 def test_groups_are_followed_also_when_commits_cannot_be_heard(
     tmp_path: Path, guarded: KafkaCluster, operation: AclOperation
 ) -> None:
-    """It is said once; the interval is enough."""
+    """The missing right is reported once, and the interval still emits the checkpoints."""
     site = make_site(tmp_path, guarded, guarded)
     site.produce(400)
     group = f"readers of {site.topic}"

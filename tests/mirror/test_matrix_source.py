@@ -1,4 +1,4 @@
-"""The failure matrix, source side: whatever the source does, nothing is skipped in silence."""
+"""The failure matrix, source side: whatever the source does, no record is skipped silently."""
 
 import os
 import signal
@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 from eos_mirror.testing import KafkaCluster, read_topic, wait_until
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
+from tests.mirror.source_transactions import transact
 from tests.mirror.surgery import (
     corrupt,
     delete_records,
@@ -28,17 +29,17 @@ from tests.mirror.toolbox import Mirror, mirror
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 SELDOM = {"refresh_topics_interval_seconds": 600}
-"""The driver does not look at topics meanwhile: only the task can find out."""
+"""The driver does not refresh topics in the meantime: only the task can detect the fault."""
 
 
 def values_of(site: Site) -> list[list[bytes | None]]:
-    """What a read_committed reader of the remote topic sees, by partition."""
+    """Return what a read_committed reader of the remote topic sees, by partition."""
     arrived = read_topic(site.target.client_config(), site.remote, partitions=site.partitions)
     return [[record.value for record in partition] for partition in arrived]
 
 
 def wait_caught_up(site: Site) -> None:
-    """Until the shadow offsets are at the ends of the source."""
+    """Wait until the shadow offsets are at the ends of the source."""
     site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
 
 
@@ -54,7 +55,7 @@ def frail(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips w
 def test_s2_a_topic_created_again_while_it_is_read_stops_its_partitions(
     site: Site, count: int
 ) -> None:
-    """No record of the new topic is taken for one of the old, however long the new log is."""
+    """No record of the new topic is mirrored as one of the old topic, whatever its length."""
     site.produce(400)
     with mirror(site.config(**SELDOM)) as running:
         running.wait_for("ready")
@@ -75,7 +76,7 @@ def test_s2_a_topic_created_again_while_it_is_read_stops_its_partitions(
 def test_s9_a_corrupt_batch_stops_its_partition_where_it_is(
     tmp_path: Path, frail: KafkaCluster, target_cluster: Cluster
 ) -> None:
-    """The batches before it arrive, it is not skipped, and the other partitions go on."""
+    """The batches before it arrive, it is not skipped, and the other partitions continue."""
     site = make_site(tmp_path, frail, target_cluster, partitions=2)
     batches = [[b"%d-%02d" % (batch, i) for i in range(50)] for batch in range(3)]
     for batch in batches:
@@ -98,7 +99,7 @@ def test_s9_a_corrupt_batch_stops_its_partition_where_it_is(
 
 
 def test_s1_a_topic_deleted_while_it_is_read_stops_its_partitions_only(site: Site) -> None:
-    """What had arrived stays, the reason is told, and another topic of the flow goes on."""
+    """The copy stays, the reason is reported, and another topic of the flow is still mirrored."""
     other = Site(**{**vars(site), "topic": f"{site.topic}-other"})
     other.source.create_topic(other.topic, other.partitions)
     site.produce(400)
@@ -123,7 +124,7 @@ def test_s1_a_topic_deleted_while_it_is_read_stops_its_partitions_only(site: Sit
 
 
 def test_s1_a_flow_whose_last_topic_is_deleted_goes_on_with_the_next_one(site: Site) -> None:
-    """The driver notices before the task: the partitions are given back, their offsets stay."""
+    """The driver detects it before the task: the partitions are released, their offsets stay."""
     site.produce(400)
     with mirror(site.config()) as running:
         running.wait_for("ready")
@@ -144,7 +145,7 @@ def test_s1_a_flow_whose_last_topic_is_deleted_goes_on_with_the_next_one(site: S
 
 
 def test_s1_a_deleted_topic_ends_the_flow_if_the_file_says_so(site: Site) -> None:
-    """The other topic's task is stopped as by a signal, and the next start goes on without."""
+    """The flow stops cleanly, and the next start mirrors the other topic without this one."""
     other = Site(**{**vars(site), "topic": f"{site.topic}-other"})
     other.source.create_topic(other.topic, other.partitions)
     site.produce(400)
@@ -172,14 +173,14 @@ def test_s1_a_deleted_topic_ends_the_flow_if_the_file_says_so(site: Site) -> Non
 
 
 def hold(running: Mirror) -> int:
-    """Stop the task's process; its pid."""
+    """Pause the task's process and return its pid."""
     pid = running.pid()
     os.kill(pid, signal.SIGSTOP)
     return pid
 
 
 def test_s3_retention_that_passes_a_running_task_stops_the_partition(site: Site) -> None:
-    """What it had fetched before still arrives; the hole is reported with both its ends."""
+    """Fetched records still arrive, and the reason names where the hole begins and ends."""
     site.produce(400)
     with mirror(site.config(**SELDOM)) as running:
         running.wait_for("ready")
@@ -206,22 +207,8 @@ def test_s3_retention_that_passes_a_running_task_stops_the_partition(site: Site)
     assert values_of(site)[0] == [b"value-%07d" % (4 * i) for i in range(position)]
 
 
-def transact(site: Site, values: list[bytes], *, commit: bool) -> None:
-    """One transaction of the source, into partition 0."""
-    producer = Producer({**site.source.client_config(), "transactional.id": uuid.uuid4().hex})
-    producer.init_transactions(10)
-    producer.begin_transaction()
-    for value in values:
-        producer.produce(site.topic, value, partition=0)
-    producer.flush(10)
-    if commit:
-        producer.commit_transaction(10)
-    else:
-        producer.abort_transaction(10)
-
-
 def test_s3_retention_up_to_the_end_is_no_loss(site: Site) -> None:
-    """What lies behind the last record is not data, and the position moves over it."""
+    """Offsets after the last record are no data, and the position moves past them."""
     produce_values(site.source, site.topic, [b"first"])
     transact(site, [b"aborted"] * 9, commit=False)
     end = 1 + 9 + 1  # the control record comes a little later
@@ -244,14 +231,14 @@ def test_s3_retention_up_to_the_end_is_no_loss(site: Site) -> None:
 
 
 def lose_the_end(site: Site, frail: KafkaCluster, *, kept: Path, regrown: int) -> None:
-    """100 of 200 mirrored records are gone, and so many others stand in their place."""
+    """Replace the last 100 of 200 mirrored records by this many others."""
     put_back(frail, site.topic, kept=kept)
     assert site.view.ends(site.topic, 1) == {0: 100}, "nothing was lost"
     produce_values(frail, site.topic, [b"new-%d" % i for i in range(regrown)])
 
 
 def assert_stopped_at_the_loss(site: Site, running: Mirror) -> None:
-    """The partition stops where it was; what was mirrored stays, nothing is added."""
+    """Assert that the partition stopped at its position, and that the copy is unchanged."""
     stopped = running.wait_for("partition.stopped", within_s=30)
     assert running.stop() == 1, running.errors
     assert stopped["cause"] == "SourceDataLost"
@@ -262,7 +249,7 @@ def assert_stopped_at_the_loss(site: Site, running: Mirror) -> None:
 
 
 def fill_and_keep_half(site: Site, frail: KafkaCluster, *, kept: Path) -> None:
-    """200 records, and a copy of the log with the first 100."""
+    """Produce 200 records, and keep a copy of the log with the first 100."""
     produce_values(frail, site.topic, [b"kept-%d" % i for i in range(100)])
     keep_copy(frail, site.topic, into=kept)
     produce_values(frail, site.topic, [b"lost-%d" % i for i in range(100)])
@@ -272,7 +259,7 @@ def fill_and_keep_half(site: Site, frail: KafkaCluster, *, kept: Path) -> None:
 def test_s4_a_source_that_lost_its_end_while_nobody_looked_stops_the_partition(
     tmp_path: Path, frail: KafkaCluster, target_cluster: Cluster, regrown: int
 ) -> None:
-    """Also when new records have taken the offsets that were mirrored before."""
+    """The loss is detected even if new records have the offsets that were mirrored before."""
     site = make_site(tmp_path, frail, target_cluster, partitions=1)
     fill_and_keep_half(site, frail, kept=tmp_path)
     with mirror(site.config(**SELDOM), "--once") as first:
@@ -287,7 +274,7 @@ def test_s4_a_source_that_lost_its_end_while_nobody_looked_stops_the_partition(
 def test_s4_a_source_that_loses_its_end_under_a_running_task_stops_the_partition(
     tmp_path: Path, frail: KafkaCluster, target_cluster: Cluster, regrown: int
 ) -> None:
-    """Also when new records take the offsets before the task looks again."""
+    """The loss is detected even if new records get the offsets before the task polls again."""
     site = make_site(tmp_path, frail, target_cluster, partitions=1)
     fill_and_keep_half(site, frail, kept=tmp_path)
     with mirror(site.config(**SELDOM)) as running:
@@ -302,7 +289,7 @@ def test_s4_a_source_that_loses_its_end_under_a_running_task_stops_the_partition
 def test_s4_a_marker_that_a_newer_leader_wrote_is_no_loss(
     tmp_path: Path, frail: KafkaCluster, target_cluster: Cluster
 ) -> None:
-    """The position behind it belongs to no record, so no epoch of a record goes with it."""
+    """The position after a marker belongs to no record, so it has no epoch of a record."""
     site = make_site(tmp_path, frail, target_cluster, partitions=1)
     producer = Producer({**frail.client_config(), "transactional.id": uuid.uuid4().hex})
     producer.init_transactions(10)
@@ -328,7 +315,7 @@ def test_s4_a_marker_that_a_newer_leader_wrote_is_no_loss(
 def test_s5_aborted_records_never_arrive_and_a_hanging_transaction_only_stalls(
     site: Site,
 ) -> None:
-    """Records behind an open transaction wait for its end; other partitions do not."""
+    """Records after an open transaction wait for its end; other partitions do not wait."""
     transact(site, [b"aborted-%d" % i for i in range(20)], commit=False)
     transact(site, [b"committed-%d" % i for i in range(20)], commit=True)
     hanging = Producer({**site.source.client_config(), "transactional.id": uuid.uuid4().hex})
@@ -359,7 +346,7 @@ def test_s5_aborted_records_never_arrive_and_a_hanging_transaction_only_stalls(
 def test_s6_a_compacted_source_with_control_records_is_mirrored_over_its_gaps(
     tmp_path: Path, frail: KafkaCluster, target_cluster: Cluster
 ) -> None:
-    """Offsets that compaction took away are not waited for, and not reported as lost."""
+    """Offsets that compaction removed are not waited for and not reported as lost."""
     site = make_site(tmp_path, frail, target_cluster, partitions=1)
     compacted = Site(**{**vars(site), "topic": f"{site.topic}-compacted"})
     quick = {
@@ -400,13 +387,13 @@ def test_s6_a_compacted_source_with_control_records_is_mirrored_over_its_gaps(
 
 
 def survivors(site: Site) -> int:
-    """Records of partition 0 that are still on the source."""
+    """Count the records of partition 0 that are still on the source."""
     (records,) = read_topic(site.source.client_config(), site.topic)
     return len(records)
 
 
 def test_s7_a_source_transaction_larger_than_ours_arrives_whole(site: Site) -> None:
-    """Its borders are not kept, its records are."""
+    """A large source transaction is split into several, and all its records arrive."""
     transact(site, [b"%06d" % i for i in range(30_000)], commit=True)
     with mirror(site.config(transaction_boundary_records=1_000), "--once") as running:
         assert running.wait() == 0, running.errors

@@ -19,8 +19,8 @@ from eos_mirror.testing import wait_until
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.spark_cluster import LOOPBACK, spark_cluster
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.test_matrix_crash import SHORTEST_SESSION_MS, assert_copied, drain
-from tests.mirror.test_target_faults import Load
+from tests.mirror.crashes import SHORTEST_SESSION_MS, assert_copied, drain
+from tests.mirror.load import Load
 from tests.mirror.toolbox import Mirror, mirror
 from tests.runtime.toolbox import alive, children_of
 
@@ -34,14 +34,14 @@ BEYOND_HALF_A_LEASE_S = 18.0
 
 @dataclass
 class Flow:
-    """A mirror on Spark that the tests of this module harm one after the other."""
+    """A mirror on Spark. The tests of this module harm it one after the other."""
 
     site: Site
     running: Mirror
     count: int = 0
 
     def under_load(self, harm: Callable[["Flow"], None]) -> None:
-        """Harm it while records flow; then everything arrives, once and in order."""
+        """Harm the mirror under load; assert that every record arrives once and in order."""
         with Load(self.site).running() as load:
             load.wait_for(5_000)
             harm(self)
@@ -56,7 +56,7 @@ class Flow:
         )
 
     def works(self, task: int) -> bool:
-        """The other task may have mirrored everything while Spark still replaces this one."""
+        """Return whether the task runs; Spark may replace it after all records have arrived."""
         *_, last = (
             event
             for event in list(self.running.events)
@@ -66,31 +66,31 @@ class Flow:
 
     @property
     def restarts(self) -> int:
-        """Tasks that were replaced so far."""
+        """Number of tasks that were replaced so far."""
         return len(self.running.found("task.restarting"))
 
     def worker(self, task: int = 0) -> int:
-        """The Python worker that runs a task."""
+        """Return the pid of the Python worker that runs a task."""
         return self.running.pid(task)
 
     def daemon(self) -> int:
-        """What forked it."""
+        """Return the pid of the daemon that forked the workers."""
         return parent_of(self.worker(), b"pyspark.daemon")
 
     def jvm(self) -> int:
-        """The executor's JVM; in local mode the driver's, too."""
+        """Return the pid of the executor's JVM; in local mode it is also the driver's."""
         return parent_of(self.daemon(), b"java")
 
 
 def parent_of(pid: int, command: bytes) -> int:
-    """The parent of a process, which runs a command whose line contains this."""
+    """Return the parent of a process; its command line must contain `command`."""
     parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     assert command in Path(f"/proc/{parent}/cmdline").read_bytes()
     return parent
 
 
 def start_flow(site: Site, **spark: object) -> Iterator[Flow]:
-    """Two tasks on Spark, running for the length of the generator."""
+    """Run two tasks on Spark for the length of the generator."""
     config = site.config(
         runtime="spark", tasks_max=TASKS, session_timeout_ms=SHORTEST_SESSION_MS, **spark
     )
@@ -104,7 +104,7 @@ def start_flow(site: Site, **spark: object) -> Iterator[Flow]:
 def local(
     tmp_path_factory: pytest.TempPathFactory, source_cluster: Cluster, target_cluster: Cluster
 ) -> Iterator[Flow]:
-    """On `local[2]`: one JVM is driver and executor."""
+    """A flow on `local[2]`: one JVM is driver and executor."""
     folder = tmp_path_factory.mktemp("local")
     yield from start_flow(
         make_site(folder, source_cluster, target_cluster), spark_master="local[2]"
@@ -125,7 +125,7 @@ def standalone(
     target_cluster: Cluster,
     spark_master: str,
 ) -> Iterator[Flow]:
-    """On a standalone cluster: two executors with one slot each."""
+    """A flow on a standalone cluster: two executors with one slot each."""
     yield from start_flow(
         make_site(tmp_path_factory.mktemp("standalone"), source_cluster, target_cluster),
         spark_master=spark_master,
@@ -138,7 +138,7 @@ def standalone(
 
 
 def killed(find: Callable[[Flow], int]) -> Callable[[Flow], None]:
-    """SIGKILL of one of its processes; the task is replaced."""
+    """Return a harm: SIGKILL one process of the flow and wait until a task is replaced."""
 
     def harm(flow: Flow) -> None:
         before, victim = flow.restarts, find(flow)
@@ -149,7 +149,7 @@ def killed(find: Callable[[Flow], int]) -> Callable[[Flow], None]:
 
 
 def frozen(find: Callable[[Flow], int], seconds: float) -> Callable[[Flow], None]:
-    """SIGSTOP of one of its processes for a while."""
+    """Return a harm: SIGSTOP one process of the flow for a while."""
 
     def harm(flow: Flow) -> None:
         victim = find(flow)
@@ -166,29 +166,29 @@ def frozen(find: Callable[[Flow], int], seconds: float) -> Callable[[Flow], None
 def test_a_killed_worker_or_daemon_on_spark_loses_and_doubles_nothing(
     local: Flow, victim: Callable[[Flow], int]
 ) -> None:
-    """kill -9 of a Python worker, or of the daemon that forked both: their tasks are replaced."""
+    """After kill -9 of a Python worker, or of the daemon that forked both, tasks are replaced."""
     local.under_load(killed(victim))
 
 
 def test_a_worker_on_spark_that_slept_longer_than_its_session_doubles_nothing(local: Flow) -> None:
-    """The other task has its partitions by then; it ends when it wakes up."""
+    """The other task has its partitions when it wakes up, so it exits."""
     before = local.restarts
     local.under_load(frozen(Flow.worker, BEYOND_SESSION_S))
-    assert local.restarts > before, "it did not notice: the test proves nothing"
+    assert local.restarts > before, "no task was replaced: the test proves nothing"
 
 
 @pytest.mark.parametrize("sleeper", [Flow.daemon, Flow.jvm])
 def test_the_copy_goes_on_while_spark_stands_still(
     local: Flow, sleeper: Callable[[Flow], int]
 ) -> None:
-    """No record passes the daemon or the JVM: their pause replaces no task."""
+    """No record passes through the daemon or the JVM, so their pause replaces no task."""
     before = local.restarts
     local.under_load(frozen(sleeper, BEYOND_SESSION_S))
     assert local.restarts == before
 
 
 def test_a_driver_that_slept_longer_than_half_a_lease_goes_on(local: Flow) -> None:
-    """Its tasks stop without it, gracefully, and it starts them again."""
+    """Its tasks stop gracefully without it, and it starts them again."""
     before = local.restarts
     local.under_load(frozen(lambda flow: flow.running.process.pid, BEYOND_HALF_A_LEASE_S))
     local.running.wait_for("task.restarting", count=before + 2)
@@ -198,12 +198,12 @@ def test_a_driver_that_slept_longer_than_half_a_lease_goes_on(local: Flow) -> No
 def test_a_killed_process_of_an_executor_loses_and_doubles_nothing(
     standalone: Flow, victim: Callable[[Flow], int]
 ) -> None:
-    """kill -9 of worker, daemon or executor: Spark starts another, the task goes on there."""
+    """After kill -9 of worker, daemon or executor, Spark starts another and the task resumes."""
     standalone.under_load(killed(victim))
 
 
 def test_an_executor_that_stands_still_does_not_stop_its_task(standalone: Flow) -> None:
-    """The task has its own way to the driver and to the brokers."""
+    """The task has its own connections to the driver and to the brokers."""
     before = standalone.restarts
     standalone.under_load(frozen(Flow.jvm, BEYOND_SESSION_S))
     assert standalone.restarts == before
@@ -213,7 +213,7 @@ def test_an_executor_that_stands_still_does_not_stop_its_task(standalone: Flow) 
 def test_a_killed_driver_on_spark_leaves_a_flow_that_the_next_run_completes(
     site: Site, victim: str
 ) -> None:
-    """All its processes end within seconds; the next run fences what they left behind."""
+    """All its processes exit within seconds, and the next run fences their claims."""
     spark = site.config(runtime="spark", tasks_max=2, spark_master="local[2]")
     with Load(site).running() as load:
         with mirror(spark) as first:
@@ -226,7 +226,7 @@ def test_a_killed_driver_on_spark_leaves_a_flow_that_the_next_run_completes(
             wait_until(
                 lambda: not any(map(alive, [jvm, *tasks])),
                 within=timedelta(seconds=15),
-                what="everything that the driver had started to end",
+                what="the exit of all processes that the driver had started",
             )
         load.wait_for(5_000)
     with mirror(site.config(tasks_max=2), "--once") as second:

@@ -1,4 +1,4 @@
-"""The failure matrix, target side: a target that others change is reported, never built upon."""
+"""The failure matrix, target side: a change of the target by others is reported."""
 
 import os
 import signal
@@ -15,23 +15,23 @@ from eos_mirror.testing import KafkaCluster, compare_partition, read_topic, wait
 from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
+from tests.mirror.crashes import hold_a_writer
 from tests.mirror.surgery import delete_topic, keep_copy, produce_values, put_back
-from tests.mirror.test_fencing import hold_a_writer
 from tests.mirror.toolbox import Mirror, mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 SELDOM = {"refresh_topics_interval_seconds": 600}
-"""The driver does not look at topics meanwhile."""
+"""The driver does not refresh topics in the meantime."""
 
 
 def wait_caught_up(site: Site, *, within_s: float = 60) -> None:
-    """Until the shadow offsets are at the ends of the source."""
+    """Wait until the shadow offsets are at the ends of the source."""
     site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions, within_s=within_s)
 
 
 def failure_of(running: Mirror) -> str:
-    """Why the only task of a run ended for good; the run ends with it."""
+    """Return why the only task of a run failed; the run must exit with it."""
     failed = running.wait_for("task.failed", within_s=30)
     assert running.wait() == 1, running.errors
     return str(failed["reason"])
@@ -47,7 +47,7 @@ def frail(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips w
 
 @contextmanager
 def foreign_writer(site: Site) -> Iterator[None]:
-    """Somebody else's records into remote partition 0, one after the other, during the block."""
+    """Write records of another producer into remote partition 0, one by one, during the block."""
     stop = threading.Event()
     producer = Producer({**site.target.client_config(), "linger.ms": 0})
 
@@ -66,13 +66,13 @@ def foreign_writer(site: Site) -> Iterator[None]:
 
 
 def test_t4_a_foreign_record_inside_a_transaction_of_ours_fails_the_task(site: Site) -> None:
-    """The transaction is not committed, and the message says where and by how much."""
+    """The transaction is not committed, and the message names the partition."""
     config = site.config(transaction_boundary_interval_ms=5_000)
-    with config.open("a") as file:  # nobody can write inside a batch
+    with config.open("a") as file:  # a foreign record cannot be inside a batch
         file.write(f"{site.flow.target}.producer.batch.num.messages = 100\n")
     with mirror(config, "--once") as first:
         assert first.wait() == 0, first.errors
-    # the transactions that are about to begin are long: everything waits for them already
+    # the next transactions are long, because all their records are on the source already
     site.produce(100_000)
     with mirror(config, env=environ_for(pause_at="begun:1")) as running:
         task = hold_a_writer(running)
@@ -91,7 +91,7 @@ def test_t4_a_foreign_record_inside_a_transaction_of_ours_fails_the_task(site: S
 
 
 def test_t4_a_foreign_record_between_two_transactions_is_told(site: Site) -> None:
-    """Our records stay exact and in order; the event counts the offsets that are not ours."""
+    """Mirrored records stay exact and in order; the event counts the foreign offsets."""
     site.produce(400)
     with mirror(site.config()) as running:
         running.wait_for("ready")
@@ -115,7 +115,7 @@ def test_t4_a_foreign_record_between_two_transactions_is_told(site: Site) -> Non
 
 
 def reasons_of(running: Mirror) -> list[str]:
-    """Why topics were refused, partitions stopped or the task failed, so far."""
+    """Return why topics were refused, partitions stopped or the task failed, so far."""
     names = ("topic.refused", "partition.stopped", "task.failed")
     return [str(event["reason"]) for name in names for event in running.found(name)]
 
@@ -124,7 +124,7 @@ def reasons_of(running: Mirror) -> list[str]:
 def test_t1_a_remote_topic_deleted_while_it_is_written_is_not_started_anew(
     tmp_path: Path, source_cluster: Cluster, frail: KafkaCluster, refresh: int
 ) -> None:
-    """It is refused, or its partitions stop, with the reason, also where brokers make topics."""
+    """It is refused or its partitions stop, with the reason, even if brokers create topics."""
     site = make_site(tmp_path, source_cluster, frail)
     site.produce(400)
     config = site.config(refresh_topics_interval_seconds=refresh)
@@ -135,7 +135,7 @@ def test_t1_a_remote_topic_deleted_while_it_is_written_is_not_started_anew(
         site.produce(400, start=400)
         wait_until(
             lambda: bool(reasons_of(running)),
-            within=timedelta(seconds=50),  # the client holds on to the records for 30
+            within=timedelta(seconds=50),  # the client keeps the records for 30
             what="a reason",
         )
         assert running.stop() == 1, running.errors
@@ -150,7 +150,7 @@ def test_t1_a_remote_topic_deleted_while_it_is_written_is_not_started_anew(
 def test_t2_a_target_that_lost_its_end_while_nobody_looked_is_not_built_upon(
     tmp_path: Path, source_cluster: Cluster, frail: KafkaCluster
 ) -> None:
-    """However often it is started again, nothing more becomes visible behind the hole."""
+    """However often it is started again, no record becomes visible after the hole."""
     site = make_site(tmp_path, source_cluster, frail, partitions=1)
     config = site.config(**SELDOM)
     mirror_half_and_lose_the_rest(site, config, frail, kept=tmp_path)
@@ -166,7 +166,7 @@ def test_t2_a_target_that_lost_its_end_while_nobody_looked_is_not_built_upon(
 def test_t2_a_target_that_loses_its_end_under_a_running_task_is_reported(
     tmp_path: Path, source_cluster: Cluster, frail: KafkaCluster
 ) -> None:
-    """The transaction that lands too early is not committed."""
+    """A transaction whose offsets are lower than expected is not committed."""
     site = make_site(tmp_path, source_cluster, frail, partitions=1)
     site.produce(100)
     with mirror(site.config(**SELDOM)) as running:
@@ -189,7 +189,7 @@ def test_t2_a_target_that_loses_its_end_under_a_running_task_is_reported(
 def mirror_half_and_lose_the_rest(
     site: Site, config: Path, frail: KafkaCluster, *, kept: Path
 ) -> None:
-    """110 records are mirrored, the last 10 are lost, and 100 more wait on the source."""
+    """Mirror 110 records, lose the last 10 on the target, and produce 100 more."""
     for start, count in ((0, 100), (100, 10)):
         site.produce(count, start=start)
         with mirror(config, "--once") as running:
@@ -223,7 +223,7 @@ def test_t5_a_remote_topic_with_its_own_clock_and_codec_is_warned_of(site: Site)
 
 @pytest.mark.parametrize("codec", ["gzip", "uncompressed"])
 def test_t5_another_codec_of_the_target_changes_nothing(site: Site, codec: str) -> None:
-    """The brokers compress anew, or not at all; the records are the same."""
+    """Brokers that recompress or decompress the records do not change them."""
     site.target.create_topic(site.remote, site.partitions, config={"compression.type": codec})
     site.produce(4_000)
     config = site.config()
@@ -239,7 +239,7 @@ def test_t5_another_codec_of_the_target_changes_nothing(site: Site, codec: str) 
 
 
 def test_t6_a_target_that_throttles_the_mirror_only_slows_it_down(site: Site) -> None:
-    """A quota is never met with an error, a restart or a duplicate."""
+    """A quota causes no error, no restart and no duplicate."""
     client = f"{site.flow.name}|target-producer"
     site.target.tool(
         "ConfigCommand", "--alter", "--entity-type", "clients", "--entity-name", client,
@@ -256,7 +256,7 @@ def test_t6_a_target_that_throttles_the_mirror_only_slows_it_down(site: Site) ->
 
 
 def is_throttled(site: Site, client: str) -> bool:
-    """Whether the quota strikes a client with this name: a look from outside."""
+    """Return whether the quota throttles a client with this name."""
     topic = f"{site.topic}-throttled"
     site.target.create_topic(topic, 1)
     struck: list[object] = []
@@ -266,10 +266,10 @@ def is_throttled(site: Site, client: str) -> bool:
     for _ in range(800):  # above the quota also when the broker has forgotten what was mirrored
         producer.produce(topic, b"x" * 1_000)
     assert producer.flush(60) == 0
-    with suppress(TimeoutError):  # it is told behind the last delivery
+    with suppress(TimeoutError):  # the callback comes after the last delivery
         wait_until(
             lambda: producer.poll(0.1) >= 0 and bool(struck),
             within=timedelta(seconds=10),
-            what="a word of the quota",
+            what="a throttled response",
         )
     return bool(struck)

@@ -1,4 +1,4 @@
-"""Metrics of a run, as Prometheus and a collector get them."""
+"""Metrics of a run, as Prometheus and an OpenTelemetry collector receive them."""
 
 import http.server
 import os
@@ -36,14 +36,14 @@ Page = Mapping[str, Mapping[int, float]]
 
 
 def text_at(address: str) -> str:
-    """What Prometheus would read."""
+    """Return the page that Prometheus scrapes."""
     with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310 (it is http)
         text: str = answer.read().decode()
     return text
 
 
 def read_page(address: str, site: Site) -> Page:
-    """Of the site's topic."""
+    """Return the metrics of the site's remote topic."""
     text = text_at(address)
     wanted = {"source": site.flow.source, "target": site.flow.target, "topic": site.remote}
     page: dict[str, dict[int, float]] = {}
@@ -55,7 +55,7 @@ def read_page(address: str, site: Site) -> Page:
 
 
 def of_flow(address: str, site: Site, name: str) -> float:
-    """The value of a metric of the site's flow."""
+    """Return the value of a metric of the site's flow."""
     labels = {"source": site.flow.source, "target": site.flow.target}
     return next(
         sample.value
@@ -66,7 +66,7 @@ def of_flow(address: str, site: Site, name: str) -> float:
 
 
 def test_prometheus_reads_mm2s_metrics_and_the_lag(site: Site) -> None:
-    """Counts are exact; a task that stands still is seen in the lag."""
+    """Counts are exact, and a paused task is visible in the lag."""
     config = site.config(
         metrics_exporters="prometheus",
         metrics_listener="127.0.0.1:0",
@@ -91,7 +91,7 @@ def test_prometheus_reads_mm2s_metrics_and_the_lag(site: Site) -> None:
                 range(site.partitions), value
             )
 
-        wait_until(lambda: shows(f"{MM2}record_count", each), within=SOON, what="all counted")
+        wait_until(lambda: shows(f"{MM2}record_count", each), within=SOON, what="the counts")
         wait_until(lambda: shows("eos_mirror_lag_records", 0), within=SOON, what="no lag")
         page = read_page(address, site)
         assert shows(f"{MM2}byte_count", each * VALUE_BYTES)
@@ -137,7 +137,7 @@ def test_prometheus_reads_mm2s_metrics_and_the_lag(site: Site) -> None:
 
 @contextmanager
 def collector() -> Iterator[tuple[str, set[str]]]:
-    """Takes OTLP; its address, and the names of the metrics it was sent."""
+    """Receive OTLP; yield the address and the names of the received metrics."""
     names: set[str] = set()
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -151,7 +151,7 @@ def collector() -> Iterator[tuple[str, set[str]]]:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Quiet."""
+            """Log nothing."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
@@ -165,7 +165,7 @@ def collector() -> Iterator[tuple[str, set[str]]]:
 
 
 def test_a_collector_is_sent_the_same_by_otlp(site: Site) -> None:
-    """Where to is said by OpenTelemetry's own variables."""
+    """OpenTelemetry's own environment variables set the address of the collector."""
     site.produce(RECORDS)
     with collector() as (address, names):
         env = {
@@ -186,7 +186,7 @@ def test_a_collector_is_sent_the_same_by_otlp(site: Site) -> None:
 
 
 def test_partitions_are_left_out_if_the_file_says_so(site: Site) -> None:
-    """Thousands of partitions would be tens of thousands of series."""
+    """With `metrics.partitions = false` there is no series for a single partition."""
     config = site.config(
         metrics_exporters="prometheus",
         metrics_listener="127.0.0.1:0",
@@ -203,7 +203,7 @@ def test_partitions_are_left_out_if_the_file_says_so(site: Site) -> None:
 
 
 def test_an_address_in_use_is_said_in_a_line(site: Site) -> None:
-    """Nothing is written then."""
+    """The start is refused with one line, and nothing is written."""
     with collector() as (address, _):
         taken = address.removeprefix("http://")
         config = site.config(metrics_exporters="prometheus", metrics_listener=taken)

@@ -1,6 +1,6 @@
 """
-Beside a real MirrorMaker 2: its files start here as they are, what it wrote is read here, and
-what is written here Java reads.
+Compatibility with a real MirrorMaker 2: its configuration files start here unchanged, its records
+are read here, and Java reads the records that are written here.
 """
 
 import re
@@ -80,12 +80,12 @@ heartbeats.topic.replication.factor = 1
 RECORDS, PARTITIONS = 1_000, 2
 GROUP, STOOD_AT = "readers", 300
 HEARD_WITHIN = timedelta(seconds=30)
-"""They begin when the start is over."""
+"""Heartbeats begin after the start."""
 
 
 @pytest.fixture(scope="module")
 def pair(own_brokers: None) -> Iterator[tuple[KafkaCluster, KafkaCluster]]:  # noqa: ARG001
-    """`.*` takes everything: nothing else may be there."""
+    """Two clusters without other topics, because `.*` mirrors everything."""
     with ExitStack() as stack:
         clusters = KafkaCluster(name="west"), KafkaCluster(name="east")
         cluster.start_clusters(*clusters)
@@ -104,7 +104,7 @@ def pair(own_brokers: None) -> Iterator[tuple[KafkaCluster, KafkaCluster]]:  # n
 def test_a_file_of_mirrormaker_2_starts_as_it_is(
     pair: tuple[KafkaCluster, KafkaCluster], tmp_path: Path, text: str, flow: Flow, topic: str
 ) -> None:
-    """On Spark, which is the default; records, names and internal topics are where they belong."""
+    """It runs on Spark, the default; records, names and internal topics are as expected."""
     source, target = pair
     for alias, one in ((flow.source, source), (flow.target, target)):
         text = re.sub(
@@ -162,9 +162,9 @@ def test_what_a_real_mirrormaker_2_wrote_is_read(
     pair: tuple[KafkaCluster, KafkaCluster], tmp_path: Path
 ) -> None:
     """
-    Heartbeats, checkpoints and offset syncs: none is passed over, and all say what Java says.
+    Its heartbeats, checkpoints and offset syncs are all read, with the same answers as Java's.
 
-    The group stands at the end: MirrorMaker 2 never translates what is older than the newest sync
+    The group is at the end: MirrorMaker 2 never translates an offset older than the newest sync
     when its checkpoint task starts, and that may be after the last record.
     """
     source, target = pair
@@ -196,7 +196,7 @@ def test_what_a_real_mirrormaker_2_wrote_is_read(
 
 
 def checkpoints(client: MirrorClient, target: KafkaCluster) -> Mapping[TopicPartition, object]:
-    """Of the group; none while there is no topic."""
+    """Return the checkpoints of the group; none while their topic does not exist."""
     if "X.checkpoints.internal" not in target.admin().list_topics(timeout=10).topics:
         return {}
     return client.remote_consumer_offsets(GROUP, "X", timeout=timedelta(seconds=20))
@@ -204,7 +204,7 @@ def checkpoints(client: MirrorClient, target: KafkaCluster) -> Mapping[TopicPart
 
 @contextmanager
 def running_java(file: Path, log: Path) -> Iterator[None]:
-    """MirrorMaker 2, until the block ends; it is told to stop, and does."""
+    """Run MirrorMaker 2 for the length of the block, and stop it with SIGTERM."""
     installation = find_installation()
     log4j = log4j_config(installation, level="WARN", stream="SYSTEM_ERR")
     flags = ["-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={log4j}"]
@@ -225,7 +225,7 @@ def running_java(file: Path, log: Path) -> Iterator[None]:
 
 
 def commit(cluster: KafkaCluster, topic: str, at: int = STOOD_AT) -> None:
-    """Where the group stands on every partition."""
+    """Commit this offset of the group on every partition."""
     partitions = {
         TopicPartition(topic, p): GroupOffset(position=Position(at, None), metadata="")
         for p in range(PARTITIONS)

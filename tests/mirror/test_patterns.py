@@ -1,16 +1,16 @@
-"""What a list of patterns lets through, on real brokers."""
+"""Which topics a list of patterns includes, on real brokers."""
 
 import pytest
 
+from tests.mirror.command_line import checked
 from tests.mirror.conftest import Site
-from tests.mirror.test_bad_input import checked, topics_of
-from tests.mirror.toolbox import mirror, produce, write_config
+from tests.mirror.toolbox import mirror, produce, topics_of, write_config
 
 pytestmark = pytest.mark.brokers
 
 
 def test_a_count_with_a_comma_keeps_topics_on_the_source(site: Site) -> None:
-    """`topics.exclude = .*-[0-9]{2,4}` is one pattern: what it names is never copied."""
+    """`topics.exclude = .*-[0-9]{2,4}` is one pattern: topics that match it are never copied."""
     name = site.topic.removeprefix("orders-")
     excluded = [f"audit-{name}-2024", f"orders-{name}-12"]
     mirrored = f"orders-{name}-x"

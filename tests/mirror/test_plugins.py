@@ -1,4 +1,4 @@
-"""Classes of the user on real brokers: those that docs/plugins.md shows."""
+"""Users' own classes on real brokers: those that docs/plugins.md shows."""
 
 import os
 import re
@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"
 
 
 def modules(folder: Path, listed: Path) -> dict[str, str]:
-    """The modules of the page in a folder; the environment of a run that finds them."""
+    """Write the modules of the page into a folder; return the environment that finds them."""
     blocks = re.findall(r'```python\n(""".*?)```', PAGE.read_text(), re.DOTALL)
     assert len(blocks) == 2
     for block in blocks:
@@ -25,7 +25,7 @@ def modules(folder: Path, listed: Path) -> dict[str, str]:
 
 
 def test_names_and_topics_are_what_the_users_classes_say(site: Site) -> None:
-    """What the filter lets through changes while the run goes on, and nothing is doubled by it."""
+    """Topics that the filter includes can change during a run, and no record is doubled."""
     listed = site.folder / "topics"
     other = f"{site.topic}-too"
     site.source.create_topic(other, site.partitions)

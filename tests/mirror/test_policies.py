@@ -1,4 +1,4 @@
-"""Kafka's replication policies and ours, asked the same about generated names."""
+"""Kafka's replication policies and ours give the same answers about generated names."""
 
 import random
 import subprocess
@@ -35,7 +35,7 @@ class Question(NamedTuple):
     topic: str
 
     def answer(self) -> str:
-        """Ours, as Java writes it."""
+        """Return our answers, printed as Java prints them."""
         policy = replication_policy(
             self.kind,
             separator=self.separator,
@@ -59,14 +59,14 @@ class Question(NamedTuple):
 
 
 def in_java(value: str | bool | None) -> str:
-    """As `String.valueOf` has it."""
+    """Return a value as `String.valueOf` prints it."""
     if value is None:
         return "null"
     return value if isinstance(value, str) else str(value).lower()
 
 
 def questions() -> Iterator[Question]:
-    """Seeded; parts joined by separators, so that every rule about names is met."""
+    """Generate seeded questions; names are parts with separators, so that every rule is hit."""
     chance = random.Random(SEED)
     for _ in range(NAMES):
         separator = chance.choice((".", "_", "-", "..", "__"))
@@ -85,7 +85,7 @@ def questions() -> Iterator[Question]:
 
 @pytest.mark.brokers
 def test_names_are_those_of_kafkas_own_policies(own_brokers: None) -> None:  # noqa: ARG001
-    """Remote names, sources, upstream names, and which topics are whose."""
+    """Remote names, sources, upstream names and internal topics are those of Kafka."""
     asked = list(questions())
     command = find_installation().command(str(ORACLE), flags=["-XX:TieredStopAtLevel=1"])
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Tasks that die, drivers that restart, topics that grow: the copy goes on, exactly."""
+"""The copy stays exact when tasks die, runs restart, and topics grow."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.brokers
 
 
 def test_killed_tasks_lose_and_double_nothing(site: Site) -> None:
-    """SIGKILL of alternating tasks under load, five times."""
+    """After five SIGKILLs of alternating tasks under load, the copy is exact."""
     with mirror(site.config(tasks_max=2)) as running:
         running.wait_for("ready")
         for round_number in range(5):
@@ -30,7 +30,7 @@ def test_killed_tasks_lose_and_double_nothing(site: Site) -> None:
 
 
 def test_a_restarted_run_goes_on_where_the_last_one_stopped(site: Site) -> None:
-    """A graceful stop releases every claim: the next run has nobody to fence."""
+    """A graceful stop releases every claim, so the next run has nothing to fence."""
     config = site.config()
     for start in range(0, 30_000, 10_000):
         site.produce(10_000, start=start)
@@ -45,7 +45,7 @@ def test_a_restarted_run_goes_on_where_the_last_one_stopped(site: Site) -> None:
 
 
 def test_new_partitions_and_new_topics_are_followed(site: Site) -> None:
-    """The target grows first; only then is the new partition read."""
+    """A new partition is created on the target before it is read from the source."""
     with mirror(site.config()) as running:
         running.wait_for("ready")
         site.produce(1_000)
@@ -67,7 +67,7 @@ def test_new_partitions_and_new_topics_are_followed(site: Site) -> None:
 
 
 def test_a_quick_restart_still_gets_what_was_added_meanwhile(site: Site) -> None:
-    """The group gives a static member its old assignment; the tasks then join anew."""
+    """Tasks join again if the group returns the old assignment to a static member."""
     config = site.config()
     site.produce(1_000)
     with mirror(config, "--once") as first:

@@ -1,47 +1,32 @@
-"""A record that the target refuses: it is found alone, and nothing else waits for it for long."""
+"""A record that the target refuses: it is identified, and other records wait only briefly."""
 
 import re
 import time
 from collections.abc import Sequence
-from datetime import timedelta
 
 import pytest
 from confluent_kafka import Producer
 
 from eos_mirror.testing import wait_until
-from eos_mirror.testing.checker import read_topic
-from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site
-from tests.mirror.toolbox import Mirror, mirror
+from tests.mirror.refused_records import (
+    DROPPING,
+    WITHIN,
+    Record,
+    assert_no_process_ended,
+    configure,
+    offer,
+    values,
+)
+from tests.mirror.toolbox import mirror
 
 pytestmark = pytest.mark.brokers
 
 HOUR_MS = 3_600_000
-AT_LEAST_ONCE = {"transaction_producer": "false"}
-DROPPING = {**AT_LEAST_ONCE, "abort_on_send_failure": "false"}
-WITHIN = timedelta(seconds=40)
-
-Record = tuple[bytes | None, bytes]
-
-
-def configure(cluster: Cluster, topic: str, config: str) -> None:
-    """Set one entry of a topic."""
-    cluster.tool(
-        "ConfigCommand", "--alter", "--entity-type", "topics", "--entity-name", topic,
-        "--add-config", config,
-    )  # fmt: skip
-
-
-def offer(site: Site, topic: str, records: Sequence[Record], *, timestamp_ms: int = 0) -> None:
-    """Into partition 0, in one batch where the client can."""
-    producer = Producer({**site.source.client_config(), "linger.ms": 200})
-    for key, value in records:
-        producer.produce(topic, value, key, 0, timestamp=timestamp_ms)
-    assert producer.flush(10) == 0
 
 
 def shape(text: str) -> list[Record]:
-    """`n2k1`: two records without a key, then one with a key."""
+    """Return records; `n2k1` is two records without a key, then one with a key."""
     return [
         (None if letter == "n" else b"key", b"%s-%d-%d" % (letter.encode(), at, i))
         for at, (letter, count) in enumerate(re.findall(r"([nk])(\d+)", text))
@@ -49,16 +34,9 @@ def shape(text: str) -> list[Record]:
     ]
 
 
-def values(site: Site, topic: str) -> list[bytes | None]:
-    """Of partition 0 of the copy."""
-    remote = f"{site.flow.source}.{topic}"
-    found = read_topic(site.target.client_config(), remote, partitions=1)
-    return [record.value for record in found[0]]
-
-
 @pytest.fixture
 def pair(site: Site) -> tuple[str, str]:
-    """Two more topics: one whose records are refused, one beside it. They share a task."""
+    """Two more topics of one task: one with refused records, and one without."""
     refused, sound = f"{site.topic}-refused", f"{site.topic}-sound"
     for topic in (refused, sound):
         site.source.create_topic(topic, 1)
@@ -66,22 +44,17 @@ def pair(site: Site) -> tuple[str, str]:
 
 
 def wait_for_values(site: Site, topic: str, wanted: Sequence[bytes | None]) -> None:
-    """Until the copy has exactly these."""
+    """Wait until the copy has exactly these values."""
     wait_until(
         lambda: values(site, topic) == list(wanted), within=WITHIN, what=f"the copy of {topic}"
     )
-
-
-def assert_no_process_ended(running: Mirror) -> None:
-    """A refusal is met by a new incarnation, at most."""
-    assert not running.found("task.restarting"), running.found("task.restarting")
 
 
 @pytest.mark.parametrize("shaped", ["n2k1", "n10k10", "n10", "n1k1", "k1n1", "k10n1k10", "k3n2k2"])
 def test_records_before_a_refused_one_arrive_and_other_topics_continue(
     site: Site, pair: tuple[str, str], shaped: str
 ) -> None:
-    """A compacted copy refuses records without a key; those that lie before it are copied."""
+    """A compacted copy refuses records without a key; the records before them are copied."""
     refused, sound = pair
     records = shape(shaped)
     offer(site, refused, records)
@@ -105,7 +78,7 @@ def test_records_before_a_refused_one_arrive_and_other_topics_continue(
 def test_a_timestamp_that_the_copy_does_not_take_is_named(
     site: Site, pair: tuple[str, str]
 ) -> None:
-    """The reason says which bound of which topic, and the records before it arrive."""
+    """The reason names the limit and the topic, and the records before it arrive."""
     early, sound = pair
     remote = f"{site.flow.source}.{early}"
     site.target.create_topic(remote, 1)
@@ -129,7 +102,7 @@ def test_a_timestamp_that_the_copy_does_not_take_is_named(
 def test_an_unforeseen_refusal_is_searched_for_without_ending_a_process(
     site: Site, pair: tuple[str, str]
 ) -> None:
-    """The copy becomes compacted behind the back of the task: it finds the record by itself."""
+    """If the copy becomes compacted without the task's knowledge, the task finds the record."""
     refused, sound = pair
     with mirror(site.config()) as running:
         running.wait_for("ready")
@@ -144,7 +117,7 @@ def test_an_unforeseen_refusal_is_searched_for_without_ending_a_process(
 
     assert "INVALID_RECORD" in stopped["reason"] or "no key" in stopped["reason"]
     assert values(site, refused) == [value for _, value in records[:300]]
-    assert running.found("batch.refused"), "it was foreseen; the search is not tested"
+    assert running.found("batch.refused"), "the refusal was foreseen: the search was not tested"
 
 
 def test_a_partition_resumes_when_its_cause_is_gone(site: Site, pair: tuple[str, str]) -> None:
@@ -169,7 +142,7 @@ def test_a_partition_resumes_when_its_cause_is_gone(site: Site, pair: tuple[str,
 def test_a_topic_with_a_small_limit_appears_in_a_running_flow(
     site: Site, mode: dict[str, str]
 ) -> None:
-    """Each of its records fits many times; batches are cut for it, in this run."""
+    """A new topic whose limit is many times its records gets smaller batches in the same run."""
     small = f"{site.topic}-small"
     with mirror(site.config(refresh_topics_interval_seconds=1, **mode)) as running:
         running.wait_for("ready")
@@ -187,7 +160,7 @@ def test_a_topic_with_a_small_limit_appears_in_a_running_flow(
 
 
 def test_a_limit_that_the_flow_raises_by_itself_is_no_end(site: Site) -> None:
-    """The source's limit was raised, and the copy's is a moment later, by the flow's own sync."""
+    """A record above the copy's old limit waits until the flow's own sync has raised the limit."""
     topic = f"{site.topic}-raised"
     site.source.create_topic(topic, 1)
     config = site.config(sync_topic_configs_enabled="true", sync_topic_configs_interval_seconds=10)
@@ -210,7 +183,7 @@ def test_a_limit_that_the_flow_raises_by_itself_is_no_end(site: Site) -> None:
 def test_at_least_once_drops_exactly_the_refused_records(
     site: Site, pair: tuple[str, str], shaped: str
 ) -> None:
-    """`abort.on.send.failure=false`: their neighbours arrive, and nothing is copied twice."""
+    """With `abort.on.send.failure=false`, other records arrive and nothing is copied twice."""
     refused, sound = pair
     records = shape(shaped)
     offer(site, refused, records)
@@ -230,7 +203,7 @@ def test_at_least_once_drops_exactly_the_refused_records(
 def test_at_least_once_repeats_only_the_batch_that_was_refused(
     site: Site, pair: tuple[str, str]
 ) -> None:
-    """What was not foreseen: the records around it arrive, and a repetition is in order again."""
+    """After an unforeseen refusal, the records around it arrive, and repeated ones are in order."""
     refused, sound = pair
     with mirror(site.config(**DROPPING)) as running:
         running.wait_for("ready")

@@ -1,4 +1,4 @@
-"""Random mixes of records that the target takes and records that it refuses, on real brokers."""
+"""Random mixes of records that the target accepts and that it refuses, on real brokers."""
 
 import random
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ import pytest
 
 from eos_mirror.testing import wait_until
 from tests.mirror.conftest import Site
-from tests.mirror.test_refusals import (
+from tests.mirror.refused_records import (
     DROPPING,
     WITHIN,
     Record,
@@ -21,11 +21,11 @@ from tests.mirror.toolbox import mirror
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 SMALL_BYTES = 1_000
-"""What the copy of one kind of topic takes; its records have half of that, or more than it."""
+"""The limit of the copies of kind `small`; records have up to half of it, or more than it."""
 
 
 def mixed(dice: random.Random, kind: str, count: int) -> list[tuple[Record, bool]]:
-    """Records, and whether the copy takes each."""
+    """Return records, each with whether the copy accepts it."""
     found: list[tuple[Record, bool]] = []
     for number in range(count):
         is_bad = kind != "sound" and dice.random() < 3 / count
@@ -36,7 +36,7 @@ def mixed(dice: random.Random, kind: str, count: int) -> list[tuple[Record, bool
 
 
 STRANGE = {"compacted": "cleanup.policy=compact", "small": f"max.message.bytes={SMALL_BYTES}"}
-"""Configuration of the copy, by kind of topic."""
+"""Configuration of the copy that refuses records, by kind of topic."""
 
 
 @pytest.mark.parametrize("mode", ["exactly once", "at least once"])
@@ -44,7 +44,7 @@ STRANGE = {"compacted": "cleanup.policy=compact", "small": f"max.message.bytes={
 def test_a_random_mix_of_good_and_refused_records_over_several_topics(
     site: Site, seed: int, mode: str
 ) -> None:
-    """Exactly once: everything before the first refused record. At least once: all that is good."""
+    """Exactly once copies all records before the first refused one, at least once all good ones."""
     dice = random.Random(seed)
     kinds = [*STRANGE, dice.choice([*STRANGE, "sound"]), "sound"]
     mixes = {f"{site.topic}-{n}": mixed(dice, kind, dice.randrange(20, 400))
@@ -76,7 +76,7 @@ def test_a_random_mix_of_good_and_refused_records_over_several_topics(
 def wait_for_copy(
     site: Site, topic: str, mix: Sequence[tuple[Record, bool]], *, whole: bool
 ) -> None:
-    """Until the copy has what it must have, and never anything else."""
+    """Wait until the copy has the records that it must have, and no others."""
     stop = next((i for i, (_, good) in enumerate(mix) if not good), len(mix))
     wanted = [value for (_, value), good in (mix if whole else mix[:stop]) if good]
 

@@ -1,4 +1,4 @@
-"""A topic for which a cluster refuses what the mirror asks is refused alone, and tried again."""
+"""A topic for which a cluster denies a request is refused alone, and retried."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,11 +7,10 @@ import pytest
 from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
 from eos_mirror.testing import KafkaCluster, Security
+from tests.mirror.command_line import CONFIGURATION, check, refused
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.test_bad_input import CONFIGURATION, NOTHING, grant_all_but, refused
-from tests.mirror.test_matrix_rights import Resource, allow_again, deny, login
-from tests.mirror.test_refused_topics import EVERY_SECOND, check, wait_for_checks
-from tests.mirror.toolbox import mirror, produce
+from tests.mirror.rights import NOTHING, Resource, allow_again, deny, grant_all_but, login
+from tests.mirror.toolbox import EVERY_SECOND, mirror, produce, wait_for_checks
 
 pytestmark = pytest.mark.brokers
 
@@ -33,19 +32,19 @@ def mine(tmp_path: Path, guarded: KafkaCluster) -> Site:
 
 
 def topic(name: str) -> Resource:
-    """This one only."""
+    """Return the resource of one topic."""
     return ResourceType.TOPIC, name, ResourcePatternType.LITERAL
 
 
 def remote_of(site: Site, name: str) -> str:
-    """Of a source topic."""
+    """Return the remote topic of a source topic."""
     return f"{site.flow.source}.{name}"
 
 
 def test_a_start_refuses_a_topic_that_the_target_would_not_create(
     mine: Site, guarded: KafkaCluster
 ) -> None:
-    """The check names it with the reason, and everything else is mirrored."""
+    """The check names the topic with the reason, and every other topic is mirrored."""
     bad = f"{mine.topic}-bad"
     mine.source.create_topic(bad, mine.partitions)
     mine.produce(400)
@@ -70,7 +69,7 @@ def test_a_start_refuses_a_topic_that_the_target_would_not_create(
 def test_a_topic_that_the_target_does_not_create_waits_alone(
     mine: Site, guarded: KafkaCluster
 ) -> None:
-    """It is reported once; topics that come with it or after it are mirrored; then it is, too."""
+    """It is reported once, other new topics are mirrored, and it follows when it may be created."""
     bad, good, late = (f"{mine.topic}-{name}" for name in ("bad", "good", "late"))
     config = login(mine, **EVERY_SECOND)
     deny(guarded, topic(remote_of(mine, bad)), AclOperation.CREATE)
@@ -104,7 +103,7 @@ def test_a_topic_that_the_target_does_not_create_waits_alone(
 def test_a_copy_that_may_not_grow_is_mirrored_as_far_as_it_goes(
     mine: Site, guarded: KafkaCluster
 ) -> None:
-    """Its new partitions wait, new topics do not; `--once` ends, and says what is missing."""
+    """Its new partitions wait, new topics do not, and `--once` exits and names what is missing."""
     grown, new = Site(**{**vars(mine), "partitions": 6}), f"{mine.topic}-new"
     config = login(mine, **EVERY_SECOND)
     with mirror(config) as running:
@@ -141,7 +140,7 @@ def test_a_copy_that_may_not_grow_is_mirrored_as_far_as_it_goes(
 def test_a_limit_that_may_not_be_raised_keeps_its_topic_back(
     mine: Site, guarded: KafkaCluster
 ) -> None:
-    """Until the right is there; the other topics of the flow are mirrored."""
+    """The topic waits until the right is granted; the other topics of the flow are mirrored."""
     other = f"{mine.topic}-other"
     guarded.create_topic(other, mine.partitions)
     guarded.create_topic(mine.remote, mine.partitions, config={"max.message.bytes": "1000"})
@@ -171,7 +170,7 @@ def test_a_limit_that_may_not_be_raised_keeps_its_topic_back(
 def test_a_new_topic_whose_copy_is_not_described_waits_alone(
     mine: Site, guarded: KafkaCluster
 ) -> None:
-    """Nobody can tell whether the copy that exists takes its messages."""
+    """An existing copy with an unknown message limit is refused until it may be described."""
     bad, good = (f"{mine.topic}-{name}" for name in ("bad", "good"))
     guarded.create_topic(remote_of(mine, bad), mine.partitions)
     deny(guarded, topic(remote_of(mine, bad)), AclOperation.DESCRIBE_CONFIGS)
@@ -196,7 +195,7 @@ def test_a_new_topic_whose_copy_is_not_described_waits_alone(
 def test_a_topic_that_may_not_be_described_any_more_is_not_taken_for_deleted(
     mine: Site, guarded: KafkaCluster, side: str
 ) -> None:
-    """The others continue; when the right is back, it continues where it was."""
+    """Other topics continue; when the right is granted again, the topic resumes at its position."""
     keep, hidden = f"{mine.topic}-keep", mine.topic if side == "source" else mine.remote
     mine.source.create_topic(keep, mine.partitions)
     mine.produce(400)
@@ -224,7 +223,7 @@ def test_a_topic_that_may_not_be_described_any_more_is_not_taken_for_deleted(
 
 
 def test_a_start_without_any_right_to_create_is_refused(mine: Site, guarded: KafkaCluster) -> None:
-    """There is no topic that it could mirror; the internal topics are there."""
+    """A start that could mirror no topic is refused, even if the internal topics exist."""
     config = login(mine)
     for internal in (mine.flow.claims_topic, mine.flow.offset_map_topic):
         guarded.create_topic(internal, 1, config={"cleanup.policy": "compact"})
@@ -237,7 +236,7 @@ def test_a_start_without_any_right_to_create_is_refused(mine: Site, guarded: Kaf
 
 
 def test_an_internal_topic_that_the_target_refuses_is_a_fault_of_the_file(site: Site) -> None:
-    """It is needed by the whole flow, and the line names the key."""
+    """No flow can run without its internal topics; the start is refused with the key."""
     config = site.config(internal_topic_replication_factor=99)
 
     refused(
@@ -252,7 +251,7 @@ def test_an_internal_topic_that_the_target_refuses_is_a_fault_of_the_file(site: 
 def test_a_right_that_is_missing_for_one_topic_does_not_keep_the_others_from_starting(
     mine: Site, guarded: KafkaCluster, side: str
 ) -> None:
-    """The check names it; its partitions stop, and resume when the right is there."""
+    """The check names the right; the partitions stop, and resume when the right is granted."""
     other = f"{mine.topic}-other"
     mine.source.create_topic(other, mine.partitions)
     config = login(mine)
@@ -289,7 +288,7 @@ def test_a_right_that_is_missing_for_one_topic_does_not_keep_the_others_from_sta
 def test_a_topic_whose_configuration_may_not_be_described_is_refused_alone(
     mine: Site, guarded: KafkaCluster, side: str
 ) -> None:
-    """Without its configuration it is unknown which records the copy accepts."""
+    """Without the configuration it is unknown which records the copy accepts: refuse the topic."""
     other = f"{mine.topic}-other"
     mine.source.create_topic(other, mine.partitions)
     config = login(mine)

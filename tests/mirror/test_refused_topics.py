@@ -1,35 +1,28 @@
-"""A topic that cannot be mirrored is refused alone, at a start as while running."""
+"""A topic that cannot be mirrored is refused alone, at the start and during a run."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from eos_mirror.testing.checker import read_topic
+from tests.mirror.command_line import check, status
 from tests.mirror.conftest import Site
 from tests.mirror.surgery import delete_topic, produce_values
-from tests.mirror.toolbox import Mirror, mirror, produce
+from tests.mirror.toolbox import EVERY_SECOND, mirror, produce, wait_for_checks
 
 pytestmark = pytest.mark.brokers
 
-EVERY_SECOND = {"summary_interval_seconds": 1}
-CHECKS = 4
-"""So many summaries come in the time of as many checks of the topics."""
-
 
 def too_long(site: Site) -> tuple[str, str]:
-    """A source topic whose remote name is too long for Kafka."""
+    """Create a source topic whose remote name is too long for Kafka; return it and the reason."""
     topic = site.topic + "-" + "x" * (249 - len(site.topic) - 1)
     site.source.create_topic(topic, site.partitions)
     return topic, f"the name has {249 + len(site.flow.source) + 1} characters, Kafka takes 249"
 
 
 def colliding(site: Site) -> tuple[str, str]:
-    """A source topic whose remote name Kafka cannot tell from that of another topic."""
+    """Create a source topic whose remote name differs from a target topic only in `.` and `_`."""
     topic = f"{site.topic}-twin"
     site.target.create_topic(twin_of(site, topic), 1)
     site.source.create_topic(topic, site.partitions)
@@ -37,7 +30,7 @@ def colliding(site: Site) -> tuple[str, str]:
 
 
 def too_small(site: Site) -> tuple[str, str]:
-    """A source topic whose copy somebody else made, with fewer partitions."""
+    """Create a source topic whose copy was created by another client, with fewer partitions."""
     topic = f"{site.topic}-small"
     site.target.create_topic(f"{site.flow.source}.{topic}", 2)
     site.source.create_topic(topic, site.partitions)
@@ -45,7 +38,7 @@ def too_small(site: Site) -> tuple[str, str]:
 
 
 def foreign(site: Site) -> tuple[str, str]:
-    """A source topic whose copy has a record of somebody else."""
+    """Create a source topic whose copy has a record of another producer."""
     topic = f"{site.topic}-foreign"
     remote = f"{site.flow.source}.{topic}"
     site.target.create_topic(remote, site.partitions)
@@ -55,27 +48,8 @@ def foreign(site: Site) -> tuple[str, str]:
 
 
 def twin_of(site: Site, topic: str) -> str:
-    """A name that Kafka takes for the same as that of the topic's copy."""
+    """Return a topic name that collides with the topic's copy: `_` in place of `.`."""
     return f"{site.flow.source}_{topic}"
-
-
-def status(config: Path, *arguments: str) -> str:
-    """What `status` prints."""
-    command = [sys.executable, "-m", "eos_mirror.cli.main", "status", str(config), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    return done.stdout
-
-
-def check(config: Path) -> tuple[int, list[dict[str, Any]]]:
-    """Exit code and lines of `run --check`."""
-    command = [sys.executable, "-m", "eos_mirror.cli.main", "run", str(config), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def wait_for_checks(running: Mirror) -> None:
-    """Until the topics were checked several times more."""
-    running.wait_for("flow.summary", count=len(running.found("flow.summary")) + CHECKS)
 
 
 BAD = pytest.mark.parametrize("bad", [too_long, colliding, too_small, foreign])
@@ -85,7 +59,7 @@ BAD = pytest.mark.parametrize("bad", [too_long, colliding, too_small, foreign])
 def test_a_start_refuses_an_impossible_topic_alone(
     site: Site, bad: Callable[[Site], tuple[str, str]]
 ) -> None:
-    """The check passes and names it, everything else is mirrored, and the exit code says so."""
+    """The check passes and names it, every other topic is mirrored, and the exit code is 1."""
     topic, why = bad(site)
     site.produce(400)
 
@@ -111,7 +85,7 @@ def test_a_start_refuses_an_impossible_topic_alone(
 def test_an_impossible_topic_that_appears_later_is_reported_once(
     site: Site, bad: Callable[[Site], tuple[str, str]]
 ) -> None:
-    """However often the topics are checked; a restart reports the same and mirrors the rest."""
+    """It is reported once per run however often topics are checked; other topics are mirrored."""
     config = site.config(**EVERY_SECOND)
     with mirror(config) as running:
         running.wait_for("ready")
@@ -134,7 +108,7 @@ def test_an_impossible_topic_that_appears_later_is_reported_once(
 
 
 def test_a_copy_that_is_not_ours_is_not_touched(site: Site) -> None:
-    """Neither grown nor written, by a start or by a run; when it is large enough, it is used."""
+    """A copy of another client is neither grown nor written; it is used when it is large enough."""
     topic, _ = too_small(site)
     remote = f"{site.flow.source}.{topic}"
     other, _ = foreign(site)
@@ -160,7 +134,7 @@ def test_a_copy_that_is_not_ours_is_not_touched(site: Site) -> None:
 
 
 def test_a_copy_grows_with_a_topic_that_grew_while_nothing_ran(site: Site) -> None:
-    """At least once, too: there the source group knows whose copy it is."""
+    """At least once, the source group shows that the copy is the flow's own, so it is grown."""
     config = site.config(transaction_producer="false")
     site.produce(400)
     with mirror(config, "--once") as first:
@@ -177,7 +151,7 @@ def test_a_copy_grows_with_a_topic_that_grew_while_nothing_ran(site: Site) -> No
 
 
 def test_a_refused_topic_is_mirrored_when_its_obstacle_is_gone(site: Site) -> None:
-    """The same run notices: it creates the copy, and nothing of the topic is missing."""
+    """The same run detects it, creates the copy, and mirrors every record of the topic."""
     topic, _ = colliding(site)
     remote = f"{site.flow.source}.{topic}"
     produce(site.source, topic, 400, partitions=site.partitions)
@@ -198,7 +172,7 @@ def test_a_refused_topic_is_mirrored_when_its_obstacle_is_gone(site: Site) -> No
 def test_of_several_topics_for_one_name_the_newer_one_is_refused(
     site: Site, exactly_once: bool
 ) -> None:
-    """The one that is mirrored continues, after a restart, too; of two new ones neither begins."""
+    """A topic that is mirrored continues, also after a restart; of two new ones neither starts."""
     older, newer, *pair = (f"{site.topic}-{name}" for name in ("v1", "v2", "w1", "w2"))
     remote = f"{site.topic}-v"
     renames = f"{site.topic}-v[12]:{remote}, {site.topic}-w[12]:{site.topic}-w"
@@ -231,7 +205,7 @@ def test_of_several_topics_for_one_name_the_newer_one_is_refused(
 
 
 def test_status_names_refused_topics(site: Site) -> None:
-    """Whether the flow runs or not: names in the way, copies that were deleted."""
+    """`status` names colliding and deleted copies, whether or not the flow runs."""
     config = site.config()
     with mirror(config, "--once") as first:
         assert first.wait() == 0, first.errors

@@ -1,4 +1,4 @@
-"""A source that is no longer what it was: the partition stops, nothing is skipped in silence."""
+"""If the source or a position was changed, the partition stops and nothing is skipped silently."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.brokers
 
 
 def test_a_topic_created_again_is_not_taken_for_the_old_one(site: Site) -> None:
-    """Also when the new log is longer than the old one, so that no offset is out of range."""
+    """The new topic is detected even if its log is longer, so that no offset is out of range."""
     site.produce(400)
     with mirror(site.config(), "--once") as first:
         assert first.wait() == 0, first.errors
@@ -41,7 +41,7 @@ def test_a_topic_created_again_is_not_taken_for_the_old_one(site: Site) -> None:
 
 
 def test_records_that_expired_before_they_were_read_are_reported(site: Site) -> None:
-    """Retention that passes the mirror is a loss, never a skip."""
+    """Retention that overtakes the mirror is reported as a loss and never skipped."""
     site.produce(400)
     with mirror(site.config(), "--once") as first:
         assert first.wait() == 0, first.errors
@@ -60,7 +60,7 @@ def test_records_that_expired_before_they_were_read_are_reported(site: Site) -> 
 
 
 def reset_with_kafkas_tool(site: Site, partition: int, offset: int) -> None:
-    """It leaves no metadata."""
+    """Reset a shadow offset with Kafka's tool, which commits no metadata."""
     where = f"{site.remote}:{partition}"
     site.target.tool(
         "ConsumerGroupCommand", "--group", site.flow.shadow_group, "--topic", where,
@@ -69,7 +69,7 @@ def reset_with_kafkas_tool(site: Site, partition: int, offset: int) -> None:
 
 
 def change_the_number_only(site: Site, partition: int, offset: int) -> None:
-    """As a tool that copies or restores groups may do."""
+    """Change a shadow offset and keep its metadata, as a tool that restores groups may do."""
     remote = TopicPartition(site.remote, partition)
     group = site.flow.shadow_group
     offsets = CommittedOffsets(site.target.client_config(), group, side=Side.TARGET)
@@ -81,7 +81,7 @@ def change_the_number_only(site: Site, partition: int, offset: int) -> None:
 def test_a_shadow_offset_changed_by_hand_is_not_believed(
     site: Site, change: Callable[[Site, int, int], None]
 ) -> None:
-    """Its map says where it was."""
+    """The offset map shows that the offset was changed, so the partition stops."""
     site.produce(400)
     with mirror(site.config(), "--once") as first:
         assert first.wait() == 0, first.errors
@@ -95,7 +95,7 @@ def test_a_shadow_offset_changed_by_hand_is_not_believed(
 
 
 def test_lost_shadow_offsets_are_rebuilt_from_the_map_after_a_clean_stop(site: Site) -> None:
-    """They expire after a week without a commit; the map topic does not."""
+    """Shadow offsets that have expired are rebuilt, because the map topic does not expire."""
     site.produce(400)
     with mirror(site.config(), "--once") as first:
         assert first.wait() == 0, first.errors

@@ -1,4 +1,4 @@
-"""Groups that the client library cannot deal with: the others are synced all the same."""
+"""Groups that the client library cannot process: the offsets of the others are still synced."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -11,29 +11,21 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.group_offsets import NAMELESS
 from eos_mirror.testing import KafkaCluster, wait_until
 from eos_mirror.testing.external import Cluster
+from tests.mirror.command_line import groups, quiet_status
 from tests.mirror.conftest import Site, make_site
+from tests.mirror.group_sync import SYNCED, checkpoints, commit, mirrored, wait_moved, wait_rounds
 from tests.mirror.raw import commit_raw
-from tests.mirror.test_checkpoints import (
-    SYNCED,
-    Truth,
-    checkpoints,
-    commit,
-    everywhere,
-    mirrored,
-    wait_moved,
-    wait_rounds,
-)
-from tests.mirror.test_group_status import groups, status
+from tests.mirror.translation import Truth, everywhere
 
 pytestmark = pytest.mark.brokers
 
 SOON = timedelta(seconds=60)
 LENGTHS = range(1, 65)
-"""Of metadata: some end where the client finds an end by chance."""
+"""Lengths of metadata: with some of them the client finds an end by chance."""
 
 
 def read_beyond_its_end(site: Site, names: list[str]) -> bool:
-    """Whether the client library makes no text of what a Java client noted with an offset."""
+    """Return whether the client library cannot decode the metadata of one of these groups."""
     admin = site.source.admin()
     for name in names:
         asked = [ConsumerGroupTopicPartitions(name)]
@@ -48,8 +40,10 @@ def read_beyond_its_end(site: Site, names: list[str]) -> bool:
 
 def test_metadata_of_java_clients_stops_no_group(site: Site) -> None:
     """
-    Kafka Streams notes something with each offset. The client library reads beyond its end, and
-    what it finds there may be no text.
+    Metadata that the client library cannot decode stops no group.
+
+    Kafka Streams commits metadata with each offset. The client library reads past its end, and
+    the bytes there may not be text.
     """
     site.produce(400)
     noted = {
@@ -64,7 +58,7 @@ def test_metadata_of_java_clients_stops_no_group(site: Site) -> None:
     wait_until(
         lambda: read_beyond_its_end(site, list(noted)),
         within=SOON,
-        what="metadata that is no text: else the fault is never hit",
+        what="metadata that is no text; without it the fault is never hit",
     )
 
     config = site.config(**SYNCED, groups=f".*-{site.topic}")
@@ -83,7 +77,7 @@ def test_metadata_of_java_clients_stops_no_group(site: Site) -> None:
 
 
 def test_metadata_that_the_client_library_wrote_arrives_unchanged(site: Site) -> None:
-    """It ends with a NUL, so the client finds its end."""
+    """Metadata of the client library ends with a NUL, so it arrives unchanged."""
     site.produce(400)
     commit(site.source, f"python-{site.topic}", everywhere(site, 50))
     with mirrored(site, site.config(**SYNCED, groups=f".*-{site.topic}")):
@@ -103,7 +97,7 @@ def odd(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips wit
 def test_a_group_without_a_name_is_skipped_and_the_others_are_synced(
     tmp_path: Path, odd: KafkaCluster, target_cluster: Cluster
 ) -> None:
-    """Brokers keep offsets of such a group for old clients; its reason is reported once."""
+    """Brokers keep offsets of a nameless group for old clients; it is reported once."""
     site = make_site(tmp_path, odd, target_cluster)
     site.produce(400)
     nameless = dict.fromkeys(everywhere(site, 10), (10, ""))
@@ -115,7 +109,7 @@ def test_a_group_without_a_name_is_skipped_and_the_others_are_synced(
         at = {n: truth.of(everywhere(site, n)) for n in (50, 90)}
         wait_moved(site, "readers", at[50])
         wait_rounds(running, 3)
-        commit_raw(odd.admin(), "", nameless)  # heard of at once
+        commit_raw(odd.admin(), "", nameless)  # detected immediately
         commit(odd, "readers", everywhere(site, 90))
         wait_moved(site, "readers", at[90])
         wait_rounds(running, 3)
@@ -129,7 +123,7 @@ def test_a_group_without_a_name_is_skipped_and_the_others_are_synced(
     assert found[""]["reason"] == NAMELESS
     assert found[""]["partitions"] == []
     assert not any(one["behind"] for one in found["readers"]["partitions"])
-    assert status(config, "--groups").splitlines() == [
+    assert quiet_status(config, "--groups").splitlines() == [
         f"{site.flow}: 2 groups, 0 behind on {site.flow.target}, 1 skipped",
         f"  (no name): skipped: {NAMELESS}",
         "  readers: 4 partitions, in step",
@@ -139,7 +133,7 @@ def test_a_group_without_a_name_is_skipped_and_the_others_are_synced(
 def test_a_filter_that_leaves_out_the_nameless_group_is_quiet(
     tmp_path: Path, odd: KafkaCluster, target_cluster: Cluster
 ) -> None:
-    """`groups = .+` is the way to say that it is known."""
+    """`groups = .+` excludes the nameless group, so nothing is reported."""
     site = make_site(tmp_path, odd, target_cluster)
     site.produce(400)
     commit_raw(odd.admin(), "", dict.fromkeys(everywhere(site, 10), (10, "")))

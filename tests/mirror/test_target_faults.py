@@ -5,90 +5,29 @@ import random
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 
 from eos_mirror.testing import KafkaCluster, wait_until
 from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import fault_proxies
+from tests.mirror.configurations import config_for_three_brokers
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.test_fencing import hold_a_writer
-from tests.mirror.test_matrix_crash import undecided
+from tests.mirror.crashes import hold_a_writer, undecided
+from tests.mirror.load import Load
 from tests.mirror.toolbox import Mirror, mirror
 
 pytestmark = pytest.mark.brokers
 
 KILLS = int(os.environ.get("EOS_MIRROR_KILLS", "3"))
-"""How often a broker is killed; 10 for the figures of a release."""
+"""Number of broker kills; 10 for the figures of a release."""
 
 DOWN = timedelta(seconds=2)
 SETTLED = timedelta(seconds=60)
-QUEUED = 10_000
-"""Records of the load that wait for the source, at most."""
-
-
-class Load:
-    """
-    Records into the source topic until told to stop, about 2,000 a second.
-
-    A source that is away slows it down before long: what waits for the source when the load
-    stops has to be written before anybody asks where the source ends.
-    """
-
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.count = 0
-        self._unwritten = 0
-
-    def _run(self) -> None:
-        producer = Producer(
-            {
-                **self._site.source.client_config(),
-                "linger.ms": 5,
-                "queue.buffering.max.messages": QUEUED,
-            }
-        )
-        while not self._stop.wait(0.05):
-            for _ in range(100):
-                partition = self.count % self._site.partitions
-                self._offer(producer, b"%d" % self.count, partition)
-                self.count += 1
-            producer.poll(0)
-        self._unwritten = producer.flush(SETTLED.total_seconds())
-
-    def _offer(self, producer: Producer, value: bytes, partition: int) -> None:
-        """A source that is busy slows the load down; it does not end it."""
-        while True:
-            try:
-                producer.produce(self._site.topic, value, partition=partition)
-            except BufferError:
-                producer.poll(0.1)
-            else:
-                return
-
-    @contextmanager
-    def running(self) -> Iterator["Load"]:
-        """Load for the length of the block; all of it is written at its end."""
-        self._thread.start()
-        try:
-            yield self
-        finally:
-            self._stop.set()
-            self._thread.join()
-        assert self._unwritten == 0, "the source did not take the load"
-
-    def wait_for(self, more: int) -> None:
-        """Until so many more records were offered."""
-        wanted = self.count + more
-        wait_until(lambda: self.count >= wanted, within=timedelta(seconds=60), what="load")
 
 
 @pytest.fixture(scope="module")
@@ -98,13 +37,8 @@ def three_brokers(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 
         yield cluster
 
 
-def config_for(site: Site, **extra: object) -> Path:
-    """A target of three brokers."""
-    return site.config(replication_factor=3, internal_topic_replication_factor=3, **extra)
-
-
 def assert_exact(site: Site, load: Load, running: Mirror) -> None:
-    """Everything offered has arrived once, in order."""
+    """Assert that every record of the load arrives once and in order."""
     try:
         site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions, within_s=90)
     except TimeoutError as exc:
@@ -129,12 +63,12 @@ def test_killed_target_brokers_lose_and_double_nothing(
     three_brokers: KafkaCluster,
     record_property: Callable[[str, object], None],
 ) -> None:
-    """kill -9 of a random broker at a random moment under load, back after two seconds."""
+    """Random brokers that are killed under load and back after two seconds lose no record."""
     seed = random.randrange(2**32)
     record_property("seed", seed)
     dice = random.Random(seed)
     site = make_site(tmp_path, source_cluster, three_brokers)
-    with mirror(config_for(site, tasks_max=2)) as running:
+    with mirror(config_for_three_brokers(site, tasks_max=2)) as running:
         running.wait_for("ready")
         with Load(site).running() as load:
             for _ in range(KILLS):
@@ -150,9 +84,9 @@ def test_killed_target_brokers_lose_and_double_nothing(
 def test_a_broker_killed_between_flush_and_offsets_loses_nothing(
     tmp_path: Path, source_cluster: Cluster, three_brokers: KafkaCluster
 ) -> None:
-    """The worst moment: records are written, their offsets are not, the coordinator dies."""
+    """The coordinator dies when records are written and their offsets are not: nothing is lost."""
     site = make_site(tmp_path, source_cluster, three_brokers)
-    with mirror(config_for(site), env=environ_for(pause_at="flushed:4")) as running:
+    with mirror(config_for_three_brokers(site), env=environ_for(pause_at="flushed:4")) as running:
         with Load(site).running() as load:
             task = hold_a_writer(running)
             node = three_brokers.leader_of("__consumer_offsets", 0)
@@ -172,7 +106,7 @@ def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
 
 
 def through_the_proxy(site: Site, target: KafkaCluster, **extra: object) -> Path:
-    """A configuration in which the mirror knows the target by the proxy's address only."""
+    """Write a configuration in which the mirror has only the proxy's address of the target."""
     config = site.config(**extra)
     text = config.read_text().replace(target.bootstrap, target.proxied_bootstrap)
     config.write_text(text)
@@ -182,7 +116,7 @@ def through_the_proxy(site: Site, target: KafkaCluster, **extra: object) -> Path
 def test_a_blocked_transactional_call_is_ended_by_the_watchdog(
     tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
 ) -> None:
-    """The client would wait for ever: the process ends, its successor goes on."""
+    """The client would wait indefinitely: the process exits, and its successor resumes."""
     site = make_site(tmp_path, source_cluster, proxied)
     with fault_proxies(proxied.proxy_ports) as proxies:
         with mirror(through_the_proxy(site, proxied)) as running, Load(site).running() as load:
@@ -203,7 +137,7 @@ def test_a_blocked_transactional_call_is_ended_by_the_watchdog(
 
 
 def assert_successor_goes_on(running: Mirror) -> None:
-    """A second process of the task has called in and owns partitions again."""
+    """Wait until a second process of the task has started and owns partitions."""
     running.wait_for("task.started", count=2)
     acquired = len(running.found("partitions.acquired"))
     running.wait_for("partitions.acquired", count=max(2, acquired))
@@ -213,7 +147,7 @@ def assert_successor_goes_on(running: Mirror) -> None:
 def test_records_whose_acknowledgement_was_lost_are_sent_again(
     tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster, *, exactly_once: bool
 ) -> None:
-    """By the same task, which does not wait until its time is up; the target knows them."""
+    """The same task sends them again before its timeout, and the target discards duplicates."""
     site = make_site(tmp_path, source_cluster, proxied)
     mode = {} if exactly_once else {"transaction_producer": "false"}
 
@@ -245,7 +179,7 @@ def test_records_whose_acknowledgement_was_lost_are_sent_again(
 def test_a_late_duplicate_of_a_commit_is_harmless(
     tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
 ) -> None:
-    """KAFKA-17754: a commit that was sent twice, the first one arriving after the second."""
+    """KAFKA-17754: a commit that was sent twice, and whose first copy arrives last, is harmless."""
     site = make_site(tmp_path, source_cluster, proxied)
     with fault_proxies(proxied.proxy_ports) as proxies:
         with mirror(through_the_proxy(site, proxied)) as running, Load(site).running() as load:
@@ -268,7 +202,7 @@ def test_a_single_broker_target_drains_or_reports_lost_markers(
     source_cluster: Cluster,
     own_brokers: None,  # noqa: ARG001 (skips without)
 ) -> None:
-    """Kafka itself can lose markers of a target without replicas; nothing is doubled even then."""
+    """A target without replicas can lose transaction markers; even then no record is doubled."""
     with KafkaCluster(name="single") as target:
         site = make_site(tmp_path, source_cluster, target)
         with mirror(site.config()) as running:
@@ -279,24 +213,24 @@ def test_a_single_broker_target_drains_or_reports_lost_markers(
                 restart(target, 1)
                 load.wait_for(4_000)
             settle(site, running)
-            code, told = running.stop(), f"{running.events[-9:]} {running.errors[-9:]}"
-            assert code == (1 if stopped(running) else 0), told
+            code, logged = running.stop(), f"{running.events[-9:]} {running.errors[-9:]}"
+            assert code == (1 if stopped(running) else 0), logged
             compared = site.compare()
-            assert compared.exact or stopped(running), f"{compared} {told}"
-            assert compared.duplicates == 0, f"{compared} {told}"
+            assert compared.exact or stopped(running), f"{compared} {logged}"
+            assert compared.duplicates == 0, f"{compared} {logged}"
 
 
 def settle(site: Site, running: Mirror) -> None:
     """Wait until everything has arrived, or partitions were stopped with a reason."""
     try:
-        wait_until(lambda: drained(site) or stopped(running), within=SETTLED, what="an end")
+        wait_until(lambda: drained(site) or stopped(running), within=SETTLED, what="a settled copy")
     except TimeoutError as exc:
         exc.add_note(f"{running.events[-9:]} {running.errors[-9:]}")
         raise
 
 
 def drained(site: Site) -> bool:
-    """Every shadow offset is at the end of its source partition, and readers see all of it."""
+    """Return whether every shadow offset is at the end of the source and nothing is undecided."""
     view = site.view
     ends = view.ends(site.topic, site.partitions)
     positions = view.positions(site.remote, site.partitions)
@@ -304,5 +238,5 @@ def drained(site: Site) -> bool:
 
 
 def stopped(running: Mirror) -> bool:
-    """Partitions were stopped because markers are lost."""
+    """Return whether partitions were stopped because markers are lost."""
     return bool(running.found("partition.stopped", cause="MarkersLost"))

@@ -1,4 +1,4 @@
-"""Clusters that speak TLS, with keys on both sides."""
+"""Clusters with mutual TLS: brokers and clients have keys."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -12,8 +12,8 @@ from eos_mirror.core.side import Side
 from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import KafkaCluster, Security, wait_until
+from tests.mirror.command_line import CONFIGURATION, refused
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.test_bad_input import CONFIGURATION, refused
 from tests.mirror.toolbox import mirror
 
 pytestmark = pytest.mark.brokers
@@ -23,13 +23,13 @@ SOON = timedelta(seconds=60)
 
 @pytest.fixture(scope="module")
 def sealed(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
-    """Source and target in one. Nobody gets in without a key."""
+    """Source and target in one. Clients without a key are refused."""
     with KafkaCluster(name="sealed", security=Security.TLS) as cluster:
         yield cluster
 
 
 def config_of(site: Site, cluster: KafkaCluster, *leave_out: str, **extra: object) -> Path:
-    """As a Java client of this cluster would write it, once for both aliases."""
+    """Write a configuration with the settings of a Java client, once for both aliases."""
     config = site.config(**extra)
     with config.open("a") as file:
         for key, value in cluster.java_properties().items():
@@ -41,7 +41,7 @@ def config_of(site: Site, cluster: KafkaCluster, *leave_out: str, **extra: objec
 def test_clusters_that_speak_tls_are_mirrored_with_java_settings(
     tmp_path: Path, sealed: KafkaCluster
 ) -> None:
-    """Records, heartbeats and groups: every client of the mirror shows its key."""
+    """Records, heartbeats and groups are mirrored: every client of the mirror presents its key."""
     site = make_site(tmp_path, sealed, sealed)
     site.produce(2_000)
     partitions = {
@@ -76,7 +76,7 @@ def test_clusters_that_speak_tls_are_mirrored_with_java_settings(
 def test_a_key_that_is_missing_is_said_in_a_line(
     tmp_path: Path, sealed: KafkaCluster, left_out: str
 ) -> None:
-    """After a bounded wait; with the key of the file that names the cluster."""
+    """After a bounded wait, the line names the cluster's configuration key."""
     site = make_site(tmp_path, sealed, sealed)
     config = config_of(site, sealed, left_out, admin_timeout_ms=3000)
 

@@ -1,4 +1,4 @@
-"""Remote topics are configured as their source topics are, on real brokers."""
+"""Remote topics have the configuration of their source topics, on real brokers."""
 
 import json
 import subprocess
@@ -14,8 +14,8 @@ from eos_mirror.core.side import Side
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.external import Cluster
+from tests.mirror.command_line import checked
 from tests.mirror.conftest import Site
-from tests.mirror.test_bad_input import checked
 from tests.mirror.toolbox import mirror
 
 pytestmark = pytest.mark.brokers
@@ -27,16 +27,16 @@ SYNC = {
     "config_properties_exclude": EXCLUDED,
 }
 OWN = {**SYNC, "config_properties_exclude": f"{EXCLUDED}, max.message.bytes, cleanup.policy"}
-"""Copies have their own limits and policies."""
+"""Copies keep their own message limits and cleanup policies."""
 
 DEFAULT_LIMIT, LIMIT, LARGE = 1_048_588, 2_000_000, 1_500_000
-"""Of a topic by default; of one whose copy has to follow; a record that only that one takes."""
+"""Message limits: the default, a raised one; and a record that needs the raised one."""
 
 SOON = timedelta(seconds=60)
 
 
 def alter(cluster: Cluster, topic: str, *, put: str = "", drop: str = "") -> None:
-    """With Kafka's own tool."""
+    """Change a topic's configuration with Kafka's own tool."""
     options = ["--add-config", put] if put else []
     options += ["--delete-config", drop] if drop else []
     done = cluster.tool("ConfigCommand", "--alter", "--topic", topic, *options)
@@ -44,12 +44,12 @@ def alter(cluster: Cluster, topic: str, *, put: str = "", drop: str = "") -> Non
 
 
 def described(cluster: Cluster, topic: str) -> dict[str, str]:
-    """What is in effect."""
+    """Return the effective configuration of a topic."""
     return Topics(cluster.client_config(), side=Side.TARGET).configs([topic])[topic]
 
 
 def wait_for(cluster: Cluster, topic: str, name: str, value: str) -> None:
-    """Until the topic has it."""
+    """Wait until the topic has this value."""
     wait_until(
         lambda: described(cluster, topic)[name] == value,
         within=SOON,
@@ -58,7 +58,7 @@ def wait_for(cluster: Cluster, topic: str, name: str, value: str) -> None:
 
 
 def offer(site: Site, topic: str, sizes: Iterable[int], *, key: bytes | None = b"key") -> None:
-    """Records of these sizes, into partition 0."""
+    """Produce records of these sizes into partition 0."""
     producer = Producer({**site.source.client_config(), "message.max.bytes": 20_000_000})
     for size in sizes:
         producer.produce(topic, b"x" * size, key, partition=0)
@@ -66,7 +66,7 @@ def offer(site: Site, topic: str, sizes: Iterable[int], *, key: bytes | None = b
 
 
 def test_a_remote_topic_follows_its_source_topic(site: Site) -> None:
-    """From its creation on: what is set, what is set no more, and nothing that is excluded."""
+    """From its creation on it gets what is set and what is reset, and nothing that is excluded."""
     alter(site.source, site.topic, put="flush.ms=123456789,min.insync.replicas=2")
     config = site.config(**SYNC)
 
@@ -97,14 +97,14 @@ def test_a_remote_topic_follows_its_source_topic(site: Site) -> None:
 
 
 def drift(config: Path) -> object:
-    """What `status` says is not as it should be; it changes nothing."""
+    """Return the drift that `status` reports; `status` changes nothing."""
     command = [sys.executable, "-m", "eos_mirror.cli.main", "status", str(config), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     return json.loads(done.stdout)["drift"]
 
 
 def test_what_is_as_it_should_be_is_not_touched(site: Site) -> None:
-    """A second look, and a third, change nothing."""
+    """Later checks of the configuration change nothing."""
     alter(site.source, site.topic, put="flush.ms=123456789")
     config = site.config(**SYNC, summary_interval_seconds=1)
     with mirror(config) as running:
@@ -118,7 +118,7 @@ def test_what_is_as_it_should_be_is_not_touched(site: Site) -> None:
 
 
 def test_what_is_excluded_is_never_set_on_a_copy(site: Site) -> None:
-    """`max.message.bytes` and `cleanup.policy`, too: at its creation, and at every sync."""
+    """`max.message.bytes` and `cleanup.policy` can be excluded, at creation and at every sync."""
     archived = f"{site.topic}-archived"
     archive = f"{site.flow.source}.{archived}"
     theirs = {"cleanup.policy": "compact", "max.message.bytes": "500000"}
@@ -147,7 +147,7 @@ def test_what_is_excluded_is_never_set_on_a_copy(site: Site) -> None:
 
 
 def test_a_topic_whose_copy_has_a_smaller_limit_waits_alone(site: Site) -> None:
-    """It is refused with both limits, others flow, and it starts when that limit is raised."""
+    """The reason names both limits, others are mirrored, and it starts when the limit is raised."""
     other = f"{site.topic}-other"
     site.source.create_topic(other, site.partitions)
     site.target.create_topic(site.remote, site.partitions)
@@ -182,7 +182,7 @@ def test_a_topic_whose_copy_has_a_smaller_limit_waits_alone(site: Site) -> None:
 
 
 def test_a_refused_topic_begins_when_its_limit_is_not_excluded_any_more(site: Site) -> None:
-    """A running flow reads the list again, raises the limit, and has enough tasks for the topic."""
+    """A running flow reloads the list, raises the limit, and has enough tasks for the topic."""
     site.target.create_topic(site.remote, site.partitions)
     alter(site.source, site.topic, put=f"max.message.bytes={LIMIT}")
     offer(site, site.topic, [LARGE])
@@ -202,7 +202,7 @@ def test_a_refused_topic_begins_when_its_limit_is_not_excluded_any_more(site: Si
 
 
 def test_a_copy_created_with_a_smaller_limit_stays_empty(site: Site) -> None:
-    """Its limit is the target's default, and smaller than that of its source topic."""
+    """A copy whose limit is the target's default, below the source's limit, gets no record."""
     alter(site.source, site.topic, put=f"max.message.bytes={LIMIT}")
     offer(site, site.topic, [10])
 
@@ -220,7 +220,7 @@ def test_a_copy_created_with_a_smaller_limit_stays_empty(site: Site) -> None:
 
 
 def test_without_the_sync_a_smaller_limit_refuses_its_topic_alone(site: Site) -> None:
-    """The reason names the setting."""
+    """The reason names the setting, and the other topic is mirrored."""
     other = f"{site.topic}-other"
     site.source.create_topic(other, site.partitions)
     site.target.create_topic(site.remote, site.partitions, config={"max.message.bytes": "1000"})
@@ -242,7 +242,7 @@ def test_without_the_sync_a_smaller_limit_refuses_its_topic_alone(site: Site) ->
 
 
 def test_a_start_raises_the_limit_of_a_copy_before_it_copies(site: Site) -> None:
-    """The flow's periodic sync would raise it after the first large record was refused."""
+    """The limit is raised before the first record; the periodic sync would raise it too late."""
     config = site.config(**{**SYNC, "sync_topic_configs_interval_seconds": 600})
     offer(site, site.topic, [10] * 10)
     with mirror(config, "--once") as first:
@@ -264,7 +264,7 @@ def test_a_start_raises_the_limit_of_a_copy_before_it_copies(site: Site) -> None
 
 
 def test_a_start_ends_a_compaction_that_the_source_does_not_have(site: Site) -> None:
-    """A compacted copy refuses records without a key; the periodic sync would be too late."""
+    """A compacted copy that would refuse keyless records is changed before the first record."""
     site.target.create_topic(site.remote, site.partitions, config={"cleanup.policy": "compact"})
     offer(site, site.topic, [10] * 3, key=None)
 
@@ -278,7 +278,7 @@ def test_a_start_ends_a_compaction_that_the_source_does_not_have(site: Site) -> 
 
 
 def test_a_compaction_that_only_the_copy_keeps_is_reported(site: Site) -> None:
-    """It is what the file asks for: the topic is mirrored, with a warning."""
+    """The configuration asks for it, so the topic is mirrored with a warning."""
     site.target.create_topic(site.remote, site.partitions, config={"cleanup.policy": "compact"})
     offer(site, site.topic, [10] * 3)
 

@@ -1,4 +1,4 @@
-"""MirrorMaker 2's example topologies, each as one file: both ways, a chain, a fan-in, renamed."""
+"""MirrorMaker 2's topologies, each in one configuration: both ways, chain, fan-in, renamed."""
 
 import uuid
 from collections import Counter
@@ -15,7 +15,7 @@ from eos_mirror.replication.provenance import HEADER
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.checker import compare_topics, read_topic
 from eos_mirror.testing.external import Cluster
-from tests.mirror.test_refused_topics import status
+from tests.mirror.command_line import status
 from tests.mirror.toolbox import FlowView, Mirror, mirror, produce, write_file
 
 pytestmark = pytest.mark.brokers
@@ -27,8 +27,9 @@ RECORDS = 2_000
 @dataclass(frozen=True, slots=True)
 class World:
     """
-    Clusters by aliases that no other test has. Two aliases may mean one cluster: what matters
-    is which names are written where.
+    Clusters by aliases that no other test has.
+
+    Two aliases may be one cluster: the tests check which names are written where.
     """
 
     folder: Path
@@ -36,16 +37,16 @@ class World:
     clusters: dict[str, Cluster]
 
     def alias(self, letter: str) -> str:
-        """Of this test."""
+        """Return the alias of a cluster in this test."""
         return f"{letter}{self.name}"
 
     def flow(self, ways: str) -> Flow:
-        """From "A->B"."""
+        """Return the flow of "A->B"."""
         source, _, target = ways.partition("->")
         return Flow(self.alias(source), self.alias(target))
 
     def file(self, *flows: str, **keys: object) -> Path:
-        """Keys have `_` for `.`; those of one flow are given as they stand in the file."""
+        """Write the configuration. Keys have `_` for `.`; keys of one flow are given unchanged."""
         clusters = {self.alias(letter): cluster for letter, cluster in self.clusters.items()}
         return write_file(
             self.folder / "mm2.properties",
@@ -55,20 +56,20 @@ class World:
         )
 
     def topic(self, letter: str, name: str) -> str:
-        """A topic with records on a cluster."""
+        """Create a topic with records on a cluster."""
         topic = f"{name}-{self.name}"
         self.clusters[letter].create_topic(topic, PARTITIONS)
         produce(self.clusters[letter], topic, RECORDS, partitions=PARTITIONS)
         return topic
 
     def wait(self, ways: str, topic: str, remote: str) -> None:
-        """Until a flow has caught up with a topic."""
+        """Wait until a flow has caught up with a topic."""
         flow = self.flow(ways)
         view = FlowView(flow, self.clusters[ways[0]], self.clusters[ways[-1]])
         view.wait_caught_up(topic, remote, partitions=PARTITIONS)
 
     def assert_same(self, here: tuple[str, str], there: tuple[str, str]) -> None:
-        """Two topics, as (cluster, name), have the same records."""
+        """Assert that two topics, as (cluster, name), have the same records."""
         one, other = (self.clusters[letter] for letter in (here[0], there[0]))
         compared = compare_topics(
             one.client_config(), here[1], other.client_config(), there[1], PARTITIONS
@@ -77,7 +78,7 @@ class World:
         assert compared.matched == RECORDS
 
     def topics(self, letter: str) -> set[str]:
-        """Of this test, on a cluster; without internal ones."""
+        """Return the topics of this test on a cluster, without internal ones."""
         found = self.clusters[letter].admin().list_topics(timeout=10).topics
         return {t for t in found if self.name in t and not t.startswith("eos-mirror.")}
 
@@ -91,7 +92,7 @@ def world(tmp_path: Path, source_cluster: Cluster, target_cluster: Cluster) -> W
 
 @contextmanager
 def running(config: Path) -> Iterator[Mirror]:
-    """A mirror that ends well."""
+    """Run a mirror for the length of the block; it must stop with exit code 0."""
     with mirror(config) as process:
         process.wait_for("ready")
         yield process
@@ -99,7 +100,7 @@ def running(config: Path) -> Iterator[Mirror]:
 
 
 def test_two_clusters_mirror_each_other_and_nothing_goes_round(world: World) -> None:
-    """A<->B, with a topic of one name on both."""
+    """In A<->B with a topic of one name on both, no copy is copied back."""
     mine = world.topic("A", "orders")
     world.topic("B", "orders")
     copy, back = f"{world.alias('A')}.{mine}", f"{world.alias('B')}.{mine}"
@@ -118,7 +119,7 @@ def test_two_clusters_mirror_each_other_and_nothing_goes_round(world: World) -> 
 
 
 def test_a_chain_keeps_the_way_in_the_name(world: World) -> None:
-    """A->B->C."""
+    """In A->B->C, the name on C has both aliases."""
     topic = world.topic("A", "orders")
     copy = f"{world.alias('A')}.{topic}"
     far = f"{world.alias('B')}.{copy}"
@@ -133,7 +134,7 @@ def test_a_chain_keeps_the_way_in_the_name(world: World) -> None:
 
 
 def test_two_clusters_flow_into_a_third(world: World) -> None:
-    """A->B<-C, each with its topic, and both names on B."""
+    """In A->B<-C, each flow mirrors its own topic, and B has both copies."""
     one, other = world.topic("A", "orders"), world.topic("C", "payments")
     there = {f"{world.flow('A->B')}.topics": one, f"{world.flow('C->B')}.topics": other}
     copies = {"A": f"{world.alias('A')}.{one}", "C": f"{world.alias('C')}.{other}"}
@@ -146,7 +147,7 @@ def test_two_clusters_flow_into_a_third(world: World) -> None:
 
 
 def test_of_two_flows_onto_a_new_topic_one_writes_it(world: World) -> None:
-    """A->B<-C without aliases in the names: the first to see it goes on, the other one says so."""
+    """In A->B<-C without aliases in the names, the first flow continues; the other refuses it."""
     topic = f"orders-{world.name}"
     others = {letter: world.topic(letter, f"only-{letter}") for letter in "AC"}
     lists = {f"{world.flow(f'{letter}->B')}.topics": other for letter, other in others.items()}
@@ -171,7 +172,7 @@ def test_of_two_flows_onto_a_new_topic_one_writes_it(world: World) -> None:
 
 
 def test_one_cluster_flows_into_two(world: World) -> None:
-    """A<-B->C: both copies are whole."""
+    """In A<-B->C, both copies are complete."""
     topic = world.topic("B", "orders")
     renaming = f"{world.flow('B->C')}.replication.policy.topics.map"
     renames = {renaming: f"(.*)-{world.name}:$1-{world.name}-copy"}
@@ -186,8 +187,9 @@ def test_one_cluster_flows_into_two(world: World) -> None:
 
 def test_names_that_go_round_are_refused_at_the_start_and_later(world: World) -> None:
     """
-    A<->B without aliases in the names: MirrorMaker 2 would copy for ever. What only one of both
-    flows mirrors is mirrored.
+    In A<->B without aliases in the names, a topic of both flows is refused.
+
+    MirrorMaker 2 would copy it indefinitely. A topic that only one of the flows has is mirrored.
     """
     topic = f"orders-{world.name}"
     one_way = world.topic("A", "oneway")
@@ -211,7 +213,7 @@ def test_names_that_go_round_are_refused_at_the_start_and_later(world: World) ->
 
 
 def test_records_that_note_where_they_have_been_do_not_come_back(world: World) -> None:
-    """A<->B with one name on both, at least once: everybody has both halves, and only once."""
+    """In A<->B with one name on both, at least once, each cluster has both halves once."""
     topic, aliases = f"orders-{world.name}", {letter: world.alias(letter) for letter in "AB"}
     for letter, start in (("A", 0), ("B", RECORDS)):
         world.clusters[letter].create_topic(topic, PARTITIONS)
@@ -229,7 +231,7 @@ def test_records_that_note_where_they_have_been_do_not_come_back(world: World) -
     }
 
     def all_is_read() -> bool:
-        """Also what came from the other one."""
+        """Return whether each flow has read the records of both halves."""
         ends = {letter: view.ends(topic, PARTITIONS) for letter, view in views.items()}
         return all(
             sum(ends[letter].values()) >= 2 * RECORDS
@@ -250,7 +252,7 @@ def test_records_that_note_where_they_have_been_do_not_come_back(world: World) -
 
 
 def test_names_may_stay_as_they_are_one_way(world: World) -> None:
-    """A->B with the identity policy: a topic of the same name, and nothing else."""
+    """In A->B with the identity policy, the copy has the name of its source topic."""
     topic = world.topic("A", "orders")
     config = world.file("A->B", replication_policy_class="IdentityReplicationPolicy", topics=topic)
     with running(config):

@@ -1,4 +1,4 @@
-"""The offset map against brute force: every offset, both ways, after crashes."""
+"""The offset map, compared with brute force: every offset, both ways, after crashes."""
 
 import json
 import os
@@ -15,36 +15,15 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.operate.translate import MapReader
 from eos_mirror.testing.checker import Record, read_topic
 from tests.mirror.conftest import Site
+from tests.mirror.source_transactions import produce_with_gaps
 from tests.mirror.toolbox import mirror
+from tests.mirror.translation import brute_force
 
 pytestmark = pytest.mark.brokers
 
 
-def produce_with_gaps(site: Site, rounds: int) -> None:
-    """Committed and aborted source transactions, so that upstream offsets have gaps."""
-    producer = Producer({**site.source.client_config(), "transactional.id": site.topic})
-    producer.init_transactions(30)
-    for number in range(rounds):
-        producer.begin_transaction()
-        for i in range(50):
-            producer.produce(site.topic, b"%d-%d" % (number, i), partition=i % site.partitions)
-        if number % 3 == 2:
-            producer.flush(10)
-            producer.abort_transaction(10)
-        else:
-            producer.commit_transaction(10)
-
-
-def brute_force(source: list[Record], target: list[Record], upstream: int) -> int:
-    """Downstream offset of the first mirrored record at or after `upstream`."""
-    for before, after in zip(source, target, strict=True):
-        if before.offset >= upstream:
-            return after.offset
-    return target[-1].offset + 1
-
-
 def test_every_offset_translates_exactly_both_ways(site: Site) -> None:
-    """Through source gaps, kills and restarts; beyond the shadow offset it never guesses."""
+    """Offsets are exact through gaps, kills and restarts; past the map's end there is no guess."""
     with mirror(site.config(tasks_max=2)) as running:
         running.wait_for("ready")
         for round_number in range(3):
@@ -67,14 +46,14 @@ def test_every_offset_translates_exactly_both_ways(site: Site) -> None:
 
 
 def check_forward(offsets: OffsetMap, source: list[Record], target: list[Record]) -> None:
-    """Every offset from the first one to the end of the map."""
+    """Assert that every offset up to the end of the map translates exactly."""
     assert offsets.upstream_end > source[-1].offset
     for upstream in range(offsets.upstream_end + 1):
         assert offsets.translate(upstream) == brute_force(source, target, upstream), upstream
 
 
 def test_what_was_spilled_behind_an_open_transaction_is_waited_for(site: Site) -> None:
-    """A reader sees nothing behind it: the map would look as if its end had been lost."""
+    """Otherwise the map would seem to have lost its end, which readers do not see yet."""
     site.produce(400)
     with mirror(site.config(), "--once") as running:
         assert running.wait() == 0, running.errors
@@ -99,7 +78,7 @@ def test_what_was_spilled_behind_an_open_transaction_is_waited_for(site: Site) -
 
 
 def test_the_verb_prints_the_answer(site: Site) -> None:
-    """`eos-mirror translate`, both ways, as text and as JSON."""
+    """`eos-mirror translate` prints the answer both ways, as text and as JSON."""
     site.produce(400)
     config = site.config()
     with mirror(config, "--once") as running:

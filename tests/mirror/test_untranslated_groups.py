@@ -1,4 +1,4 @@
-"""One partition on which no group can be translated: groups on the others are synced."""
+"""If no group can be translated on one partition, groups on other partitions are synced."""
 
 import subprocess
 import sys
@@ -15,26 +15,18 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import RestartTask
 from eos_mirror.testing import KafkaCluster, Security, wait_until
 from eos_mirror.testing.external import Cluster
+from tests.mirror.command_line import groups
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.test_bad_input import NOTHING, grant_all_but
-from tests.mirror.test_checkpoints import (
-    SYNCED,
-    Offsets,
-    Truth,
-    commit,
-    committed,
-    everywhere,
-    mirrored,
-    wait_moved,
-    wait_rounds,
-)
-from tests.mirror.test_group_status import groups
-from tests.mirror.test_leaderless import NODE, create_on
-from tests.mirror.test_matrix_offsets import edit_position
-from tests.mirror.test_matrix_rights import allow_again, deny, login, resource_of
+from tests.mirror.group_sync import SYNCED, commit, committed, mirrored, wait_moved, wait_rounds
+from tests.mirror.rights import NOTHING, allow_again, deny, grant_all_but, login, resource_of
+from tests.mirror.surgery import create_on, edit_position
 from tests.mirror.toolbox import mirror, produce
+from tests.mirror.translation import Offsets, Truth, everywhere
 
 pytestmark = pytest.mark.brokers
+
+NODE = 3
+"""The broker that is killed."""
 
 SOON = timedelta(seconds=90)
 KEPT = {
@@ -63,14 +55,14 @@ def trio(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips wi
 
 
 def moved(site: Site, group: str, wanted: Offsets) -> bool:
-    """Whether the group is there on the target; its coordinator may be moving."""
+    """Return whether the group has these offsets; False while its coordinator moves."""
     with suppress(RestartTask):
         return committed(site.target, group, list(wanted)) == wanted
     return False
 
 
 def test_a_position_that_was_edited_keeps_no_group_waiting_on_other_partitions(site: Site) -> None:
-    """The line that belongs to the position is gone, and with it the end of one map."""
+    """Without its metadata an edited position has no map end; other partitions are still synced."""
     site.produce(400)
     commit(site.source, "readers", everywhere(site, 10))
     with mirrored(site, site.config(**SYNCED, groups="readers")) as running:
@@ -79,19 +71,19 @@ def test_a_position_that_was_edited_keeps_no_group_waiting_on_other_partitions(s
         edit_position(site, 1, 7)
         commit(site.source, "readers", everywhere(site, 50))
         others = {p: at for p, at in truth.of(everywhere(site, 50)).items() if p.partition != 1}
-        wait_until(lambda: moved(site, "readers", others), within=SOON, what="the others moved")
+        wait_until(lambda: moved(site, "readers", others), within=SOON, what="the others")
         told = running.wait_for("groups.untranslated")
         wait_rounds(running, 3)
         assert told["partition"] == f"{site.remote}-1"
         assert "not written by eos_mirror" in told["reason"]
         assert len(running.found("groups.untranslated")) == 1
         assert not running.found("checkpoints.failed")
-        site.produce(400, start=400)  # the next commit of the task writes the line again
+        site.produce(400, start=400)  # the task's next commit writes the metadata again
         wait_moved(site, "readers", truth.of(everywhere(site, 50)))
 
 
 def test_records_of_others_in_the_offset_map_are_passed_over(site: Site) -> None:
-    """Their keys belong to no partition of the flow; the map is whole without them."""
+    """Records whose keys are no partition of the flow are skipped, and the map is complete."""
     site.produce(400)
     commit(site.source, "readers", everywhere(site, 10))
     config = site.config(**SYNCED, groups="readers")
@@ -124,7 +116,7 @@ def test_records_of_others_in_the_offset_map_are_passed_over(site: Site) -> None
 def test_a_right_on_one_copy_keeps_no_group_waiting_on_other_copies(
     tmp_path: Path, guarded: KafkaCluster
 ) -> None:
-    """Where it is granted again the group follows."""
+    """Groups on other copies are synced; this one follows when the right is granted again."""
     site = make_site(tmp_path, guarded, guarded)
     other = Site(**{**vars(site), "topic": f"{site.topic}-other"})
     guarded.create_topic(other.topic, other.partitions)
@@ -150,7 +142,7 @@ def test_a_right_on_one_copy_keeps_no_group_waiting_on_other_copies(
         wait_until(
             lambda: moved(site, names[site.topic], Truth(site).of(everywhere(site, 50))),
             within=SOON,
-            what="the group moved when the right is back",
+            what="the offsets of the group after the right is granted again",
         )
         running.stop()
 
@@ -158,7 +150,7 @@ def test_a_right_on_one_copy_keeps_no_group_waiting_on_other_copies(
 def test_a_copy_without_a_leader_keeps_no_group_waiting_on_other_copies(
     tmp_path: Path, source_cluster: Cluster, trio: KafkaCluster
 ) -> None:
-    """At least once: where a copy ends is asked of its leader."""
+    """At least once, a copy's end is read from its leader; groups on other copies are synced."""
     site = make_site(tmp_path, source_cluster, trio, partitions=1)
     lonely = Site(**{**vars(site), "topic": f"{site.topic}-lonely"})
     source_cluster.create_topic(lonely.topic, 1)
@@ -182,7 +174,7 @@ def test_a_copy_without_a_leader_keeps_no_group_waiting_on_other_copies(
         wait_until(
             lambda: moved(site, names[site.topic], {TopicPartition(site.remote, 0): 200}),
             within=SOON,
-            what="the group on the copy with a leader moved",
+            what="the offsets of the group on the copy with a leader",
         )
         running.wait_for("checkpoints.emitted", count=rounds + 2)
         told = running.wait_for("groups.untranslated")
@@ -194,6 +186,6 @@ def test_a_copy_without_a_leader_keeps_no_group_waiting_on_other_copies(
         wait_until(
             lambda: moved(lonely, names[lonely.topic], {TopicPartition(lonely.remote, 0): 200}),
             within=SOON,
-            what="the other group moved when the leader is back",
+            what="the offsets of the other group after its leader is back",
         )
         running.stop()

@@ -1,4 +1,4 @@
-"""`eos-mirror verify`: an exact copy is proven, and whatever is wrong with one is found."""
+"""`eos-mirror verify`: an exact copy is proven, and every difference is found."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -44,46 +44,24 @@ from tests.mirror.broken.faults_by_partition import (
     contents,
 )
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.test_matrix_source import transact
+from tests.mirror.proofs import CHILDREN, DIFFERENT, SPARK, verify, with_folder
+from tests.mirror.source_transactions import transact
 from tests.mirror.toolbox import mirror
 
 pytestmark = pytest.mark.brokers
 
-SPARK = {"verify_spark_master": "local[2]"}
-CHILDREN: Mapping[str, str] = {}
+INTERRUPTED = 130
 ON_BOTH = pytest.mark.parametrize(
     "place",
     [pytest.param(SPARK, marks=pytest.mark.spark, id="spark"), pytest.param(CHILDREN, id="local")],
 )
-DIFFERENT, INTERRUPTED = 3, 130
-
-
-def verify(
-    site: Site,
-    *arguments: str,
-    place: Mapping[str, str] = CHILDREN,
-    change: Callable[[Path], Path] = lambda config: config,
-    env: Mapping[str, str] | None = None,
-) -> tuple[int, list[dict[str, Any]], str]:
-    """Exit code, the topics of the report, and what was printed. Children have no Java."""
-    if env is None and not place:
-        env = {**os.environ, "PATH": "", "JAVA_HOME": ""}
-    report = site.folder / "report.json"
-    config = str(change(site.config(**place)))
-    done = subprocess.run(
-        [sys.executable, "-m", "eos_mirror.cli.main", "verify", config, "--json", str(report),
-         *arguments],
-        capture_output=True, text=True, timeout=120, check=False, env=env,
-    )  # fmt: skip
-    topics = json.loads(Path(report).read_text())[0]["topics"] if report.exists() else []
-    return done.returncode, topics, done.stdout + done.stderr
 
 
 @ON_BOTH
 def test_an_exact_copy_is_proven_and_a_foreign_record_is_found(
     site: Site, place: Mapping[str, str]
 ) -> None:
-    """Also behind the last record of the mirror."""
+    """A foreign record is found even after the last record of the mirror."""
     site.produce(20_000)
     with mirror(site.config(), "--once") as running:
         assert running.wait() == 0, running.errors
@@ -104,7 +82,7 @@ def test_an_exact_copy_is_proven_and_a_foreign_record_is_found(
 
 @pytest.mark.long
 def test_folds_are_those_of_anybody_who_reads_the_logs(site: Site) -> None:
-    """By docs/digest.md, from what a consumer sees; of a copy that has a record too many, too."""
+    """Folds are reproducible from docs/digest.md and a consumer, even of a copy that differs."""
     site.produce(4_000)
     with mirror(site.config(), "--once") as running:
         assert running.wait() == 0, running.errors
@@ -125,7 +103,7 @@ def test_folds_are_those_of_anybody_who_reads_the_logs(site: Site) -> None:
 
 
 def fold_by_the_page(records: Sequence[Record], base: int) -> int:
-    """As docs/digest.md says it, without a line of ours."""
+    """Compute a fold as docs/digest.md specifies, without the product's code."""
     value = 0
     for record in records:
         text = struct.pack(
@@ -145,7 +123,7 @@ def fold_by_the_page(records: Sequence[Record], base: int) -> int:
 
 @pytest.mark.long
 def test_a_part_is_compared_by_the_times_of_its_records(site: Site) -> None:
-    """A stranger at the end is found by who looks at the end."""
+    """A foreign record at the end is found only if the compared times include it."""
     records: list[tuple[int, tuple[Any, ...]]]
     records = [(p, (NOON + at, None, b"%d" % at, [])) for at in range(300) for p in range(4)]
     write(site.source, site.topic, records)
@@ -166,11 +144,11 @@ def test_a_part_is_compared_by_the_times_of_its_records(site: Site) -> None:
 
     code, (topic,), said = verify(site, "--sample", "10%", "--to", iso(NOON + 150))
     assert code == 0, said
-    assert topic["matched"] == 4 * 150, "a range is the least"
+    assert topic["matched"] == 4 * 150, "a sample is a range at least"
 
 
 def iso(at_ms: int) -> str:
-    """As people write times."""
+    """Return a time in ISO format."""
     return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat()
 
 
@@ -179,7 +157,7 @@ NOON = 1_700_000_000_000
 
 
 def write(cluster: Cluster, topic: str, records: list[tuple[int, tuple[Any, ...]]]) -> None:
-    """Into these partitions, in this order."""
+    """Produce records into these partitions, in this order."""
     producer = Producer({**cluster.client_config(), "linger.ms": 5})
     for partition, (timestamp, key, value, headers) in records:
         producer.produce(topic, value, key, partition, timestamp=timestamp, headers=headers)
@@ -187,23 +165,16 @@ def write(cluster: Cluster, topic: str, records: list[tuple[int, tuple[Any, ...]
 
 
 def mirror_brokenly(site: Site) -> None:
-    """Once, to the end."""
+    """Run a broken mirror until it has caught up."""
     with mirror(site.config(), "--once", env=with_folder("broken")) as running:
         assert running.wait() == 0, running.errors
-
-
-def with_folder(name: str) -> dict[str, str]:
-    """An environment in which a `sitecustomize.py` of ours is loaded."""
-    folder = str(Path(__file__).with_name(name))
-    path = os.pathsep.join([folder, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
-    return {**os.environ, "PYTHONPATH": path}
 
 
 @pytest.mark.spark
 def test_each_fault_of_a_broken_mirror_is_found_named_and_placed(
     tmp_path: Path, source_cluster: Cluster, target_cluster: Cluster
 ) -> None:
-    """Eleven, in one partition each; nothing else is blamed, nor what the ledger explains."""
+    """Eleven faults, one in a partition, are found; what the ledger explains is no difference."""
     site = make_site(tmp_path, source_cluster, target_cluster, partitions=PARTITIONS)
     for start, end in ((0, FIRST), (FIRST, ALL)):
         write(
@@ -212,7 +183,7 @@ def test_each_fault_of_a_broken_mirror_is_found_named_and_placed(
             [(p, contents(p, i)) for p in range(PARTITIONS) for i in range(start, end)],
         )
         mirror_brokenly(site)
-        if end == FIRST:  # these two will stand in the middle
+        if end == FIRST:  # these two will be in the middle
             doubled = (DOUBLED, contents(DOUBLED, AT))
             write(site.target, site.remote, [doubled, (STRANGER, contents(MISPLACED, AT))])
     write(site.target, site.remote, [(STRANGER, (1, None, b"not ours", []))])
@@ -262,7 +233,7 @@ def test_each_fault_of_a_broken_mirror_is_found_named_and_placed(
 
 
 def note_left_out(site: Site, partition: int) -> None:
-    """As a task does that leaves a record out, but after the fact."""
+    """Write the ledger entry of a dropped record, as a task does, but afterwards."""
     metadata = ClusterMetadata(site.source.client_config(), side=Side.SOURCE)
     site.target.create_topic(site.flow.ledger_topic, 1)
     KafkaLedger(site.target.client_config(), site.flow.ledger_topic).append(
@@ -290,7 +261,7 @@ COMPACTED = {
 
 @pytest.fixture
 def tidy(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
-    """A source whose cleaner does not wait."""
+    """A source whose log cleaner does not wait."""
     config = {"log.cleaner.backoff.ms": "100"}
     with KafkaCluster(name="tidy", broker_config=config) as cluster:
         yield cluster
@@ -300,7 +271,7 @@ def tidy(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips wi
 def test_compaction_of_the_source_is_explained_and_a_stranger_is_not(
     tmp_path: Path, tidy: KafkaCluster, target_cluster: Cluster
 ) -> None:
-    """The copy has what the source had, and its cleaner did not run."""
+    """Records that only the source compacted are explained; a foreign record is a difference."""
     site = make_site(tmp_path, tidy, target_cluster, partitions=1)
     compacted = Site(**{**vars(site), "topic": f"{site.topic}-compacted"})
     tidy.create_topic(compacted.topic, 1, config=COMPACTED)
@@ -336,7 +307,7 @@ def test_compaction_of_the_source_is_explained_and_a_stranger_is_not(
 
 @pytest.mark.long
 def test_what_nobody_promised_is_not_missed(site: Site) -> None:
-    """Records before the start position, aborted ones, and what retention took on either side."""
+    """Skipped, aborted and expired records are no differences, on either side."""
     site.produce(400)
     transact(site, [b"aborted"] * 9, commit=False)
     config = site.config(start_position="latest")
@@ -371,7 +342,7 @@ def test_what_nobody_promised_is_not_missed(site: Site) -> None:
 
 @pytest.mark.long
 def test_what_cannot_be_verified_is_said_in_a_line(site: Site) -> None:
-    """A flow that never ran; a remote topic that is gone; a pattern or a time that is none."""
+    """A flow that never ran, a deleted copy and invalid options are each reported with a line."""
     code, _, said = verify(site)
     assert code == 2
     assert "nothing to verify" in said
@@ -411,7 +382,7 @@ from eos_mirror.cli.main import program
 signal.signal(signal.SIGINT, signal.default_int_handler)
 program()
 """
-"""Whoever runs the tests in the background has told them, and all they start, to ignore Ctrl-C."""
+"""A background shell makes the tests and their children ignore Ctrl-C; this restores it."""
 
 
 @pytest.mark.long
@@ -419,7 +390,7 @@ program()
 def test_an_interrupted_proof_says_so_and_leaves_nothing_behind(
     site: Site, place: Mapping[str, str]
 ) -> None:
-    """Ctrl-C while ranges are compared: no traceback, no report, no process."""
+    """After Ctrl-C while ranges are compared there is no traceback, no report and no process."""
     site.produce(400)
     with mirror(site.config(), "--once") as running:
         assert running.wait() == 0, running.errors
@@ -433,7 +404,7 @@ def test_an_interrupted_proof_says_so_and_leaves_nothing_behind(
         assert verifying.stderr is not None
         said = next(line for line in verifying.stderr if "slots" in line)
         assert "400 offsets" in said
-        interrupt = os.kill if place else os.killpg  # as a terminal does it
+        interrupt = os.kill if place else os.killpg  # a terminal signals the whole group
         interrupt(verifying.pid, signal.SIGINT)
         rest = verifying.stderr.read()
     assert verifying.returncode == INTERRUPTED, rest
@@ -443,12 +414,12 @@ def test_an_interrupted_proof_says_so_and_leaves_nothing_behind(
     wait_until(
         lambda: not processes_of(verifying.pid),
         within=timedelta(seconds=20),
-        what="all processes to end",
+        what="the exit of all processes",
     )
 
 
 def processes_of(session: int) -> list[str]:
-    """What is left of a session."""
+    """Return the processes of a session that still run."""
     left = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(FileNotFoundError, ProcessLookupError):

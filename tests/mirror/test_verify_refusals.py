@@ -1,4 +1,4 @@
-"""Proofs that cannot be begun: one line that says what to do, and no stack."""
+"""Proofs that cannot start: one line that says what to do, and no traceback."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ from eos_mirror.testing import KafkaCluster, Security
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.spark_cluster import LOOPBACK, spark_cluster
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.test_verify import verify, with_folder
+from tests.mirror.proofs import verify, with_folder
 from tests.mirror.toolbox import mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
@@ -34,7 +34,7 @@ def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
 
 
 def rule(name: str, *, allow: bool) -> AclBinding:
-    """For everything about a topic, or about all of them."""
+    """Return a rule that allows everything on a topic, or denies Read on it; `*` is all topics."""
     kind = AclPermissionType.ALLOW if allow else AclPermissionType.DENY
     operation = AclOperation.ALL if allow else AclOperation.READ
     pattern = ResourcePatternType.LITERAL
@@ -42,13 +42,13 @@ def rule(name: str, *, allow: bool) -> AclBinding:
 
 
 def grant(cluster: KafkaCluster, *rules: AclBinding) -> None:
-    """Or take away."""
+    """Create rules that grant or deny."""
     for answer in cluster.admin().create_acls(list(rules)).values():
         answer.result(10)
 
 
 def everything_else() -> list[AclBinding]:
-    """Groups and transactional ids."""
+    """Return rules that allow everything on groups and transactional ids."""
     return [
         AclBinding(
             kind, "*", ResourcePatternType.LITERAL, f"User:{USER}", "*", AclOperation.ALL,
@@ -59,7 +59,7 @@ def everything_else() -> list[AclBinding]:
 
 
 def login(site: Site, config: Path) -> Path:
-    """The file of a user of the guarded target."""
+    """Add the login of the guarded target's user to a configuration."""
     with config.open("a") as file:
         for key, value in site.target.java_properties(USER).items():
             if key != "bootstrap.servers":
@@ -70,7 +70,7 @@ def login(site: Site, config: Path) -> Path:
 def test_a_topic_that_may_not_be_read_is_named(
     tmp_path: Path, source_cluster: Cluster, guarded: KafkaCluster
 ) -> None:
-    """Before Spark starts, with the cluster and what to do."""
+    """The line names the topic, the cluster and what to do, before Spark starts."""
     grant(guarded, rule("*", allow=True), *everything_else())
     site = make_site(tmp_path, source_cluster, guarded)
     site.produce(400)
@@ -89,7 +89,7 @@ def test_a_topic_that_may_not_be_read_is_named(
 
 @pytest.mark.spark
 def test_a_spark_that_has_no_slot_is_not_waited_for_in_silence(site: Site) -> None:
-    """No worker is as large as the executor that is asked for."""
+    """If no worker is large enough for the executor, the proof exits with one line."""
     site.produce(400)
     with mirror(site.config(), "--once") as running:
         assert running.wait() == 0, running.errors

@@ -1,4 +1,4 @@
-"""`verify --watch` and `--resume`: a proof that goes on, beside the mirror and after an end."""
+"""`verify --watch` and `--resume`: a proof that runs beside the mirror, and resumes later."""
 
 import json
 import signal
@@ -14,15 +14,15 @@ from confluent_kafka import Producer
 
 from eos_mirror.testing import wait_until
 from tests.mirror.conftest import Site
-from tests.mirror.test_target_faults import Load
-from tests.mirror.test_verify import DIFFERENT, SPARK, verify
+from tests.mirror.load import Load
+from tests.mirror.proofs import DIFFERENT, SPARK, verify
 from tests.mirror.toolbox import mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 
 class Watching:
-    """`eos-mirror verify --watch` in a process of its own."""
+    """`eos-mirror verify --watch` in its own process."""
 
     def __init__(self, site: Site, state: Path) -> None:
         self.said = site.folder / "watch.txt"
@@ -34,7 +34,7 @@ class Watching:
             )  # fmt: skip
 
     def wait_for(self, text: str) -> None:
-        """Until it has said this."""
+        """Wait until it has printed this text."""
         wait_until(
             lambda: text in self.said.read_text() or self.process.poll() is not None,
             within=timedelta(seconds=90),
@@ -43,14 +43,14 @@ class Watching:
         assert text in self.said.read_text(), self.said.read_text()
 
     def stop(self) -> int:
-        """SIGTERM; the exit code."""
+        """Send SIGTERM and return the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(60)
 
 
 @contextmanager
 def watching(site: Site, state: Path) -> Iterator[Watching]:
-    """One that does not outlive the block."""
+    """Run a watch that does not outlive the block."""
     one = Watching(site, state)
     try:
         yield one
@@ -64,7 +64,7 @@ def watching(site: Site, state: Path) -> Iterator[Watching]:
 def test_a_watch_proves_what_a_running_mirror_does_and_a_later_proof_goes_on_there(
     site: Site,
 ) -> None:
-    """Under load nothing is ever wrong; then only what is new is read, and a stranger is seen."""
+    """A watch finds no difference under load; a later proof reads only new records."""
     state = site.folder / "proven.json"
     site.produce(10_000)
     with mirror(site.config()) as running:
@@ -87,11 +87,11 @@ def test_a_watch_proves_what_a_running_mirror_does_and_a_later_proof_goes_on_the
     assert code == DIFFERENT, said
     assert topic["matched"] == 10_000 + load.count
     assert [one["kind"] for p in topic["partitions"] for one in p["differences"]] == ["foreign"]
-    assert "1 topics, 0 offsets" in said, "it began anew"
+    assert "1 topics, 0 offsets" in said, "it began from the start"
 
 
 def test_a_watch_is_for_one_flow(site: Site) -> None:
-    """And for all of it: what a sample leaves out would never be looked at."""
+    """`--watch` verifies all of one flow; with a sample, some records would never be compared."""
     state = site.folder / "proven.json"
     code, _, said = verify(site, "--watch", "--sample", "5%", "--resume", str(state))
     assert (code, state.exists()) == (2, False)
@@ -99,7 +99,7 @@ def test_a_watch_is_for_one_flow(site: Site) -> None:
 
 
 def test_a_file_of_somebody_else_is_not_overwritten(site: Site) -> None:
-    """The configuration, for example."""
+    """A file that is no proof, such as the configuration, is refused and left unchanged."""
     config = site.config()
     before = config.read_text()
     code, _, said = verify(site, "--resume", str(config))

@@ -1,4 +1,4 @@
-"""Running the product as a user does, and looking at what it did."""
+"""Run the product as a user does, and read its events and its positions."""
 
 import json
 import os
@@ -31,7 +31,7 @@ STOPPED = "T"
 
 
 def state_of(pid: int) -> str | None:
-    """Letter of a process's state; None when it is gone."""
+    """Return the letter of a process's state; None when the process is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -52,10 +52,10 @@ USUAL: Mapping[str, object] = {
     "offset-syncs.topic.replication.factor": 1,
     "sync.topic.configs.enabled": "false",
     "sync.topic.acls.enabled": "false",
-    # tests configure one side for themselves; a copy still takes the records of its topic
+    # tests configure one side for themselves; a copy still accepts the records of its topic
     "config.properties.exclude": "(?!(max.message.bytes|cleanup.policy)$).*",
 }
-"""What tests want unless they say otherwise."""
+"""Configuration that tests use unless they override it."""
 
 
 def write_file(
@@ -64,7 +64,7 @@ def write_file(
     flows: Iterable[Flow],
     keys: Mapping[str, object],
 ) -> Path:
-    """An mm2.properties; `keys` win over the usual ones."""
+    """Write an mm2.properties file; `keys` override the usual ones."""
     lines = [
         f"clusters = {', '.join(clusters)}",
         *(f"{alias}.bootstrap.servers = {one.bootstrap}" for alias, one in clusters.items()),
@@ -78,7 +78,7 @@ def write_file(
 def write_config(
     folder: Path, *, flow: Flow, source: Cluster, target: Cluster, **extra: object
 ) -> Path:
-    """An mm2.properties for one flow; `extra` keys have `_` for `.`, and win."""
+    """Write an mm2.properties file for one flow; `extra` keys have `_` for `.` and override."""
     return write_file(
         folder / f"{flow.name}.properties",
         {flow.source: source, flow.target: target},
@@ -88,7 +88,7 @@ def write_config(
 
 
 class Mirror:
-    """One `eos-mirror run` in a process of its own."""
+    """One `eos-mirror run` in its own process."""
 
     def __init__(self, config: Path, *arguments: str, env: Mapping[str, str] | None = None) -> None:
         self.events: list[Event] = []
@@ -117,7 +117,7 @@ class Mirror:
         self.errors.extend(self.process.stderr)
 
     def found(self, name: str, **fields: object) -> list[Event]:
-        """Events so far with this name and these fields."""
+        """Return the events so far with this name and these fields."""
         return [
             event
             for event in list(self.events)
@@ -127,7 +127,7 @@ class Mirror:
     def wait_for(
         self, name: str, *, count: int = 1, within_s: float = 60, **fields: object
     ) -> Event:
-        """The count-th such event."""
+        """Wait until there are `count` such events; return the `count`-th one."""
         try:
             wait_until(
                 lambda: len(self.found(name, **fields)) >= count or self.process.poll() is not None,
@@ -138,28 +138,28 @@ class Mirror:
             exc.add_note(f"{self.events[-9:]} {self.errors[-5:]}")
             raise
         found = self.found(name, **fields)
-        assert len(found) >= count, f"ended without {name}: {self.events[-5:]} {self.errors}"
+        assert len(found) >= count, f"exited without {name}: {self.events[-5:]} {self.errors}"
         return found[count - 1]
 
     def pid(self, task: int = 0) -> int:
-        """Process of a task, as of its last start."""
+        """Return the process id of a task, as of its last start."""
         self.wait_for("task.started", task=task)
         return int(self.found("task.started", task=task)[-1]["pid"])
 
     def stop(self, *, within_s: float = 45) -> int:
-        """SIGTERM; the exit code."""
+        """Send SIGTERM and return the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.wait(within_s=within_s)
 
     def wait(self, *, within_s: float = 60) -> int:
-        """The exit code, when it ends by itself; where it stands, if it does not."""
+        """Return the exit code; fail with the stacks of all threads if there is none in time."""
         try:
             code = self.process.wait(within_s)
         except subprocess.TimeoutExpired:
             self.process.send_signal(signal.SIGABRT)
             self.process.wait(10)
             self._join()
-            pytest.fail(f"still there after {within_s} s: {self.events[-9:]} {self.errors[-60:]}")
+            pytest.fail(f"still running after {within_s} s: {self.events[-9:]} {self.errors[-60:]}")
         self._join()
         return code
 
@@ -168,13 +168,13 @@ class Mirror:
             reader.join(5)
 
     def kill(self) -> None:
-        """Whatever state it is in."""
+        """Kill the process if it still runs."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait(10)
 
     def close(self) -> None:
-        """Whatever is left of it; a task that sleeps would keep the pipes open for ever."""
+        """Kill the driver and its stopped tasks, which would keep the pipes open indefinitely."""
         self.kill()
         for started in self.found("task.started"):
             if state_of(started["pid"]) == STOPPED:
@@ -188,7 +188,7 @@ class Mirror:
 
 @contextmanager
 def mirror(config: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Iterator[Mirror]:
-    """A run that does not outlive the block."""
+    """Run a mirror that does not outlive the block."""
     running = Mirror(config, *arguments, env=env)
     try:
         yield running
@@ -197,7 +197,7 @@ def mirror(config: Path, *arguments: str, env: Mapping[str, str] | None = None) 
 
 
 def produce(cluster: Cluster, topic: str, count: int, *, partitions: int, start: int = 0) -> None:
-    """Numbered records, round robin, with keys and some headers."""
+    """Produce numbered records, round robin, with keys and some headers."""
     producer = Producer({**cluster.client_config(), "linger.ms": 5})
     for i in range(start, start + count):
         producer.produce(
@@ -213,7 +213,7 @@ def produce(cluster: Cluster, topic: str, count: int, *, partitions: int, start:
 
 
 class FlowView:
-    """What a flow has on the clusters, read from outside."""
+    """Offsets of a flow on both clusters, read from outside."""
 
     def __init__(self, flow: Flow, source: Cluster, target: Cluster) -> None:
         self.flow = flow
@@ -228,22 +228,22 @@ class FlowView:
         )
 
     def ends(self, topic: str, partitions: int) -> dict[int, int]:
-        """Last stable offsets on the source."""
+        """Return the last stable offsets on the source, by partition."""
         wanted = [TopicPartition(topic, p) for p in range(partitions)]
         return {p.partition: end for p, end in self.source.ends(wanted).items()}
 
     def positions(self, remote: str, partitions: int) -> dict[int, int]:
-        """Committed shadow offsets; -1 where there is none yet."""
+        """Return the committed shadow offsets; -1 for a partition without one."""
         return _numbers(self._shadows, remote, partitions)
 
     def source_positions(self, topic: str, partitions: int) -> dict[int, int]:
-        """Committed offsets of the source group; -1 where there is none yet."""
+        """Return the committed offsets of the source group; -1 for a partition without one."""
         return _numbers(self._upstream, topic, partitions)
 
     def wait_caught_up(
         self, topic: str, remote: str, *, partitions: int, within_s: float = 60
     ) -> None:
-        """Until every shadow offset is at the end of its source partition."""
+        """Wait until every shadow offset is at the end of its source partition."""
         ends = self.ends(topic, partitions)
         wait_until(
             lambda: all(
@@ -258,3 +258,18 @@ def _numbers(offsets: CommittedOffsets, topic: str, partitions: int) -> dict[int
     wanted = [TopicPartition(topic, p) for p in range(partitions)]
     found = retrying(partial(offsets.read, wanted))
     return {p.partition: found[p].position.next_offset if p in found else -1 for p in wanted}
+
+
+def topics_of(cluster: Cluster) -> set[str]:
+    """Return the names of all topics."""
+    return set(cluster.admin().list_topics(timeout=10).topics)
+
+
+EVERY_SECOND = {"summary_interval_seconds": 1}
+CHECKS = 4
+"""A flow logs this many summaries while it checks its topics as often."""
+
+
+def wait_for_checks(running: Mirror) -> None:
+    """Wait until a flow with `EVERY_SECOND` has checked its topics several more times."""
+    running.wait_for("flow.summary", count=len(running.found("flow.summary")) + CHECKS)

@@ -25,7 +25,7 @@ from tests.model.variants import Stage, Stages, Variant
 
 
 def _first_needed(variant: Variant, task: Task, stages: Stages) -> Stage:
-    """Skip what is done: a producer that is alive, a fence with nobody to fence."""
+    """Return the first stage that is needed: skip init with a live producer, and empty fences."""
     for stage in stages:
         initialised = task.pid is not None and variant.ids != "partition"
         if stage == "init" and initialised:
@@ -37,7 +37,7 @@ def _first_needed(variant: Variant, task: Task, stages: Stages) -> Stage:
 
 
 def _advance(model: Model, state: State, task_id: int, task: Task) -> State:
-    """The task has finished its stage; after the last one it mirrors."""
+    """Move a task to its next stage; after the last one it mirrors."""
     variant = model.variant
     stages = variant.light if task.light else variant.acquire
     rest = stages[stages.index(task.stage) + 1 :]
@@ -52,7 +52,7 @@ def _enter(state: State, task_id: int, task: Task, stage: Stage) -> State:
 
 
 def notice_assignment(model: Model, state: State, task_id: int) -> Iterator[Step]:
-    """The source group has handed out partitions (possibly long ago)."""
+    """Notice partitions that the source group has assigned (possibly long ago)."""
     task = state.tasks[task_id]
     if not task.inbox:
         return
@@ -67,7 +67,7 @@ def notice_assignment(model: Model, state: State, task_id: int) -> Iterator[Step
 
 
 def _with_id(model: Model, state: State, task_id: int) -> tuple[State, Task]:
-    """A new incarnation takes an id that nobody has used."""
+    """Give a new incarnation an id that was never used."""
     task = state.tasks[task_id]
     if model.variant.ids == "incarnation" and task.txid == NO_ID:
         task = task._replace(txid=len(state.txns))
@@ -76,7 +76,7 @@ def _with_id(model: Model, state: State, task_id: int) -> tuple[State, Task]:
 
 
 def init(model: Model, state: State, task_id: int) -> Iterator[Step]:
-    """InitProducerId of the own transactional id."""
+    """Send InitProducerId for the own transactional id."""
     before, variant = state, model.variant
     state, task = _with_id(model, state, task_id)
     state, answer = init_producer_id(model, state, task.txid)
@@ -92,14 +92,14 @@ def init(model: Model, state: State, task_id: int) -> Iterator[Step]:
     state = _advance(model, state, task_id, task)
     if variant.ids == "task" and state.tasks[task_id].stage == "claim":
         # One id per task: its own earlier incarnations are dead now. With an id per
-        # incarnation they are fenced like everybody else.
+        # incarnation they are fenced like all others.
         own = [index for index, claim in enumerate(state.claims) if claim.process == task_id]
         state = bury(state, own) if variant.reclaim else state
     yield label, state
 
 
 def tail(model: Model, state: State, task_id: int) -> Iterator[Step]:
-    """Re-read the claims log: whoever was superseded stands down."""
+    """Re-read the claims log: a task that was superseded stands down."""
     task = state.tasks[task_id]
     foreign = [
         index
@@ -109,7 +109,7 @@ def tail(model: Model, state: State, task_id: int) -> Iterator[Step]:
     if any(index > task.held[state.claims[index].partition] for index in foreign):
         yield "superseded: stand down", give_up(model, state, task_id)
     else:
-        yield "nobody has claimed after us", _advance(model, state, task_id, task)
+        yield "no later claim", _advance(model, state, task_id, task)
 
 
 def claim(model: Model, state: State, task_id: int) -> Iterator[Step]:
@@ -126,7 +126,7 @@ def claim(model: Model, state: State, task_id: int) -> Iterator[Step]:
 
 
 def read(model: Model, state: State, task_id: int) -> Iterator[Step]:
-    """Read the claims log through the own claim: whom to fence, what to bury then."""
+    """Read the claims log through the own claim: find what to fence, and what to tombstone then."""
     variant, task = model.variant, state.tasks[task_id]
     earlier = live_claims(state, task.claim, task.acquiring)
     foreign = [index for index in earlier if state.claims[index].txid != task.txid]
@@ -150,13 +150,13 @@ def read(model: Model, state: State, task_id: int) -> Iterator[Step]:
 
 
 def read_stale(model: Model, state: State, task_id: int) -> Iterator[Step]:
-    """BUG: the reader may stop before its own claim, and find nobody to fence."""
+    """BUG: the reader may stop before its own claim, and find nothing to fence."""
     yield "stale prefix", _advance(model, state, task_id, state.tasks[task_id])
     yield from read(model, state, task_id)
 
 
 def fence(model: Model, state: State, task_id: int) -> Iterator[Step]:
-    """InitProducerId of every earlier claimant; the claims that were read are buried after it."""
+    """Send InitProducerId for every earlier claimant, then tombstone the claims that were read."""
     task, before = state.tasks[task_id], state
     claims = live_claims(state, len(state.claims), task.acquiring)
     if any(k > task.claim and state.claims[k].process != task_id for k in claims):
@@ -183,7 +183,7 @@ def fetch(model: Model, state: State, task_id: int, *, stable: bool = True) -> I
     task = state.tasks[task_id]
     pending = {partition for _, offsets in state.pending for partition, _ in offsets}
     if stable and not pending.isdisjoint(task.acquiring):
-        return  # UNSTABLE_OFFSET_COMMIT: again, later
+        return  # UNSTABLE_OFFSET_COMMIT: retried later
     next_offsets = tuple(
         state.shadow[p] if p in task.acquiring else task.next_offsets[p]
         for p in range(model.variant.partitions)
@@ -201,7 +201,7 @@ def fetch_unstable(model: Model, state: State, task_id: int) -> Iterator[Step]:
 
 
 def wait_idle(model: Model, state: State, task_id: int) -> Iterator[Step]:
-    """A lease: go once nobody else has an open transaction."""
+    """Wait like a lease: continue once no other id has an open transaction."""
     task = state.tasks[task_id]
     others = (txn for txid, txn in enumerate(state.txns) if txid != task.txid)
     if all(txn.status in ("Empty", "CompleteCommit") for txn in others):
@@ -228,7 +228,7 @@ def registry_fence(model: Model, state: State, task_id: int) -> Iterator[Step]:
 
 
 def registry_write(model: Model, state: State, task_id: int) -> Iterator[Step]:
-    """Write the own name over it; kindly modelled as one step."""
+    """Overwrite it with the own id; generously modelled as one step."""
     task = state.tasks[task_id]
     registry = tuple(
         task.txid if p in task.acquiring else claimant for p, claimant in enumerate(state.registry)

@@ -1,7 +1,7 @@
 """
 The target cluster: transaction coordinator, partitions, group coordinator.
 
-One call is one request, handled atomically where it arrives. Markers are written later, one
+One call is one request, handled atomically on arrival. Markers are written later, one
 participant at a time, after EndTxn was answered.
 """
 
@@ -39,12 +39,12 @@ class Producer(NamedTuple):
 
 
 def newest_epoch(epochs: Epochs, pid: int | None) -> int:
-    """Newest epoch seen of a producer id; -1 for an unknown one."""
+    """Return the newest epoch seen of a producer id; -1 for an unknown one."""
     return next((epoch for known, epoch in epochs if known == pid), -1)
 
 
 def see_epoch(epochs: Epochs, pid: int, epoch: int) -> Epochs:
-    """The epochs after a write of this producer."""
+    """Return the epochs after a write of this producer."""
     return tuple(sorted([*(e for e in epochs if e[0] != pid), (pid, epoch)]))
 
 
@@ -82,7 +82,7 @@ def init_producer_id(
 
 
 def add_to_txn(state: State, producer: Producer, participants: frozenset[int]) -> Answer:
-    """AddPartitionsToTxn, AddOffsetsToTxn."""
+    """Handle AddPartitionsToTxn and AddOffsetsToTxn."""
     txn = state.txns[producer.txid]
     if txn.pid != producer.pid:
         return state, "mapping"
@@ -97,7 +97,7 @@ def add_to_txn(state: State, producer: Producer, participants: frozenset[int]) -
 
 
 def _verified(model: Model, state: State, producer: Producer, participant: int) -> bool:
-    """Whether a broker that verifies (KIP-890 part 1) takes this write."""
+    """Return whether a broker that verifies (KIP-890 part 1) accepts this write."""
     txn = state.txns[producer.txid]
     return not model.variant.verify or (
         txn[:3] == (producer.pid, producer.epoch, "Ongoing") and participant in txn.participants
@@ -121,7 +121,7 @@ def produce(model: Model, state: State, producer: Producer, partition: int, reco
 
 
 def txn_offset_commit(model: Model, state: State, producer: Producer, offsets: Offsets) -> Answer:
-    """TxnOffsetCommit: the shadow offsets become pending."""
+    """Handle TxnOffsetCommit: the shadow offsets become pending."""
     pid = producer.pid
     if producer.epoch < newest_epoch(state.shadow_epochs, pid):
         return state, "fenced"
@@ -138,7 +138,7 @@ def txn_offset_commit(model: Model, state: State, producer: Producer, offsets: O
 
 def end_txn(model: Model, state: State, producer: Producer) -> Answer:
     """
-    EndTxn(commit).
+    Handle EndTxn(commit).
 
     Raises:
         Violation: This decision makes a duplicate, a gap or a wrong order visible.
@@ -184,7 +184,7 @@ def _folded(committed: int, tail: tuple[tuple[int, int | None], ...]) -> Partiti
 
 
 def write_marker(state: State, txid: int, participant: int) -> State:
-    """One participant of a decided transaction learns the outcome."""
+    """Write the marker of a decided transaction to one participant."""
     txn = state.txns[txid]
     assert txn.pid is not None
     if participant == SHADOW:
@@ -206,7 +206,7 @@ def write_marker(state: State, txid: int, participant: int) -> State:
 
 
 def _shadow_marker(state: State, pid: int, epoch: int, *, committed: bool) -> State:
-    """The group coordinator applies or drops pending offsets."""
+    """Apply or drop pending offsets at the group coordinator."""
     shadow = list(state.shadow)
     for owner, offsets in state.pending:
         if owner == pid and committed:

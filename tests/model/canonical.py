@@ -1,7 +1,7 @@
 """
-One representative for states that no later step can tell apart.
+Replaces states that no later step can tell apart by one representative.
 
-Only a reduction of the search: forget what nobody will read, number what is left by rank.
+This only reduces the search: forget what nothing will read, and number what remains by rank.
 """
 
 from tests.model.state import (
@@ -19,7 +19,7 @@ from tests.model.state import (
 
 
 def canonical(model: Model, state: State) -> State:
-    """The representative of a state."""
+    """Return the representative of a state."""
     variant = model.variant
     tasks = tuple([_tidy(model, task) for task in state.tasks])
     if tasks != state.tasks:
@@ -48,7 +48,7 @@ def _tidy(model: Model, task: Task) -> Task:
 
 
 def _compact_claims(model: Model, state: State) -> State:
-    """Drop buried claims, but for those that mark a place in the log."""
+    """Drop tombstoned claims, except those that mark a position in the log."""
     marks = {task.claim for task in state.tasks}
     if "tail" in model.variant.light:
         marks.update(k for task in state.tasks for k in task.held)
@@ -73,7 +73,7 @@ def _compact_claims(model: Model, state: State) -> State:
 
 
 def _blank_marks(state: State) -> State:
-    """Of a buried claim only its place counts."""
+    """Blank tombstoned claims: only their position counts."""
     if not any(claim.buried and claim.txid != NO_ID for claim in state.claims):
         return state
     return state._replace(
@@ -85,7 +85,7 @@ def _blank_marks(state: State) -> State:
 
 
 def _rename_ids(state: State) -> State:
-    """Forget ids that nobody can use or fence; name the others by where they appear."""
+    """Forget ids that no task can use or fence; name the others by where they appear."""
     order = _ids_in_use(state)
     writers = {task.pid for task in state.tasks}
     writers.update(late.pid for late in state.network)
@@ -100,7 +100,7 @@ def _rename_ids(state: State) -> State:
 
 
 def _ids_in_use(state: State) -> list[int]:
-    """Ids that a task holds or fences, a claim names, or an undecided write belongs to."""
+    """Return ids that a task holds or fences, a claim names, or an undecided write belongs to."""
     seen = [task.txid for task in state.tasks]
     seen += [claim.txid for claim in state.claims]
     for task in state.tasks:
@@ -120,7 +120,7 @@ def _same_writers(state: State, writers: set[int | None]) -> bool:
 
 
 def _of_writers(known: Epochs, writers: set[int | None]) -> Epochs:
-    """A partition's epochs are read again only when their producer id writes again."""
+    """Keep the epochs of producer ids that may write again; the others are never read."""
     return tuple(entry for entry in known if entry[0] in writers)
 
 

@@ -23,7 +23,7 @@ IN_TRANSACTION = ("produce", "add-offsets", "commit-offsets", "end")
 
 
 def misfortunes(model: Model, state: State) -> Iterator[Step]:
-    """Every step that is not a task's own."""
+    """Yield every step that is not a task's own."""
     yield from _reassignments(model, state)
     yield from _kills(model, state)
     yield from _coordinators(state)
@@ -32,7 +32,7 @@ def misfortunes(model: Model, state: State) -> Iterator[Step]:
 
 
 def _move(model: Model, state: State, partition: int, task_id: int) -> State:
-    """The source group hands a partition to a task, which notices some time later."""
+    """Assign a partition to a task, which notices some time later."""
     state = state._replace(source=put(state.source, partition, task_id))
     task = state.tasks[task_id]
     task = task._replace(inbox=task.inbox | {partition})
@@ -62,7 +62,7 @@ def _reassignments(model: Model, state: State) -> Iterator[Step]:
 
 
 def _released(model: Model, state: State, partition: int) -> State | None:
-    """The owner has given a partition back in peace: its claims end after its last transaction."""
+    """Let the owner release a partition gracefully: claims end after its last transaction."""
     owner = state.source[partition]
     task, variant = state.tasks[owner], model.variant
     between = task.stage == "run"

@@ -1,4 +1,4 @@
-"""Breadth-first search through every interleaving, and the shortest way to what is wrong."""
+"""Breadth-first search through every interleaving, and the shortest trace to a violation."""
 
 import gc
 from collections import deque
@@ -45,7 +45,7 @@ class Finding:
         terminal: States in which nothing can happen any more.
         cut: Schedules beyond the bound on aborts by InitProducerId.
         violation: What a reader would see, if anything is wrong.
-        trace: The shortest way to the violation, or else to a state that hangs.
+        trace: The shortest schedule to the violation, or else to a state that hangs.
     """
 
     result: Result
@@ -66,8 +66,8 @@ def explore(variant: Variant) -> Finding:
 @contextmanager
 def _no_cycles() -> Iterator[None]:
     """
-    Without the collector, which would look for cycles among tuples of numbers for a fifth of the
-    time.
+    Switch off the garbage collector. It would search tuples of numbers for cycles, which takes a
+    fifth of the time.
     """
     collects = gc.isenabled()
     gc.disable()
@@ -79,7 +79,7 @@ def _no_cycles() -> Iterator[None]:
 
 
 def successors(model: Model, state: State) -> Iterator[Step]:
-    """Everything that can happen next."""
+    """Yield everything that can happen next."""
     for task_id, task in enumerate(state.tasks):
         for stepper in _steppers(model, task):
             for label, after in stepper(model, state, task_id):
@@ -91,7 +91,7 @@ def _steppers(model: Model, task: Task) -> Iterator[Stepper]:
     if task.inbox and task.stage in ("idle", "run"):
         yield acquire.notice_assignment
         if model.variant.ids != "incarnation":
-            return  # with ids per incarnation it may go on for any time before it notices
+            return  # with ids per incarnation it may notice after any time
     if task.stage in STEPPERS:
         yield STEPPERS[task.stage]
 
@@ -120,7 +120,7 @@ class _Search:
         return self._finding("safe", (), None)
 
     def _expand(self, state: State) -> list[State]:
-        """The children of a state that were not known."""
+        """Return the children of a state that are new."""
         known, new, terminal = self.parents, [], True
         for _, after in successors(self.model, state):
             terminal = False
@@ -139,7 +139,7 @@ class _Search:
         return new
 
     def _mirrored(self, state: State) -> bool:
-        """Whether a final state is as it should be (or was only cut off by a bound)."""
+        """Return whether a final state has mirrored everything (or was only cut off by a bound)."""
         if state.budget[Budget.ABORTS] == 0:
             return True
         decided = (n + sum(pid is None for _, pid in tail) for n, tail in state.data)
@@ -157,7 +157,7 @@ class _Search:
         )
 
     def _trace(self, state: State) -> tuple[str, ...]:
-        """The labels of the steps from the start to a state, found again by taking them."""
+        """Return the labels of the steps from the start to a state, by repeating the steps."""
         model, labels = Model(self.model.variant), []
         while parent := self.parents[state]:
             for label, after in successors(model, parent):

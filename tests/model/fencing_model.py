@@ -4,8 +4,8 @@ The fencing protocol, checked in every interleaving: the table of all variants.
     python -m tests.model.fencing_model              every variant
     python -m tests.model.fencing_model NAME -v      one variant, with its trace
 
-One step is one request, handled atomically where it arrives; a task may stall for ever between
-any two steps, so a stopped process, a long collection and a slow network are just schedules.
+One step is one request, handled atomically on arrival. A task may stall indefinitely between any
+two steps, so a stopped process, a long GC pause and a slow network are just schedules.
 Checked at every commit decision: the committed records of each partition are 0, 1, 2, ... in
 log order. Checked at every end: everything was mirrored.
 """
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def row(name: str, variant: Variant, finding: Finding, elapsed_s: float) -> str:
-    """One line of the table."""
+    """Return one line of the table."""
     note = finding.violation or f"{finding.terminal} ends, {finding.cut} cut"
     if finding.trace:
         note += f", {len(finding.trace)} steps"

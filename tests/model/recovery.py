@@ -1,5 +1,5 @@
 """
-What a task does when it cannot go on: re-acquire, end the process, or take the light step.
+What a task does when it cannot continue: re-acquire, exit, or take the light step.
 """
 
 from tests.model.brokers import Producer, Refusal, init_producer_id
@@ -19,7 +19,7 @@ from tests.model.state import (
 
 
 def give_up(model: Model, state: State, task_id: int) -> State:
-    """An error, or somebody claimed after us."""
+    """React to an error, or to a later claim of another task."""
     if model.variant.ids == "incarnation":
         return exit_process(model, state, task_id)
     return _reacquire(model, state, task_id)
@@ -46,7 +46,7 @@ def _reacquire(model: Model, state: State, task_id: int) -> State:
 
 
 def forget_process(model: Model, state: State, task_id: int) -> State:
-    """The process is gone: nobody knows which claims were its own."""
+    """Forget a process: nothing remembers which claims were its own."""
     claims = tuple(
         claim._replace(process=NO_PROCESS) if claim.process == task_id else claim
         for claim in state.claims
@@ -56,9 +56,9 @@ def forget_process(model: Model, state: State, task_id: int) -> State:
 
 def exit_process(model: Model, state: State, task_id: int) -> State:
     """
-    Crash-only: the process ends, and its successor has a new transactional id and no memory.
+    Exit the process (crash-only): its successor has a new transactional id and no memory.
 
-    It is a static member: the source group hands it what it says is the slot's.
+    The successor is a static member: the source group assigns it what it says is the slot's.
     """
     state = forget_process(model, state, task_id)
     handed = frozenset(p for p, owner in enumerate(state.source) if owner == task_id)
@@ -66,14 +66,14 @@ def exit_process(model: Model, state: State, task_id: int) -> State:
 
 
 def recover_from_suspicion(model: Model, state: State, task_id: int) -> Step:
-    """The last commit is good, but a late duplicate of it may exist."""
+    """React to a commit that is good, but may have a late duplicate."""
     if not model.variant.light:
         return "suspicious commit: start over", give_up(model, state, task_id)
     return "suspicious commit: light step", new_incarnation(model, state, task_id)
 
 
 def new_incarnation(model: Model, state: State, task_id: int) -> State:
-    """Begin the light step: a new id for all held partitions, whoever owns them by now."""
+    """Begin the light step: a new id for all held partitions, even if others own them now."""
     task = state.tasks[task_id]
     task = task._replace(
         stage=model.variant.light[0] if task.own else "idle",
@@ -91,7 +91,7 @@ def new_incarnation(model: Model, state: State, task_id: int) -> State:
 
 
 def after_refused_record(model: Model, state: State, task_id: int) -> Step | None:
-    """The broker has refused the record that is sent next, and stored nothing of it."""
+    """Let the broker refuse the next record and store nothing of it. None: no refusal is left."""
     spent = spend(state, Budget.REFUSALS)
     if not spent:
         return None
@@ -108,7 +108,7 @@ def after_refused_record(model: Model, state: State, task_id: int) -> Step | Non
 
 
 def _initialised_again(model: Model, state: State, task_id: int) -> Step | None:
-    """BUG: abort under the own id, whoever has fenced it since, and resume from memory."""
+    """BUG: abort under the own id, even if it was fenced since, and resume from memory."""
     task = state.tasks[task_id]
     aborting, answer = init_producer_id(model, state, task.txid)
     if not isinstance(answer, Producer):
@@ -124,7 +124,7 @@ def _initialised_again(model: Model, state: State, task_id: int) -> Step | None:
 
 
 def after_refusal(model: Model, state: State, task_id: int, refusal: Refusal) -> Step | None:
-    """A transactional request was refused. None: the client tries again."""
+    """React to a refused transactional request. None: the client retries."""
     task = state.tasks[task_id]
     if refusal == "mapping" and model.variant.autobump:
         # librdkafka: abortable, and abort() bumps the producer id silently

@@ -1,5 +1,5 @@
 """
-What the model remembers: brokers, claims log, tasks, and the budget of bad luck.
+What the model remembers: brokers, claims log, tasks, and the budget of misfortunes.
 
 Everything is a tuple of hashable parts, because a state is a key of the explorer's table.
 Identifiers are small integers: partitions, tasks, transactional ids, producer ids.
@@ -14,7 +14,7 @@ from tests.model.variants import Stage, Variant
 T = TypeVar("T")
 
 Status = Literal["Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit"]
-"""Of a transactional id at its coordinator. Empty stands for CompleteAbort as well."""
+"""Status of a transactional id at its coordinator. Empty also means CompleteAbort."""
 
 DECIDED: Sequence[Status] = ("PrepareCommit", "PrepareAbort")
 """The outcome is certain, but markers are still to be written."""
@@ -69,7 +69,7 @@ class Claim(NamedTuple):
 
 
 class Late(NamedTuple):
-    """A request that is still in the network although nobody waits for it."""
+    """A request that is still in the network although no client waits for it."""
 
     kind: Literal["EndTxn", "TxnOffsetCommit"]
     txid: int
@@ -87,15 +87,15 @@ class Task(NamedTuple):
         own: Partitions it mirrors.
         acquiring: Partitions it is about to mirror.
         inbox: Partitions the source group has handed out, not yet noticed.
-        next_offsets: By partition.
+        next_offsets: Position by partition.
         claim: Log index of the first claim of the current acquisition.
         fence_list: Transactional ids still to fence.
-        voids: Log indices of the claims to bury after the fences.
+        voids: Log indices of the claims to tombstone after the fences.
         batch: Partitions in the open transaction.
         unsent: Those of them that are still to be produced.
         suspicious: The last commit may have been sent twice.
-        generation: Of the target group, as this task uses it.
-        granted_generation: Of the target group, as the newest assignment came with it.
+        generation: Generation of the target group that this task uses.
+        granted_generation: Generation of the target group when partitions were last assigned.
         light: It is taking the light step, not a first acquisition.
         held: By partition, log index of its own claim (only where the light step needs it).
     """
@@ -122,16 +122,16 @@ class Task(NamedTuple):
 
 class State(NamedTuple):
     """
-    Everything.
+    The state of the brokers and of all tasks.
 
     Attributes:
-        txns: By transactional id.
-        data: By partition.
-        data_epochs: By partition.
+        txns: Transactions by transactional id.
+        data: Logs by partition.
+        data_epochs: Newest epochs by partition.
         shadow: Committed shadow offset by partition.
         pending: Shadow offsets of undecided transactions, by producer id.
-        source: By partition, the task the source group has given it to.
-        budget: By `Budget`.
+        source: By partition, the task to which the source group assigned it.
+        budget: What may still go wrong, by `Budget`.
         registry: Claimant by partition, in the metadata of the shadow offset.
     """
 
@@ -153,7 +153,7 @@ class State(NamedTuple):
 
 
 Step = tuple[str, State]
-"""What happened, and what it led to."""
+"""What happened, and the state after it."""
 
 
 class Model:
@@ -169,28 +169,28 @@ Stepper = Callable[[Model, State, int], Iterator[Step]]
 
 
 def put(items: tuple[T, ...], index: int, item: T) -> tuple[T, ...]:
-    """The tuple with one item replaced."""
+    """Return the tuple with one item replaced."""
     return (*items[:index], item, *items[index + 1 :])
 
 
 def with_task(state: State, task_id: int, task: Task) -> State:
-    """The state with one task replaced."""
+    """Return the state with one task replaced."""
     return state._replace(tasks=put(state.tasks, task_id, task))
 
 
 def with_txn(state: State, txid: int, txn: Txn) -> State:
-    """The state with one transactional id replaced."""
+    """Return the state with one transactional id replaced."""
     return state._replace(txns=put(state.txns, txid, txn))
 
 
 def spend(state: State, budget: Budget) -> State | None:
-    """The state with one misfortune less to come, or None if none is left."""
+    """Return the state with one misfortune less to come, or None if none is left."""
     left = state.budget[budget]
     return state._replace(budget=put(state.budget, budget, left - 1)) if left > 0 else None
 
 
 def blank_task(variant: Variant, task_id: int) -> Task:
-    """A process that has just started."""
+    """Return a process that has just started."""
     fixed = {"task": task_id, "partition": 0, "incarnation": NO_ID}[variant.ids]
     if variant.void_own_id and task_id == 2:
         fixed = 0  # two processes configured with the same transactional id
@@ -202,7 +202,7 @@ def blank_task(variant: Variant, task_id: int) -> Task:
 
 
 def first_state(variant: Variant) -> State:
-    """Nothing written yet; task 0 has just been given every partition."""
+    """Return the start: nothing is written, and task 0 was just assigned every partition."""
     count = variant.partitions
     tasks = [blank_task(variant, task_id) for task_id in range(variant.tasks)]
     tasks[0] = tasks[0]._replace(inbox=frozenset(range(count)))
@@ -239,7 +239,7 @@ def first_state(variant: Variant) -> State:
 
 
 def live_claims(state: State, before: int, partitions: frozenset[int]) -> list[int]:
-    """Log indices below `before` of the claims on these partitions that nobody has buried."""
+    """Return log indices below `before` of claims on these partitions without a tombstone."""
     return [
         index
         for index, claim in enumerate(state.claims[:before])

@@ -22,7 +22,7 @@ CHOSEN = [
     for name, variant in VARIANTS.items()
     if FULL or not variant.slow
 ]
-"""A violation ends the search; to find none takes as long as there are schedules."""
+"""A violation ends the search; without one, the search visits every schedule."""
 
 
 @pytest.mark.timeout(SLOW_TIMEOUT_S)
@@ -38,16 +38,16 @@ def test_a_variant_ends_as_expected(name: str, note_row: Callable[[str, str], No
 
 
 def test_every_mutant_is_expected_to_be_caught() -> None:
-    """A mutant that does no harm is not called a mutant."""
+    """Every mutant must cause a violation; a variant that does no harm is not called a mutant."""
     mutants = {name for name in VARIANTS if name.startswith("mut-")}
 
     assert {VARIANTS[name].expect for name in mutants} == {"violation"}
-    assert not any(VARIANTS[name].slow for name in mutants), "a default run leaves no mutant out"
+    assert not any(VARIANTS[name].slow for name in mutants), "a default run skips no mutant"
     assert "violation" not in {variant.expect for variant in (ENGINE | SPARE).values()}
 
 
 def test_a_violation_is_explained_from_the_start() -> None:
-    """A finding tells the whole schedule, the misfortune included."""
+    """A finding shows the whole schedule, the misfortune included."""
     finding = explore(VARIANTS["mut-unknown-commit-resend"])
 
     assert finding.violation == "partition 0: committed records in log order = [0, 0]"
@@ -57,7 +57,7 @@ def test_a_violation_is_explained_from_the_start() -> None:
 
 
 def test_the_light_step_meets_late_duplicates_of_the_previous_incarnation() -> None:
-    """The light step is safe because it is a cure, not because nothing happened."""
+    """The light step is safe although late duplicates arrive, which do harm without it."""
     cured = explore(LIGHT_STEP)
     healthy = explore(replace(LIGHT_STEP, late=0))
     ignored = explore(replace(LIGHT_STEP, guard=False))

@@ -41,14 +41,14 @@ def _refused(model: Model, state: State, task_id: int, refusal: Refusal) -> Iter
 
 
 def _refused_record(model: Model, state: State, task_id: int) -> Iterator[Step]:
-    """The broker refuses the next record for itself; whether the writer is fenced, or not."""
+    """Let the broker refuse the next record itself, whether or not the writer is fenced."""
     step = after_refused_record(model, state, task_id)
     if step:
         yield step
 
 
 def run(model: Model, state: State, task_id: int) -> Iterator[Step]:
-    """Between two transactions."""
+    """Take a step between two transactions."""
     variant, task = model.variant, state.tasks[task_id]
     if task.suspicious and variant.guard:
         yield recover_from_suspicion(model, state, task_id)
@@ -105,7 +105,7 @@ def _batch_offsets(task: Task) -> tuple[tuple[int, int], ...]:
 
 
 def add_offsets(model: Model, state: State, task_id: int) -> Iterator[Step]:
-    """AddOffsetsToTxn."""
+    """Send AddOffsetsToTxn."""
     task, before = state.tasks[task_id], state
     state, refusal = add_to_txn(state, _producer(task), frozenset([SHADOW]))
     if refusal == "retry":
@@ -122,7 +122,7 @@ def add_offsets(model: Model, state: State, task_id: int) -> Iterator[Step]:
 
 
 def commit_offsets(model: Model, state: State, task_id: int) -> Iterator[Step]:
-    """TxnOffsetCommit."""
+    """Send TxnOffsetCommit."""
     task, before = state.tasks[task_id], state
     stale = task.generation != state.generation or task_id not in state.members
     if model.variant.generations and stale:
@@ -142,7 +142,7 @@ def commit_offsets(model: Model, state: State, task_id: int) -> Iterator[Step]:
 
 
 def _left_behind(state: State, task: Task, kind: str) -> State | None:
-    """The state with a copy of the request still in the network."""
+    """Return the state with a copy of the request still in the network."""
     spent = spend(state, Budget.LATE)
     if not spent:
         return None
@@ -155,7 +155,7 @@ def _left_behind(state: State, task: Task, kind: str) -> State | None:
 
 
 def end(model: Model, state: State, task_id: int) -> Iterator[Step]:
-    """EndTxn(commit)."""
+    """Send EndTxn(commit)."""
     task, before = state.tasks[task_id], state
     if model.variant.ids == "incarnation":
         yield from _unanswered(model, state, task_id)
@@ -179,7 +179,7 @@ def end(model: Model, state: State, task_id: int) -> Iterator[Step]:
 
 
 def _unanswered(model: Model, state: State, task_id: int) -> Iterator[Step]:
-    """EndTxn is on its way when the deadline passes: the outcome is unknown."""
+    """Let the deadline pass while EndTxn is in flight: the outcome is unknown."""
     late = _left_behind(state, state.tasks[task_id], "EndTxn")
     if late and model.variant.unknown_exits:
         yield "unanswered: exit", exit_process(model, late, task_id)

@@ -1,7 +1,7 @@
 """
 The designs and their mutants: what each one does, and what the explorer must find.
 
-An acquisition is a sequence of stages, so most mutants are a stage left out or moved.
+An acquisition is a sequence of stages, so most mutants skip or move a stage.
 The bounds of a variant are part of it: `safe` means safe within them.
 """
 
@@ -13,14 +13,14 @@ Result = Literal["safe", "violation", "hang"]
 Stage = Literal[
     "idle",
     "init",  # InitProducerId of the own transactional id
-    "tail",  # re-read the claims log: stand down if somebody claimed after us
+    "tail",  # re-read the claims log: stand down if another task claimed after us
     "claim",  # append a claim per partition
     "read",  # read the claims log through the own claim
     "read-stale",  # BUG: a view of the claims log from before the own claim
-    "fence",  # InitProducerId of every earlier claimant, then bury their claims
+    "fence",  # InitProducerId of every earlier claimant, then tombstone their claims
     "fetch",  # OffsetFetch with require_stable
     "fetch-unstable",  # BUG: OffsetFetch without require_stable
-    "wait-idle",  # wait until nobody else has an open transaction
+    "wait-idle",  # wait until no other id has an open transaction
     "registry-read",  # read the claimant out of the metadata of the shadow offset
     "registry-fence",
     "registry-write",
@@ -45,7 +45,7 @@ class Variant:
 
     Attributes:
         expect: What the exploration must find.
-        slow: More than half a minute: left to the full table.
+        slow: Takes more than half a minute: runs only in the full table.
         acquire: Stages from an assignment to mirroring.
         light: Stages after a suspicious commit, without leaving the source group. Empty: the
             task re-acquires what the source group says is still its own.
@@ -53,7 +53,7 @@ class Variant:
             incarnations the task is crash-only: any error ends the process, and its successor
             remembers nothing.
         tasks, partitions, records: Size of the world; records are per partition.
-        forced: Reassignments of which the old owner hears nothing.
+        forced: Reassignments that the old owner does not notice.
         graceful: Reassignments that the old owner prepares.
         crash: Processes killed.
         timeout: Transactions in use that the coordinator times out.
@@ -62,21 +62,21 @@ class Variant:
         kick: Members that the target group loses.
         aborts: Open transactions aborted by InitProducerId (cuts the fencing livelock).
         refusals: Records that a broker refuses for good, while their transaction is open. Each is
-            taken when it is sent again.
-        refused: What a task does then. `exit`: it ends the process. `light`: it takes the light
-            step. `skip`: BUG: it commits the rest of the transaction. `same-id`: BUG: it
+            accepted when it is sent again.
+        refused: What a task does then. `exit`: its process exits. `light`: it takes the light
+            step. `skip`: BUG: it commits the other records of the transaction. `same-id`: BUG: it
             initialises its id again and resumes from memory.
-        generations: Shadow offsets are committed as a member of a group on the target; `source`:
-            which the assignment ignores; `lanes`: which is the assignment; `late-lanes`: BUG:
-            with the generation that the client knows at commit time.
+        generations: Shadow offsets are committed as a member of a group on the target. `source`:
+            the assignment ignores this group. `lanes`: this group is the assignment. `late-lanes`:
+            BUG: as `lanes`, but with the generation that the client knows at commit time.
         reclaim: A new producer claims again. False: BUG.
         early_release: BUG: a claim is released while its last transaction is open.
-        void_own_id: BUG: earlier claims with the own transactional id are buried unfenced.
-        bury_first: BUG: earlier claims are buried before their owners are fenced.
+        void_own_id: BUG: earlier claims with the own id are tombstoned without a fence.
+        bury_first: BUG: earlier claims are tombstoned before their owners are fenced.
         fence_own: The light step fences the previous id of the same process.
         guard: No transaction follows a suspicious commit.
         unknown_exits: An unanswered EndTxn ends the process. False: it takes the light step.
-        autobump: BUG: an unknown producer id is replaced, and the task goes on.
+        autobump: BUG: an unknown producer id is replaced, and the task continues.
         fuse: Reduction: adding to the transaction and writing are one step.
         tv2: KIP-890 part 2: EndTxn bumps the epoch.
         verify: KIP-890 part 1: brokers verify that a writer's transaction is open.

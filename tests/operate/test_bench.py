@@ -1,4 +1,4 @@
-"""What a bench makes of its looks and trials."""
+"""How a bench computes a rate from samples, and the number of tasks from trials."""
 
 import pytest
 
@@ -6,14 +6,14 @@ from eos_mirror.operate.bench import Trial, steady_rate, tasks_for
 
 
 def test_the_rate_leaves_out_the_warm_up_and_the_end() -> None:
-    """What is measured begins with the first look behind a fifth."""
+    """The rate is measured from the first sample after a fifth of the records."""
     looks = [(0.0, 0), (5.0, 100), (6.0, 200), (7.0, 500), (8.0, 800), (9.0, 1000), (20.0, 1000)]
     assert steady_rate(looks, 1000) == 300
 
 
 @pytest.mark.parametrize("looks", [[], [(0.0, 500)], [(0.0, 200), (0.5, 900), (1.0, 1000)]])
 def test_too_short_a_look_is_no_rate(looks: list[tuple[float, int]]) -> None:
-    """Rather none than one that means nothing."""
+    """There is no rate if the samples cover too short a time."""
     assert steady_rate(looks, 1000) is None
 
 
@@ -30,6 +30,10 @@ def test_too_short_a_look_is_no_rate(looks: list[tuple[float, int]]) -> None:
 def test_tasks_for_a_rate_have_half_as_much_again(
     rates: dict[int, int], rate: int, wanted: int | None
 ) -> None:
-    """Measured, or counted up from the last trial, unless that says it does not help."""
+    """
+    The number of tasks is measured, or extrapolated from the last trial, with half as much again.
+
+    There is no answer if the last trial shows that more tasks do not help.
+    """
     trials = [Trial(tasks=tasks, rate=found) for tasks, found in rates.items()]
     assert tasks_for(rate, trials) == wanted

@@ -1,8 +1,8 @@
 """
-Switch every protection off, one after the other, and see its test fail:
+Switch every protection off, one after the other, and check that its test fails:
 `python -m tests.protections`.
 
-A copy of the project is changed, never the project. Exit code 0 only if every test failed.
+Only a copy of the project is changed. The exit code is 0 only if every test failed.
 """
 
 import argparse
@@ -32,8 +32,10 @@ SHOWN = 140
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """
+    The result of one test without its protection.
+
     Attributes:
-        seconds: Until the test had failed, start of brokers included.
+        seconds: Time until the test failed, including the start of brokers.
         reason: First line of the failure; empty if the test passed.
     """
 
@@ -44,7 +46,7 @@ class Outcome:
 
 @contextmanager
 def switched_off(protection: Protection, project: Path) -> Iterator[None]:
-    """A project without this protection."""
+    """Remove the protection from the project during the block."""
     path = project / protection.path
     whole = path.read_text()
     path.write_text(protection.applied_to(whole))
@@ -55,7 +57,7 @@ def switched_off(protection: Protection, project: Path) -> Iterator[None]:
 
 
 def watch_fail(protection: Protection, project: Path) -> Outcome:
-    """Run its test without the protection."""
+    """Run the test of a protection without the protection."""
     began = monotonic()
     with switched_off(protection, project):
         done = subprocess.run(
@@ -85,13 +87,13 @@ def watch_fail(protection: Protection, project: Path) -> Outcome:
 
 
 def reason_of(output: str) -> str:
-    """The first line that says what went wrong."""
+    """Return the first line of a failure."""
     said = re.findall(r"^E +(.*)$", output, re.MULTILINE)
     return str(said[0])[:SHOWN] if said else "failed"
 
 
 def table_of(outcomes: list[Outcome]) -> str:
-    """For people and for the documentation."""
+    """Return the Markdown table of the outcomes."""
     lines = ["| row | without the protection, the mirror … | the test that fails | after |"]
     lines.append("|---|---|---|---|")
     for one in outcomes:
@@ -104,10 +106,10 @@ def table_of(outcomes: list[Outcome]) -> str:
 
 
 def main() -> int:
-    """Run, print, and say so by the exit code."""
+    """Run the tests, print the table, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.protections", description=__doc__)
     parser.add_argument("--rows", default="", help="such as C3,G7; all by default")
-    parser.add_argument("--json", type=Path, help="write the outcomes here, too")
+    parser.add_argument("--json", type=Path, help="also write the outcomes to this file")
     args = parser.parse_args()
     rows = {row for row in args.rows.split(",") if row}
     protections = load_protections()

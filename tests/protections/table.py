@@ -1,4 +1,4 @@
-"""What protects in each row of the failure matrix, read from table.toml beside this file."""
+"""The protection for each row of the failure matrix, read from table.toml beside this file."""
 
 import tomllib
 from collections.abc import Sequence
@@ -11,12 +11,14 @@ TABLE = Path(__file__).with_name("table.toml")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protection:
     """
+    Code that protects against one failure, and the test that fails without it.
+
     Attributes:
-        row: Of the failure matrix.
-        off: What the mirror does without it.
-        path: The file to change, from the root of the project.
-        changes: Old text, which is there once, and new text.
-        test: The test that must fail then.
+        row: Row of the failure matrix.
+        off: What the mirror does without the protection.
+        path: The file to change, relative to the root of the project.
+        changes: Pairs of old text, which must occur exactly once, and new text.
+        test: The test that must fail without the protection.
     """
 
     row: str
@@ -27,10 +29,10 @@ class Protection:
 
     def applied_to(self, text: str) -> str:
         """
-        The text of the file without the protection.
+        Return the text of the file without the protection.
 
         Raises:
-            ValueError: Old text is not there, or more than once.
+            ValueError: An old text does not occur exactly once.
         """
         for old, new in self.changes:
             if text.count(old) != 1:
@@ -40,7 +42,7 @@ class Protection:
 
 
 def load_protections() -> list[Protection]:
-    """All of them, in the order of the matrix."""
+    """Return all protections, in the order of the matrix."""
     return [
         Protection(
             row=one["row"],

@@ -1,4 +1,4 @@
-"""The table of protections fits the code and the tests: nothing in it has rotted."""
+"""The table of protections matches the code and the tests."""
 
 import ast
 from pathlib import Path
@@ -14,14 +14,14 @@ ROWS = {"C": range(9), "G": range(1, 9), "O": range(1, 6), "S": range(1, 10), "T
 
 
 def test_every_row_of_the_failure_matrix_has_a_protection() -> None:
-    """One each, in the order of the matrix."""
+    """Each row of the failure matrix has one protection, in the order of the matrix."""
     wanted = [f"{letter}{number}" for letter, numbers in ROWS.items() for number in numbers]
     assert [one.row for one in PROTECTIONS] == wanted
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda one: one.row)
 def test_a_protection_can_be_switched_off(protection: Protection) -> None:
-    """What is to be replaced is there once, what comes out is Python, and its test exists."""
+    """The old text occurs once, the changed file is valid Python, and the test exists."""
     ast.parse(protection.applied_to((ROOT / protection.path).read_text()))
     path, _, name = protection.test.partition("::")
     assert f"def {name.partition('[')[0]}(" in (ROOT / path).read_text()

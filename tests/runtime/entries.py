@@ -13,7 +13,7 @@ TURN_S = 0.02
 
 
 def idle(_config: Mapping[str, Any], context: TaskChannel) -> None:
-    """Turn until told to stop; report the orders seen."""
+    """Loop until the stop is requested; report the orders seen."""
     turns = 0
     while not context.stop.wait(TURN_S):
         turns += 1
@@ -31,16 +31,16 @@ def echo(config: Mapping[str, Any], context: TaskChannel) -> None:
 
 
 def finish(_config: Mapping[str, Any], _context: TaskChannel) -> None:
-    """Have nothing to do."""
+    """Return immediately, because there is nothing to do."""
 
 
 def fail(_config: Mapping[str, Any], _context: TaskChannel) -> None:
-    """Meet an error that a restart cures."""
+    """Raise an error that a restart fixes."""
     raise TargetUnavailable("B did not answer\nwithin 5 s")
 
 
 def fail_for_good(_config: Mapping[str, Any], _context: TaskChannel) -> None:
-    """Meet an error that a restart does not cure."""
+    """Raise an error that a restart does not fix."""
     raise NotAuthorized("Write on topic A.orders")
 
 
@@ -52,13 +52,13 @@ def block(_config: Mapping[str, Any], context: TaskChannel) -> None:
 
 
 def stand_still(_config: Mapping[str, Any], context: TaskChannel) -> None:
-    """Hang unwatched: the heartbeat goes on, the loop does not."""
+    """Hang without a watch: heartbeats continue, the loop does not."""
     context.event("toy.standing", {})
     here, _there = socket.socketpair()
     here.recv(1)
 
 
 def spin(_config: Mapping[str, Any], _context: TaskChannel) -> None:
-    """Be busy and deaf to everything."""
+    """Stay busy and react to nothing."""
     while True:
         pass

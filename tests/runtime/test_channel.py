@@ -1,4 +1,4 @@
-"""Signed lines: what is taken and what is refused."""
+"""Signed lines: which are accepted and which are refused."""
 
 import socket
 import threading
@@ -15,7 +15,7 @@ Connect = Callable[..., tuple[Pair, Sockets]]
 
 
 def both_ends(driver_key: str, task_key: str) -> tuple[Pair, Sockets]:
-    """A driver end and a task end, and the sockets below them."""
+    """Return a driver end and a task end, and the sockets below them."""
     here, there = socket.socketpair()
     for sock in (here, there):
         sock.settimeout(5)
@@ -45,7 +45,7 @@ def connect() -> Iterator[Connect]:
 
 
 def line_of(task: Channel, wire: socket.socket) -> bytes:
-    """The bytes of one message, taken from the wire before the driver reads them."""
+    """Return the bytes of one message, read from the wire before the driver gets them."""
     task.send({"op": "HELLO"})
     return wire.recv(65536)
 
@@ -66,7 +66,7 @@ def test_a_message_arrives_as_it_was_sent(connect: Connect) -> None:
 
 
 def test_a_line_signed_with_another_key_is_refused(connect: Connect) -> None:
-    """Without the key of the run nobody is heard."""
+    """A line that is not signed with the key of the run is refused."""
     (driver, task), _ = connect(task_key="cd" * 32)
 
     task.send({"op": "HELLO"})
@@ -87,7 +87,7 @@ def test_a_changed_line_is_refused(connect: Connect) -> None:
 
 
 def test_a_repeated_line_is_refused(connect: Connect) -> None:
-    """A line that was heard is not taken a second time."""
+    """A line that was received is not accepted a second time."""
     (driver, task), (here, there) = connect()
     line = line_of(task, here)
     there.sendall(line + line)
@@ -110,7 +110,7 @@ def test_a_line_of_another_connection_is_refused(connect: Connect) -> None:
 
 
 def test_a_line_sent_back_is_refused(connect: Connect) -> None:
-    """The driver's own line, reflected, is not taken for a task's."""
+    """The driver's own line, sent back, is not accepted as a task's."""
     (driver, _), (_, there) = connect()
     driver.send({"op": "HELLO"})
 

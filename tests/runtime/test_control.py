@@ -13,12 +13,12 @@ from tests.runtime.toolbox import Stage
 
 
 def beat(link: Link) -> Answer:
-    """One heartbeat."""
+    """Send one heartbeat."""
     return link.heartbeat(Told(reports=[{"turns": 1}]), loop_age_s=0.0, events_dropped=0)
 
 
 def spec_with(stage: Stage, *, key: str) -> TaskSpec:
-    """A spec with a key of its own."""
+    """Return a spec with this key."""
     return TaskSpec(
         slot=0,
         submission="0.0",
@@ -31,7 +31,7 @@ def spec_with(stage: Stage, *, key: str) -> TaskSpec:
 
 
 def test_a_peer_without_the_key_is_not_heard(stage: Stage) -> None:
-    """A wrong signature closes the connection and takes no lease."""
+    """A wrong signature closes the connection and gets no lease."""
     stage.leases.expect(0, "0.0")
 
     with pytest.raises(OSError, match="closed"):
@@ -88,7 +88,7 @@ def test_a_bye_is_recorded(stage: Stage) -> None:
 
 
 def test_a_bye_without_a_driver_does_not_raise(stage: Stage) -> None:
-    """A task can end although nobody hears it."""
+    """A task can exit although no driver receives its BYE."""
     link = Link(stage.spec("idle"))
     stage.server.stop()
 
@@ -106,14 +106,14 @@ def test_a_peer_that_hangs_up_costs_nothing(stage: Stage) -> None:
 
 
 def test_a_full_outbox_drops_the_oldest_and_counts() -> None:
-    """What is confirmed leaves once; what had to leave unseen is counted."""
+    """A confirmed event is removed once; an event that is dropped unsent is counted."""
     outbox: Outbox[Event] = Outbox(max_items=3)
     for name in "abc":
         outbox.put((name, {}))
     serial, batch = outbox.pending()
     assert [name for name, _ in batch] == ["a", "b", "c"]
 
-    outbox.put(("d", {}))  # while the batch is on its way
+    outbox.put(("d", {}))  # while the batch is in flight
     outbox.confirm(serial)
 
     assert outbox.pending()[1] == [("d", {})]

@@ -1,4 +1,4 @@
-"""The book of leases, without sockets and with a clock of our own."""
+"""Leases, without sockets and with a fake clock."""
 
 from datetime import timedelta
 
@@ -19,18 +19,18 @@ class Clock:
 
 
 def applicant(submission: str = "0.0", process: str = "p") -> Applicant:
-    """A process of slot 0."""
+    """Return a process of slot 0 that applies for the lease."""
     return Applicant(slot=0, submission=submission, process=process, pid=1, host="h")
 
 
 def beat(*, loop_age_s: float = 0.0) -> Beat:
-    """A heartbeat."""
+    """Return a heartbeat."""
     return Beat(loop_age_s=loop_age_s)
 
 
 @pytest.fixture
 def clock() -> Clock:
-    """Stands at zero."""
+    """A clock at zero."""
     return Clock()
 
 
@@ -43,7 +43,7 @@ def leases(clock: Clock) -> Leases:
 
 
 def live(leases: Leases, clock: Clock, *, seconds: float) -> str | None:
-    """Let time pass in small steps, as the supervisors' looks at the book do."""
+    """Let time pass in small steps, with a check after each, as the supervisors do."""
     for _ in range(round(seconds * 2)):
         clock.now_s += 0.5
         leases.expired(0)
@@ -64,7 +64,7 @@ def test_a_stale_submission_is_rejected(leases: Leases) -> None:
 
 
 def test_a_second_copy_of_a_submission_is_rejected(leases: Leases) -> None:
-    """A speculative copy finds the place taken; the first goes on."""
+    """A speculative copy finds the lease in use; the first process continues."""
     leases.admit(applicant(process="first"))
 
     refusal = leases.admit(applicant(process="second"))
@@ -81,7 +81,7 @@ def test_the_same_process_may_come_back(leases: Leases) -> None:
 
 
 def test_a_replaced_process_is_told_to_stop(leases: Leases) -> None:
-    """Once another submission is expected, the old one never hears RUN again."""
+    """Once another submission is expected, the old one never gets RUN again."""
     leases.admit(applicant("0.0", "old"))
     leases.expect(0, "0.1")
     leases.admit(applicant("0.1", "new"))
@@ -112,7 +112,7 @@ def test_a_silent_holder_expires(leases: Leases, clock: Clock) -> None:
 
 
 def test_a_loop_that_stands_still_expires(leases: Leases) -> None:
-    """A heartbeat does not excuse a loop that does not turn."""
+    """Heartbeats do not keep the lease of a task whose loop hangs."""
     leases.admit(applicant())
     leases.renew(applicant(), beat(loop_age_s=2.5))
 
@@ -120,7 +120,7 @@ def test_a_loop_that_stands_still_expires(leases: Leases) -> None:
 
 
 def test_a_pause_of_the_driver_expires_nobody(leases: Leases, clock: Clock) -> None:
-    """Time in which the driver could not hear is not held against the tasks."""
+    """Time in which the driver could not receive heartbeats expires no lease."""
     leases.admit(applicant())
 
     clock.now_s += 3600
@@ -129,7 +129,7 @@ def test_a_pause_of_the_driver_expires_nobody(leases: Leases, clock: Clock) -> N
 
 
 def test_a_submission_that_shall_end_is_not_admitted(leases: Leases) -> None:
-    """A stop that comes before HELLO is not forgotten."""
+    """A stop that comes before HELLO is still obeyed."""
     leases.command(0, Command.STOP)
 
     assert leases.admit(applicant()) is not None

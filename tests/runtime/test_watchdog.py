@@ -1,4 +1,4 @@
-"""The watchdog: when it bites and when not."""
+"""When the watchdog ends a process, and when it does not."""
 
 import threading
 from datetime import timedelta
@@ -24,21 +24,21 @@ class WatchdogHarness:
         )
 
     def live(self, seconds: float) -> None:
-        """Tick regularly for this long, or until the process would have ended."""
+        """Tick regularly for this long, or until the process would have exited."""
         for _ in range(round(seconds / TICK_S)):
             if not self.codes:
                 self.now_s += TICK_S
                 self.dog.tick()
 
     def freeze(self, seconds: float) -> None:
-        """Be stopped for this long, and go on."""
+        """Be stopped for this long, and continue."""
         self.now_s += seconds
         self.dog.tick()
 
 
 @pytest.fixture
 def harness() -> WatchdogHarness:
-    """A watchdog at rest."""
+    """A watchdog without a watch."""
     return WatchdogHarness()
 
 
@@ -53,7 +53,7 @@ def test_a_block_within_its_budget_lives(harness: WatchdogHarness) -> None:
 def test_a_block_over_its_budget_ends_the_process(
     harness: WatchdogHarness, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The process ends with 71, says why on stderr and tells the driver."""
+    """The process exits with 71, prints the reason to stderr and reports it to the driver."""
     with harness.dog.watch("commit", SECOND):
         harness.live(2)
 
@@ -94,7 +94,7 @@ def test_an_outer_watch_counts_through_inner_ones(harness: WatchdogHarness) -> N
 
 
 def test_a_watch_closes_when_its_block_raises(harness: WatchdogHarness) -> None:
-    """An exception inside leaves no watch behind."""
+    """An exception inside the block closes its watch, too."""
     with pytest.raises(ValueError, match="inside"), harness.dog.watch("commit", SECOND):
         raise ValueError("inside")
     harness.live(5)
@@ -103,7 +103,7 @@ def test_a_watch_closes_when_its_block_raises(harness: WatchdogHarness) -> None:
 
 
 def test_a_farewell_that_blocks_does_not_keep_the_process() -> None:
-    """The last gasp has 0.2 s; the end comes whether it was heard or not."""
+    """The farewell gets 0.2 s; the process exits whether or not it was received."""
     ended = threading.Event()
     never = threading.Event()
     dog = Watchdog(farewell=lambda _ending: never.wait(30), end=lambda _code: ended.set())

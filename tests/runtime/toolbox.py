@@ -24,7 +24,7 @@ QUICK = Patience(
 
 
 def eventually(probe: Callable[[], T], *, within_s: float = 10.0) -> T:
-    """The first true answer of the probe; fails after the deadline."""
+    """Return the first true answer of the probe; fail after the deadline."""
     deadline_s = time.monotonic() + within_s
     while not (answer := probe()):
         assert time.monotonic() < deadline_s, f"not within {within_s} s"
@@ -33,7 +33,7 @@ def eventually(probe: Callable[[], T], *, within_s: float = 10.0) -> T:
 
 
 def alive(pid: int) -> bool:
-    """Whether the process runs; a zombie does not."""
+    """Return whether the process runs; a zombie does not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -42,7 +42,7 @@ def alive(pid: int) -> bool:
 
 
 def children_of(pid: int, command: bytes) -> list[int]:
-    """Living children of a process that run a command whose line contains this."""
+    """Return living children of a process that run a command whose line contains this."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -57,7 +57,7 @@ def children_of(pid: int, command: bytes) -> list[int]:
 
 @dataclass
 class Stage:
-    """A control server, the events it heard, and the means to make herds."""
+    """A control server, the events that it received, and a method that starts herds."""
 
     ttl: timedelta = timedelta(seconds=30)
     events: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
@@ -78,15 +78,15 @@ class Stage:
         self.reports[submission] = report
 
     def reported(self, herd: Herd, slot: int = 0) -> Mapping[str, Any]:
-        """What the newest submission of a slot reported last; empty before its first report."""
+        """Return the newest submission's last report of a slot; empty before the first report."""
         return self.reports.get(herd.statuses()[slot].submission or "", {})
 
     def heard(self, name: str) -> list[Mapping[str, Any]]:
-        """Fields of every event of that name."""
+        """Return the fields of every event of that name."""
         return [fields for heard, fields in list(self.events) if heard == name]
 
     def spec(self, entry: str, *, slot: int = 0, submission: str = "0.0") -> TaskSpec:
-        """A spec for a toy entry."""
+        """Return a spec for a toy entry."""
         return TaskSpec(
             slot=slot,
             submission=submission,
@@ -103,7 +103,7 @@ class Stage:
         launcher: Launcher | None = None,
         patience: Patience = QUICK,
     ) -> Herd:
-        """A started herd with one slot per entry."""
+        """Start a herd with one slot per entry."""
         herd = Herd(
             len(entries),
             launcher or LocalLauncher(),
@@ -128,7 +128,7 @@ class Stage:
 def running_pid(
     stage: Stage, herd: Herd, slot: int = 0, *, other_than: int = 0, within_s: float = 10.0
 ) -> int:
-    """The pid of the slot once it runs and its loop turns."""
+    """Return the pid of the slot once it runs and its loop has reported."""
 
     def probe() -> int:
         status = herd.statuses()[slot]
@@ -139,16 +139,16 @@ def running_pid(
 
 
 def started_pid(herd: Herd, slot: int = 0) -> int:
-    """The pid of the slot once it has said HELLO."""
+    """Return the pid of the slot once it has sent HELLO."""
     return eventually(lambda: herd.statuses()[slot].pid or 0)
 
 
 def reaches(herd: Herd, state: str, slot: int = 0, *, within_s: float = 10.0) -> SlotStatus:
-    """The status of the slot once it is in that state."""
+    """Return the status of the slot once it is in that state."""
     eventually(lambda: herd.statuses()[slot].state.value == state, within_s=within_s)
     return herd.statuses()[slot]
 
 
 def kill_hard(pid: int) -> None:
-    """SIGKILL."""
+    """Send SIGKILL."""
     os.kill(pid, 9)

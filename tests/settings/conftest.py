@@ -1,4 +1,4 @@
-"""A configuration file in a directory of its own."""
+"""Fixtures that load a configuration file from a directory of its own."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,12 +18,12 @@ A.bootstrap.servers = a:9092
 B.bootstrap.servers = b:9092
 A->B.enabled = true
 """
-"""Four lines that are enough; what a test adds begins at line 5."""
+"""The smallest configuration; the lines that a test adds begin at line 5."""
 
 
 @pytest.fixture
 def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
-    """Load BASE and more lines from a file called `f`."""
+    """Return a function that loads BASE and more lines from a file called `f`."""
     monkeypatch.chdir(tmp_path)
 
     def load(more: str = "", *, base: str = BASE, **options: Any) -> Settings:
@@ -35,7 +35,7 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
 
 @pytest.fixture
 def faults(load: Load) -> Faults:
-    """The faults that loading the same reports."""
+    """Return a function that loads the same and returns the faults of the ConfigError."""
 
     def faults(more: str = "", **options: Any) -> list[str]:
         with pytest.raises(ConfigError) as caught:

@@ -1,4 +1,4 @@
-"""Client configurations: what is in them, and that librdkafka takes them."""
+"""Client configurations: their content, and that librdkafka accepts them."""
 
 import inspect
 import subprocess
@@ -24,13 +24,13 @@ from eos_mirror.settings.clients import checkpoint_config, task_config
 from tests.settings.conftest import Faults, Load
 
 NOWHERE = "clusters = A, B\nA->B.enabled = true\nbootstrap.servers = 127.0.0.1:1\n"
-"""Nothing listens there; construction needs no network."""
+"""A cluster that does not exist; a client can be constructed without network."""
 
 STORE = ("-keystore", "k.p12", "-storetype", "PKCS12", "-storepass", "hunter2")
 
 
 def construct(flow: FlowSettings) -> None:
-    """Make every client of the flow, as the engine does; raises if librdkafka refuses."""
+    """Construct every client of the flow, as the engine does; raises if librdkafka refuses one."""
     quiet = {"log_level": "0"}
     Consumer({**source_consumer(flow, slot=0), **quiet}).close()
     Producer({**target_producer(flow), "transactional.id": "t", **quiet})
@@ -40,7 +40,7 @@ def construct(flow: FlowSettings) -> None:
 
 
 def test_the_source_consumer_reads_exactly_once(load: Load) -> None:
-    """A static, cooperative member that never commits or resets by itself."""
+    """The consumer is a static, cooperative member that never commits or resets by itself."""
     config = source_consumer(load("session.timeout.ms = 6000\n").flows[0], slot=3)
 
     assert (
@@ -72,7 +72,7 @@ def test_the_source_consumer_reads_exactly_once(load: Load) -> None:
 
 
 def test_the_target_producer_writes_exactly_once(load: Load) -> None:
-    """Idempotent, acknowledged by all; the transactional id is left to the incarnation."""
+    """The producer is idempotent with acks=all; the incarnation chooses its transactional id."""
     config = target_producer(load().flows[0])
 
     assert (
@@ -98,7 +98,7 @@ def test_the_target_producer_writes_exactly_once(load: Load) -> None:
 
 
 def test_defaults_can_be_tuned(load: Load) -> None:
-    """The file beats what merely performs well; a client id becomes a prefix, as in MM2."""
+    """The configuration overrides tuned defaults; a client id becomes a prefix, as in MM2."""
     (flow,) = load(
         "B.producer.linger.ms = 20\nA.consumer.queued.min.messages = 5\nA.client.id = team\n"
     ).flows
@@ -109,7 +109,7 @@ def test_defaults_can_be_tuned(load: Load) -> None:
 
 
 def test_what_we_do_anyway_may_be_said(load: Load) -> None:
-    """Values that mean what is forced are accepted in Java's and in librdkafka's words."""
+    """A line with the forced value is accepted, with Java's or librdkafka's name for it."""
     (flow,) = load(
         "consumer.isolation.level = read_committed\nA.consumer.enable.auto.commit = FALSE\n"
         "A.consumer.auto.offset.reset = none\nA.consumer.partition.assignment.strategy = "
@@ -124,7 +124,7 @@ def test_what_we_do_anyway_may_be_said(load: Load) -> None:
 
 
 def test_what_is_forced_wins_even_unchecked(load: Load) -> None:
-    """Settings that slipped past the loader still cannot undo exactly once."""
+    """Forced values win over settings that the loader did not check."""
     (flow,) = load().flows
     clients = replace(
         flow.clients,
@@ -138,7 +138,7 @@ def test_what_is_forced_wins_even_unchecked(load: Load) -> None:
 
 
 def everything_configured(settings: Settings) -> dict[str, Mapping[str, str]]:
-    """Every client configuration that the product makes from a file, by where it is made."""
+    """Return every client configuration that the product makes, by the function that makes it."""
     (flow,), (pair, *_) = settings.flows, settings.heartbeats
     owners = {"flow": flow, "pair": pair}
     made: dict[str, Mapping[str, str]] = {}
@@ -167,7 +167,7 @@ PREFIXES = [
 
 @pytest.mark.parametrize("more", ["", *(f"{prefix}{AUTO_CREATE} = true\n" for prefix in PREFIXES)])
 def test_no_client_creates_a_topic_by_asking_for_it(load: Load, more: str) -> None:
-    """Whatever the file says: a topic that is deleted must stay deleted."""
+    """No configuration lets a client create a topic: a deleted topic must stay deleted."""
     made = everything_configured(load(more))
 
     assert {
@@ -175,12 +175,12 @@ def test_no_client_creates_a_topic_by_asking_for_it(load: Load, more: str) -> No
         "target_admin",
         "heartbeat_producer",
         "mirror task: claims_consumer",
-    } <= set(made), "the walk misses clients"
+    } <= set(made), "not every client was found"
     assert [name for name, config in made.items() if config.get(AUTO_CREATE) != "false"] == []
 
 
 def test_a_line_that_would_create_topics_is_noted(load: Load) -> None:
-    """It has no effect, and a file that MirrorMaker 2 runs is no fault for it."""
+    """A line that would create topics has no effect and is noted; it is not an error."""
     settings = load(
         f"consumer.{AUTO_CREATE} = true\nA.admin.{AUTO_CREATE} = true\n"
         f"B.producer.{AUTO_CREATE} = TRUE\nB.admin.{AUTO_CREATE} = false\n"
@@ -196,7 +196,7 @@ def test_a_line_that_would_create_topics_is_noted(load: Load) -> None:
 
 
 def test_java_names_become_librdkafkas(load: Load) -> None:
-    """The same setting under the other name, in the other unit."""
+    """A setting with a Java name is translated to librdkafka's name and unit."""
     (flow,) = load(
         "B.producer.buffer.memory = 1048576\nB.producer.max.request.size = 5000\n"
         "B.request.timeout.ms = 20000\nA.consumer.fetch.max.wait.ms = 7\n"
@@ -215,7 +215,7 @@ def test_java_names_become_librdkafkas(load: Load) -> None:
 
 
 def test_no_request_outlives_its_transaction(load: Load) -> None:
-    """librdkafka would refuse a transactional producer with longer timeouts."""
+    """Producer timeouts are capped at the transaction timeout, which librdkafka requires."""
     (flow,) = load(
         "request.timeout.ms = 120000\nB.producer.message.timeout.ms = 120000\n", base=NOWHERE
     ).flows
@@ -230,7 +230,7 @@ def test_no_request_outlives_its_transaction(load: Load) -> None:
 def test_a_lost_answer_is_not_waited_for_as_long_as_a_transaction(
     load: Load, transaction_ms: int, request_ms: str
 ) -> None:
-    """Unless the file says so."""
+    """By default, a request times out before its transaction does."""
     (flow,) = load(f"transaction.timeout.ms = {transaction_ms}\n", base=NOWHERE).flows
 
     assert target_producer(flow)["socket.timeout.ms"] == request_ms
@@ -238,7 +238,7 @@ def test_a_lost_answer_is_not_waited_for_as_long_as_a_transaction(
 
 
 def test_records_linger_for_less_than_they_are_tried(load: Load) -> None:
-    """librdkafka would refuse the producer."""
+    """`linger.ms` stays below `message.timeout.ms`, which librdkafka requires."""
     (flow,) = load("B.producer.message.timeout.ms = 900\n", base=NOWHERE).flows
 
     assert target_producer(flow)["linger.ms"] == "450"
@@ -296,7 +296,7 @@ OIDC = "https://127.0.0.1:1/token"
     ],
 )
 def test_librdkafka_takes_every_client(load: Load, more: str, said: Mapping[str, str]) -> None:
-    """Every way of connecting gives clients that can be constructed, with nothing left over."""
+    """Every kind of connection gives clients that librdkafka accepts, without a JAAS line."""
     (flow,) = load(f"{more}\n", base=NOWHERE).flows
 
     assert source_admin(flow).items() >= said.items()
@@ -306,7 +306,7 @@ def test_librdkafka_takes_every_client(load: Load, more: str, said: Mapping[str,
 
 @pytest.fixture
 def certificates(tmp_path: Path) -> Path:
-    """A key and its certificate: k.p12, as PEM in k.pem, the certificate alone in ca.pem."""
+    """Create a key and its certificate in k.p12 and k.pem, and the certificate alone in ca.pem."""
 
     def run(*command: str) -> None:
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
@@ -318,7 +318,7 @@ def certificates(tmp_path: Path) -> Path:
 
 
 def inline(path: Path, label: str) -> str:
-    """A PEM block on one line, as Java accepts it in a properties file."""
+    """Return a PEM block on one line, as Java accepts it in a properties file."""
     text = path.read_text(encoding="utf-8")
     begin, end = f"-----BEGIN {label}-----", f"-----END {label}-----"
     body = text.partition(begin)[2].partition(end)[0]
@@ -352,7 +352,7 @@ def pkcs12(path: Path) -> str:
 def test_librdkafka_reads_the_keys(
     load: Load, certificates: Path, lines: Callable[[Path], str]
 ) -> None:
-    """PEM files, PEM on one line and PKCS12 are understood by OpenSSL after translation."""
+    """OpenSSL reads PEM files, PEM on one line and PKCS12 after the translation."""
     (flow,) = load(f"security.protocol = SSL\n{lines(certificates)}", base=NOWHERE).flows
 
     construct(flow)
@@ -360,7 +360,7 @@ def test_librdkafka_reads_the_keys(
 
 
 def test_oauth_names_what_is_missing(faults: Faults) -> None:
-    """Each missing part is one fault at the line of the mechanism."""
+    """Each missing OAuth setting is one fault at the line of the mechanism."""
     assert faults("A.sasl.mechanism = OAUTHBEARER\n") == [
         f"f:5: A.sasl.mechanism: OAUTHBEARER needs sasl.oauthbearer.{key}"
         for key in ("token.endpoint.url", "client.id", "client.secret")
@@ -368,7 +368,7 @@ def test_oauth_names_what_is_missing(faults: Faults) -> None:
 
 
 def test_configurations_are_masked(load: Load) -> None:
-    """What the four functions return hides its secrets when it is logged."""
+    """The client configurations hide their secrets when they are logged."""
     (flow,) = load("sasl.password = hunter2\n").flows
     configs = (
         source_consumer(flow, slot=0),

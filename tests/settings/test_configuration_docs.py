@@ -1,4 +1,4 @@
-"""The reference page and the table of keys say the same."""
+"""The reference page matches the table of keys."""
 
 import re
 from pathlib import Path
@@ -29,7 +29,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encod
 
 
 def test_the_page_has_the_table_as_it_is() -> None:
-    """Both ways: no key without its row, no row without its key."""
+    """The page has a row for every key, and no other rows."""
     _, _, rest = PAGE.partition(BEGIN)
     block = f"{BEGIN}{rest.partition(END)[0]}{END}\n"
 
@@ -37,7 +37,7 @@ def test_the_page_has_the_table_as_it_is() -> None:
 
 
 def test_every_key_has_one_row() -> None:
-    """Names are unique, over what is used, ignored and refused."""
+    """Names are unique among the used, the ignored and the refused keys."""
     names = [row.name for row in TABLE]
 
     assert len(names) == len(set(names)) == len(ROWS)
@@ -47,7 +47,7 @@ def test_every_key_has_one_row() -> None:
 
 
 def test_every_field_has_its_row() -> None:
-    """A setting without a key would be a constant in disguise."""
+    """Every field of the settings has a key."""
     composed = {"flow", "clients", "path", "clusters", "flows", "notes", "origins"}
     composed |= {"spark", "verify_spark", "heartbeats", "client", "groups", "metrics", "filters"}
     models = (
@@ -64,7 +64,7 @@ def test_every_field_has_its_row() -> None:
 
 
 def test_every_default_can_be_written(load: Load) -> None:
-    """Writing a documented default changes nothing but the origins."""
+    """Setting a key to its documented default changes only the origins."""
     written = "".join(
         f"{row.name} = {row.key.default.replace(chr(92), chr(92) * 2)}\n"
         for row in ALL_ROWS
@@ -76,21 +76,21 @@ def test_every_default_can_be_written(load: Load) -> None:
 
 
 def test_the_page_names_every_forced_setting() -> None:
-    """A fault that a reader meets is explained."""
+    """The page explains every setting that is forced, renamed or reserved."""
     rules = (*CONNECTION_RULES, *MEMBER_RULES, *WRITER_RULES, MAX_IN_FLIGHT)
     for name in (*rules, *RENAMED, *RESERVED_ALIASES):
         assert f"`{name}`" in PAGE, name
 
 
 def test_the_page_names_every_client_default() -> None:
-    """What is set without being asked for is said, with its value."""
+    """The page names every client default with its value."""
     for defaults in (COMMON, CONSUMER, PRODUCER, HEARTBEATS):
         for name, value in defaults.items():
             assert f"`{name}={value}`" in PAGE, name
 
 
 def test_every_snippet_of_the_page_loads(load: Load) -> None:
-    """Properties on the page are lines that a file may have."""
+    """Every snippet of properties on the page is a valid configuration."""
     snippets = re.findall(r"```properties\n(.*?)```", PAGE, re.DOTALL)
 
     assert snippets

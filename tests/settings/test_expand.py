@@ -1,4 +1,4 @@
-"""Config providers, and what is hidden."""
+"""Config providers, and the masking of secrets."""
 
 import json
 import pickle
@@ -12,7 +12,7 @@ from eos_mirror.settings.mask import HIDDEN
 
 
 def test_each_provider_is_resolved(tmp_path: Path) -> None:
-    """env, file and dir give their values; several in one text; `${x}` is not a token."""
+    """One text may use env, file and dir together; `${x}` is not a token."""
     (tmp_path / "s.properties").write_text("user = me\n", encoding="utf-8")
     (tmp_path / "pass").write_text("p4ss", encoding="utf-8")
     text = f"${{env:E}}-${{file:{tmp_path}/s.properties:user}}-${{dir:{tmp_path}:pass}}-${{x}}"
@@ -21,7 +21,7 @@ def test_each_provider_is_resolved(tmp_path: Path) -> None:
 
 
 def test_what_comes_out_is_not_expanded_again() -> None:
-    """A secret that looks like a token stays as it is."""
+    """A resolved value that looks like a token is not expanded again."""
     assert expand("${env:A}", {"A": "${env:B}", "B": "b"}) == "${env:B}"
 
 
@@ -42,7 +42,7 @@ def test_what_comes_out_is_not_expanded_again() -> None:
     ],
 )
 def test_an_unresolved_token_says_why(text: str, fault: str) -> None:
-    """The message names the token and the reason."""
+    """A token that cannot be resolved is an error with the token and the reason."""
     with pytest.raises(ValueError, match=r"^\$") as caught:
         expand(text, {})
 
@@ -50,7 +50,7 @@ def test_an_unresolved_token_says_why(text: str, fault: str) -> None:
 
 
 def test_a_missing_key_of_a_file_is_named(tmp_path: Path) -> None:
-    """The other keys of the file, and their values, are not."""
+    """The error names the missing key, but no other key or value of the file."""
     path = tmp_path / "s.properties"
     path.write_text("other = hunter2", encoding="utf-8")
 
@@ -76,7 +76,7 @@ def test_a_missing_key_of_a_file_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_secrets_are_masked(key: str) -> None:
-    """Passwords, secrets, JAAS and keys are hidden."""
+    """Passwords, secrets, JAAS and keys are masked."""
     assert mask(key, "hunter2") == HIDDEN
 
 
@@ -85,12 +85,12 @@ def test_secrets_are_masked(key: str) -> None:
     ["sasl.username", "ssl.key.location", "sasl.oauthbearer.token.endpoint.url", "key.converter"],
 )
 def test_everything_else_is_shown(key: str) -> None:
-    """Names that merely look alike are not hidden."""
+    """Settings with similar names that are no secrets are shown."""
     assert mask(key, "x") == "x"
 
 
 def test_a_masked_dict_hides_only_from_people() -> None:
-    """repr, str and format hide; lookups, JSON and pickle carry the value."""
+    """repr, str and format mask the value; lookups, JSON and pickle keep it."""
     config = Masked({"sasl.password": "hunter2", "client.id": "c"})
 
     assert "hunter2" not in f"{config} {config!r} {config!s}"

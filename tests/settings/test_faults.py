@@ -1,4 +1,4 @@
-"""The exact line that each mistake in a file gives."""
+"""The exact line that each mistake in a configuration gives."""
 
 import pytest
 
@@ -114,7 +114,7 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
     ],
 )  # fmt: skip
 def test_one_mistake_gives_one_line(faults: Faults, more: str, fault: str) -> None:
-    """Place, key, what is wrong and what to do; never a secret."""
+    """A mistake gives one line with place, key, reason and fix, and never a secret."""
     found = faults(f"{more}\n", environ={"SECRET": "hunter2"})
 
     assert found == [fault]
@@ -122,7 +122,7 @@ def test_one_mistake_gives_one_line(faults: Faults, more: str, fault: str) -> No
 
 
 def test_every_fault_is_reported_at_once_in_order(faults: Faults) -> None:
-    """One run of the command is enough to see them all."""
+    """Loading reports every fault, in the order of the lines."""
     found = faults(
         "B.producer.acks = 0\ntasks.max = x\nA->X.enabled = true\nA->X.topics = y\ntopcs = z\n"
         "A.ssl.truststore.location = /t.jks\n"
@@ -161,12 +161,12 @@ def test_every_fault_is_reported_at_once_in_order(faults: Faults) -> None:
     ],
 )
 def test_a_file_that_cannot_start(faults: Faults, text: str, fault: str) -> None:
-    """What every file needs is asked for by name."""
+    """An incomplete configuration is refused with the name of the missing key."""
     assert faults(text, base="") == [fault]
 
 
 def test_a_misspelt_alias_is_corrected(faults: Faults) -> None:
-    """An alias that is nearly right is suggested, in flows, clusters and on the command line."""
+    """A similar alias is suggested, in flows, in clusters and on the command line."""
     base = (
         "clusters = west, east\nwest.bootstrap.servers = w:1\neast.bootstrap.servers = e:1\n"
         "west->east.enabled = true\n"

@@ -7,7 +7,7 @@ from tests.settings.conftest import Load
 
 
 def test_a_fingerprint_is_stable(load: Load) -> None:
-    """Eight hexadecimal digits that a release must not change by accident."""
+    """A new release must not change the fingerprint of an unchanged configuration."""
     assert fingerprint(load().flows[0]) == "682b4912"
 
 
@@ -25,7 +25,7 @@ def test_a_fingerprint_is_stable(load: Load) -> None:
     ],
 )
 def test_what_is_mirrored_where_counts(load: Load, line: str) -> None:
-    """A key that decides about records changes the fingerprint."""
+    """A key that decides which records are mirrored where changes the fingerprint."""
     assert fingerprint(load(line).flows[0]) != fingerprint(load().flows[0])
 
 
@@ -39,12 +39,12 @@ def test_what_is_mirrored_where_counts(load: Load, line: str) -> None:
     ],
 )
 def test_how_it_is_done_does_not_count(load: Load, line: str) -> None:
-    """Hosts, secrets, tuning and restated defaults do not."""
+    """Hosts, secrets, tuning and restated defaults do not change the fingerprint."""
     assert fingerprint(load(line).flows[0]) == fingerprint(load().flows[0])
 
 
 def test_the_order_of_topics_does_not_count(load: Load) -> None:
-    """A list of patterns is a set."""
+    """The order of patterns does not change the fingerprint."""
     flows = [load(f"topics = {order}").flows[0] for order in ("a,b", "b,a")]
 
     assert fingerprint(flows[0]) == fingerprint(flows[1])

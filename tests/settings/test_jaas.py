@@ -10,14 +10,14 @@ PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 def quoted(text: str) -> str:
-    """As a person would write it between double quotes."""
+    """Quote a text with double quotes and escapes."""
     special = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
     return '"' + "".join(special.get(c, c) for c in text) + '"'
 
 
 @given(st.text(), st.text())
 def test_any_user_and_password_can_be_written(user: str, password: str) -> None:
-    """What is quoted and escaped comes back unchanged."""
+    """Any user name and password, quoted and escaped, is parsed unchanged."""
     module = parse_jaas(f"{PLAIN} required username={quoted(user)} password={quoted(password)};")
 
     assert module.name == "PlainLoginModule"
@@ -36,7 +36,7 @@ def test_any_user_and_password_can_be_written(user: str, password: str) -> None:
     ],
 )
 def test_each_form_of_an_option(text: str, options: dict[str, str]) -> None:
-    """Quotes of both kinds, escapes, comments and white space."""
+    """Options may have quotes of both kinds, escapes, comments and white space."""
     assert parse_jaas(text).options == options
 
 
@@ -55,7 +55,7 @@ def test_each_form_of_an_option(text: str, options: dict[str, str]) -> None:
     ],
 )
 def test_a_fault_says_where_but_not_what(text: str, fault: str) -> None:
-    """Every malformed text is refused, without its password in the message."""
+    """A malformed text is refused with the place, but without its password."""
     with pytest.raises(ValueError, match="^" + fault) as caught:
         parse_jaas(text)
 
@@ -63,5 +63,5 @@ def test_a_fault_says_where_but_not_what(text: str, fault: str) -> None:
 
 
 def test_a_module_does_not_show_its_options() -> None:
-    """The repr is safe to log."""
+    """The repr of a module does not contain its options."""
     assert "hunter2" not in repr(parse_jaas("M required password=hunter2;"))

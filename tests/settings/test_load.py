@@ -1,4 +1,4 @@
-"""From a file to settings: defaults, types, origins, precedence, what is noted."""
+"""Loading settings from a file: defaults, types, origins, precedence and notes."""
 
 import pickle
 import re
@@ -22,7 +22,7 @@ EXAMPLE = Path(__file__).parents[2] / "config" / "mm2.properties"
 
 
 def test_four_lines_are_enough(load: Load) -> None:
-    """Every default has the value and the type that the reference page says."""
+    """Four lines are enough; every other setting has its documented default and type."""
     settings = load()
     (flow,) = settings.flows
 
@@ -67,7 +67,7 @@ def test_four_lines_are_enough(load: Load) -> None:
 
 
 def test_the_example_file_loads() -> None:
-    """config/mm2.properties is a working file without a line that does nothing."""
+    """config/mm2.properties loads, and none of its lines is without effect."""
     settings = load_settings(EXAMPLE, environ={})
 
     assert [str(flow.flow) for flow in settings.flows] == ["A->B"]
@@ -75,7 +75,7 @@ def test_the_example_file_loads() -> None:
 
 
 def test_the_commented_lines_of_the_example_load_too(tmp_path: Path) -> None:
-    """Every suggestion of the example works when its comment sign is removed."""
+    """Every commented line of the example is valid when it is uncommented."""
     text = EXAMPLE.read_text(encoding="utf-8")
     path = tmp_path / "f"
     path.write_text(re.sub(r"(?m)^# (\S+ = |    )", r"\1", text), encoding="utf-8")
@@ -101,7 +101,11 @@ def test_the_commented_lines_of_the_example_load_too(tmp_path: Path) -> None:
 def test_flow_beats_cluster_beats_top_level(
     load: Load, more: str, tasks_max: int, origin: str
 ) -> None:
-    """The narrower line counts, the cluster being the target; the last of duplicates wins."""
+    """
+    A flow's line overrides its target cluster's, which overrides the top level's.
+
+    The last duplicate wins.
+    """
     settings = load(more)
 
     assert settings.flows[0].tasks_max == tasks_max
@@ -138,14 +142,14 @@ def test_consumer_settings_in_the_order_of_mm2(
     ],
 )
 def test_producer_settings_in_the_order_of_mm2(load: Load, more: str, linger: str | None) -> None:
-    """The data producer is the target's; a flow overrides it with `producer.override.`."""
+    """The data producer has the target's settings; `producer.override.` of a flow wins."""
     (flow,) = load(more).flows
 
     assert flow.clients.target_producer.get("linger.ms") == linger
 
 
 def test_security_is_inherited_by_every_client(load: Load) -> None:
-    """Top level, then cluster, then client; each side has its own."""
+    """Client settings override the cluster's, which override the top level's, on each side."""
     (flow,) = load(
         "security.protocol = SSL\nB.security.protocol = PLAINTEXT\n"
         "A.admin.security.protocol = SASL_SSL\n"
@@ -162,7 +166,7 @@ def test_security_is_inherited_by_every_client(load: Load) -> None:
 
 
 def test_only_enabled_flows_into_the_wanted_clusters(load: Load) -> None:
-    """`clusters` keeps the flows whose target is named, as `--clusters` of MirrorMaker 2."""
+    """`clusters` selects the flows by their target, as `--clusters` of MirrorMaker 2 does."""
     more = "B->A.enabled = TRUE\nclusters = A, B, C\nC.bootstrap.servers = c:1\nA->C.enabled=false"
 
     assert [str(f.flow) for f in load(more).flows] == ["B->A", "A->B"]
@@ -173,7 +177,7 @@ def test_only_enabled_flows_into_the_wanted_clusters(load: Load) -> None:
     "aliases", [("us-west", "us-west-2"), ("us", "us.west"), ("source", "target")]
 )
 def test_aliases_that_begin_alike_are_told_apart(load: Load, aliases: tuple[str, str]) -> None:
-    """The longest alias that fits owns a line, also when aliases look like prefixes of MM2."""
+    """A line belongs to the longest alias that fits, even if MM2 has a prefix of that name."""
     a, b = aliases
     settings = load(
         f"clusters = {a}, {b}\n{a}.bootstrap.servers = a:1\n{b}.bootstrap.servers = b:1\n"
@@ -189,7 +193,7 @@ def test_aliases_that_begin_alike_are_told_apart(load: Load, aliases: tuple[str,
 
 
 def test_values_are_typed(load: Load) -> None:
-    """Durations, sizes, enumerations, patterns and positions are what the code works with."""
+    """Durations, sizes, enumerations, patterns and positions have the types of the code."""
     (flow,) = load(
         "transaction.boundary = POLL\nA->B.topics =\nreplication.factor = -1\n"
         "start.position = timestamp:2025-01-31T12:00:00+02:00\n"
@@ -206,7 +210,7 @@ def test_values_are_typed(load: Load) -> None:
 
 
 def test_a_pattern_matches_whole_ascii_names(load: Load) -> None:
-    """As in Java, `\\d` is an ASCII digit."""
+    """Patterns match whole names, and `\\d` is an ASCII digit, as in Java."""
     (flow,) = load("topics = a\\\\d, b.*\n").flows
 
     assert [bool(p.fullmatch("a1")) for p in flow.topics] == [True, False]
@@ -214,7 +218,7 @@ def test_a_pattern_matches_whole_ascii_names(load: Load) -> None:
 
 
 def test_internal_topics_follow_mm2s_replication_factor(load: Load) -> None:
-    """A file for one broker needs no new line; min.insync.replicas follows."""
+    """MM2's replication factor applies to internal topics and caps min.insync.replicas."""
     settings = load("offset-syncs.topic.replication.factor = 1\n")
     (flow,) = settings.flows
 
@@ -225,7 +229,7 @@ def test_internal_topics_follow_mm2s_replication_factor(load: Load) -> None:
 
 
 def test_environment_is_read_only_where_a_value_is_used(load: Load) -> None:
-    """A secret of a flow that does not run here may be missing; values are trimmed."""
+    """A variable may be missing if only flows that do not run here use it; values are trimmed."""
     more = "A.sasl.password = ${env:P}\nA.tasks.max = ${env:NONE}\nC.sasl.password=${env:NONE}\n"
     settings = load(
         f"clusters = A, B, C\nC.bootstrap.servers = c:1\nC->A.enabled = true\n{more}",
@@ -237,7 +241,7 @@ def test_environment_is_read_only_where_a_value_is_used(load: Load) -> None:
 
 
 def test_a_client_setting_knows_where_it_came_from(load: Load) -> None:
-    """Origins of client settings are under the flow's own prefix."""
+    """The origin of a client setting is listed with the flow's prefix."""
     origins = load("A.consumer.fetch.min.bytes = 1\nB.producer.linger.ms = 2\n").origins
 
     assert origins["A->B.source.consumer.fetch.min.bytes"] == "f:5"
@@ -287,12 +291,12 @@ def test_a_client_setting_knows_where_it_came_from(load: Load) -> None:
     ],
 )
 def test_a_line_without_effect_is_noted(load: Load, line: str, note: str) -> None:
-    """Everything of MirrorMaker 2 starts, and says in one line what it does not do."""
+    """A line of MirrorMaker 2 that has no effect is accepted, with one note that says so."""
     assert load(f"{line}\n").notes == (note,)
 
 
 def test_audits_have_the_spark_of_the_mirror_but_for_what_is_said_of_them(load: Load) -> None:
-    """Whatever the order of the lines."""
+    """`verify.spark.` settings override those of the mirror, in any order of the lines."""
     settings = load("verify.spark.master = local[2]\nspark.master = spark://a:1\nspark.x = 1\n")
 
     assert settings.spark == {"spark.master": "spark://a:1", "spark.x": "1"}
@@ -302,7 +306,7 @@ def test_audits_have_the_spark_of_the_mirror_but_for_what_is_said_of_them(load: 
 def test_audits_need_no_spark_where_the_mirror_has_none_unless_they_are_said_to(
     load: Load,
 ) -> None:
-    """Whoever mirrors without Java can prove it without Java."""
+    """A mirror without Spark is verified without Spark, unless `verify.spark.` is set."""
     assert load("").verify_spark == {}
     assert load("runtime = local\nspark.x = 1\n").verify_spark is None
     audits = load("runtime = local\nverify.spark.master = local[2]\n").verify_spark
@@ -310,7 +314,7 @@ def test_audits_need_no_spark_where_the_mirror_has_none_unless_they_are_said_to(
 
 
 def test_spark_settings_are_passed_on(load: Load) -> None:
-    """As written, with tokens resolved."""
+    """Spark settings are passed on as written, with tokens resolved."""
     settings = load(
         "spark.executor.cores = 2\nspark.x.secret = ${env:S}\n", environ={"S": "hunter2"}
     )
@@ -319,7 +323,7 @@ def test_spark_settings_are_passed_on(load: Load) -> None:
 
 
 def test_no_secret_is_in_a_repr(load: Load) -> None:
-    """repr and str of the settings and all their parts hide every secret; pickling keeps them."""
+    """repr and str of all settings mask every secret; pickling keeps it."""
     settings = load(
         "sasl.mechanism = PLAIN\nsecurity.protocol = SASL_SSL\n"
         'sasl.jaas.config = PlainLoginModule required username="u" password="hunter2";\n'
@@ -334,7 +338,7 @@ def test_no_secret_is_in_a_repr(load: Load) -> None:
 
 
 def test_every_key_of_mm2_is_accepted(load: Load) -> None:
-    """A file with MirrorMaker 2's documented keys starts without a fault."""
+    """A configuration with MirrorMaker 2's documented keys loads without a fault."""
     more = (
         "topics = .*\ngroups = .*\nA->B.groups.exclude = x\nemit.checkpoints.enabled = true\n"
         "checkpoints.topic.replication.factor=1\nheartbeats.topic.replication.factor=1\n"
@@ -357,7 +361,11 @@ def test_every_key_of_mm2_is_accepted(load: Load) -> None:
 
 
 def test_every_pair_has_heartbeats_unless_told_otherwise(load: Load) -> None:
-    """Also one that is not enabled, as in MirrorMaker 2; the narrowest line counts."""
+    """
+    As in MirrorMaker 2, every pair has heartbeats, even without an enabled flow.
+
+    The most specific line decides.
+    """
     pairs = load("").heartbeats
     assert [str(pair.flow) for pair in pairs] == ["B->A", "A->B"]
     assert all(pair.interval == timedelta(seconds=1) for pair in pairs)
@@ -370,12 +378,12 @@ def test_every_pair_has_heartbeats_unless_told_otherwise(load: Load) -> None:
 
 
 def test_heartbeats_go_only_into_the_clusters_that_were_asked_for(load: Load) -> None:
-    """`--clusters`: what is not near is left to another process."""
+    """With `--clusters`, heartbeats go only to these clusters."""
     assert [str(pair.flow) for pair in load("", clusters=["B"]).heartbeats] == ["A->B"]
 
 
 def test_topics_of_the_map_are_named_by_it(load: Load) -> None:
-    """In front of whatever policy there is."""
+    """A topic of the map is named by the map, all others by the replication policy."""
     lines = "replication.policy.topics.map = orders:sales, raw-(.*):lake.$1\n"
     policy = policy_of(load(lines).flows[0])
 

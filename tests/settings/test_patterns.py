@@ -1,4 +1,4 @@
-"""Lists of regular expressions: where a pattern ends, and what Java would read otherwise."""
+"""Lists of regular expressions: where a pattern ends, and what Java would read differently."""
 
 import pytest
 from hypothesis import given
@@ -35,7 +35,7 @@ patterns = st.recursive(atoms, _larger, max_leaves=8)
 """
 Patterns with commas only where they belong to them, and no blank at either end.
 
-An @ is in front of each bracket that groups something; other brackets are characters.
+An @ precedes each bracket that groups something; other brackets are literal characters.
 """
 
 lists = st.lists(patterns, max_size=3)
@@ -43,7 +43,7 @@ lists = st.lists(patterns, max_size=3)
 
 @given(lists, st.sampled_from([",", ", ", " ,  "]))
 def test_patterns_that_were_joined_come_back(marked: list[str], comma: str) -> None:
-    """A comma in braces, brackets or parentheses never splits, and any other one does."""
+    """Only commas outside of braces, brackets and parentheses split a list."""
     wanted = [pattern.replace("@", "") for pattern in marked]
     found = split_patterns(comma.join(wanted))
     assert found == tuple(wanted)
@@ -54,7 +54,7 @@ def test_patterns_that_were_joined_come_back(marked: list[str], comma: str) -> N
 def test_a_list_with_a_bracket_too_few_is_refused(
     before: list[str], whole: str, after: list[str], data: st.DataObject
 ) -> None:
-    """It is never split into patterns that mean something else."""
+    """A list with an unbalanced bracket is refused; it is never split at the wrong place."""
     lost = data.draw(st.sampled_from([at for at, sign in enumerate(whole) if sign == "@"]))
     broken = whole[:lost] + whole[lost + 2 :]
     with pytest.raises(ValueError, match="without its"):
@@ -76,7 +76,7 @@ def test_a_list_with_a_bracket_too_few_is_refused(
     ],
 )
 def test_a_list_is_split_at_the_commas_between_patterns(text: str, found: tuple[str, ...]) -> None:
-    """Escapes and character classes are read as a regular expression has them."""
+    """Splitting respects escapes and character classes of regular expressions."""
     assert split_patterns(text) == found
 
 
@@ -96,7 +96,7 @@ def test_a_list_is_split_at_the_commas_between_patterns(text: str, found: tuple[
 def test_a_piece_with_a_bracket_too_few_or_too_many_is_shown(
     text: str, piece: str, sign: str, other: str
 ) -> None:
-    """With the bracket, and how a file has the character itself."""
+    """The error shows the pattern, its unbalanced bracket, and how to escape it."""
     with pytest.raises(ValueError, match="without its") as caught:
         split_patterns(text)
     assert str(caught.value) == (
@@ -106,7 +106,7 @@ def test_a_piece_with_a_bracket_too_few_or_too_many_is_shown(
 
 @pytest.mark.parametrize("key", LISTS)
 def test_every_list_of_patterns_takes_a_comma_inside_a_pattern(load: Load, key: str) -> None:
-    """One pattern, not two that match nothing."""
+    """In every list, a pattern with a comma stays one pattern."""
     (flow,) = load(f"{key} = x-[0-9]{{2,4}}, [a,b]y\n").flows
     found = {
         "topics": flow.topics,
@@ -123,13 +123,13 @@ def test_every_list_of_patterns_takes_a_comma_inside_a_pattern(load: Load, key: 
 def test_every_list_of_patterns_refuses_an_unbalanced_piece(
     faults: Faults, key: str, sign: str
 ) -> None:
-    """With file and line, and the piece."""
+    """In every list, an unbalanced pattern is a fault with file and line."""
     (fault,) = faults(f"{key} = fine:x, foo{sign}:y\n")
     assert fault.startswith(f"f:5: {key} = fine:x, foo{sign}:y: 'foo{sign}:y' has a '{sign}' ")
 
 
 def test_a_topic_may_be_renamed_by_a_pattern_with_commas(load: Load) -> None:
-    """`replication.policy.topics.map` is such a list, too."""
+    """`replication.policy.topics.map` also accepts patterns with commas."""
     (flow,) = load("replication.policy.topics.map = raw-([0-9]{1,2}):lake.$1, [a,b](x|y):z\n").flows
     first, second = flow.renames
     assert (first("raw-12"), first("raw-123"), second("ax")) == ("lake.12", None, "z")
@@ -147,7 +147,7 @@ def test_a_topic_may_be_renamed_by_a_pattern_with_commas(load: Load) -> None:
 def test_brackets_that_java_reads_otherwise_are_refused(
     faults: Faults, text: str, why: str
 ) -> None:
-    """Python would take them for characters that no name has."""
+    """Brackets that Java and Python read differently are refused."""
     assert faults(f"topics = {text}\n") == [
         f"f:5: topics = {text}: '{text}' is not a regular expression that Python reads as Java "
         f"does: {why} for the character"
@@ -155,6 +155,6 @@ def test_brackets_that_java_reads_otherwise_are_refused(
 
 
 def test_lists_that_are_no_patterns_are_split_at_every_comma(load: Load) -> None:
-    """Aliases and brokers, whatever brackets are in them."""
+    """Lists of aliases and brokers are split at every comma, also inside brackets."""
     settings = load("A.bootstrap.servers = [::1]:1,[::2]:2\n")
     assert settings.clusters[0].bootstrap_servers == ("[::1]:1", "[::2]:2")

@@ -1,4 +1,4 @@
-"""Classes of the user that cannot be: one line, with the place and what to do."""
+"""Plugin classes of the user: each error is one line with the place and the fix."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ nothing = None
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Modules that can be imported, and one that cannot."""
+    """Create one module that can be imported, and two that cannot."""
     (tmp_path / "mine_to_test.py").write_text(MODULE)
     (tmp_path / "broken_to_test.py").write_text("import this_is_not_there\n")
     (tmp_path / "wrong_to_test.py").write_text("def (:\n")
@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_class_of_the_user_decides(load: Load) -> None:
-    """Of each of the three filters; it knows what the file says of the flow."""
+    """A plugin class can replace each of the three filters; it gets the flow's configuration."""
     keys = ("topic.filter.class", "group.filter.class", "config.property.filter.class")
     (flow,) = load("".join(f"{key} = mine_to_test.Short\n" for key in keys)).flows
     for of in (topic_filter_of, group_filter_of, config_filter_of):
@@ -69,7 +69,7 @@ def test_a_class_of_the_user_decides(load: Load) -> None:
 )
 @pytest.mark.parametrize("key", ["topic.filter.class", "replication.policy.class"])
 def test_a_class_that_cannot_be_is_refused(load: Load, key: str, name: str, says: str) -> None:
-    """With the line of the file."""
+    """A plugin class that cannot be used is refused with the line of the configuration."""
     with pytest.raises(ConfigError) as raised:
         load(f"{key} = {name}\n")
     (line,) = str(raised.value).splitlines()

@@ -25,12 +25,12 @@ line_ends = st.sampled_from(["\n", "\r", "\r\n"])
 
 
 def parsed(text: str) -> dict[str, str]:
-    """Keys and values as a loader sees them."""
+    """Return keys and values as the loader sees them."""
     return {p.key: p.value for p in parse_properties(text, file="f")}
 
 
 def escaped(text: str) -> str:
-    """Every character that could mean something written as a UTF-16 escape, as Java stores it."""
+    """Escape every character that could have a meaning as UTF-16, as Java does."""
     units = text.encode("utf-16-be")
     codes = [int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2)]
     return "".join(chr(c) if chr(c).isalnum() and c < 128 else f"\\u{c:04x}" for c in codes)
@@ -38,7 +38,7 @@ def escaped(text: str) -> str:
 
 @given(entries, st.data())
 def test_what_is_written_is_read_back(values: dict[str, str], data: st.DataObject) -> None:
-    """Any keys and values survive, with every separator, indent, line end and continuation."""
+    """Any keys and values are read back, with any separator, indent, line end or continuation."""
     text = ""
     for key, value in values.items():
         end = data.draw(line_ends)
@@ -53,7 +53,7 @@ def test_what_is_written_is_read_back(values: dict[str, str], data: st.DataObjec
 
 @given(st.text(alphabet=CHARACTERS, max_size=40))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """No text breaks the reader in another way than a ConfigError with its lines."""
+    """Any text is read, or refused with a ConfigError that names the lines."""
     refused: Sequence[str] = ()
     try:
         parse_properties(text, file="f")
@@ -64,10 +64,10 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_java_reads_the_same() -> None:
-    """On random nasty texts java.util.Properties itself gives the same keys and values."""
+    """java.util.Properties reads the same keys and values from random difficult texts."""
     javac = shutil.which("javac")
     if javac is None:
-        pytest.skip("no JDK on the PATH to ask")
+        pytest.skip("no JDK on the PATH to compare with")
     rng = random.Random(20250131)
     texts = ["".join(rng.choices(CHARACTERS, k=rng.randint(0, 40))) + "." for _ in range(TEXTS)]
     answer = subprocess.run(
@@ -117,19 +117,19 @@ def test_java_reads_the_same() -> None:
     ],
 )
 def test_each_rule_of_the_grammar(text: str, expected: dict[str, str]) -> None:
-    """Separators, escapes, comments, continuation and duplicates mean what they mean in Java."""
+    """Separators, escapes, comments, continuations and duplicates are read as in Java."""
     assert parsed(text) == expected
 
 
 def test_a_line_number_is_that_of_the_first_line() -> None:
-    """A continued line is known by where it begins; comments and blank lines count."""
+    """The number of a continued line is that of its start; comments and blank lines count."""
     text = "# one\n\na = 1 \\\r\n  2\nb = 3\r"
 
     assert [(p.key, p.line) for p in parse_properties(text, file="f")] == [("a", 3), ("b", 5)]
 
 
 def test_every_malformed_escape_is_reported() -> None:
-    """A bad \\u names its line and the fix; all of them at once."""
+    """Every malformed \\u is reported, with its line and the fix."""
     with pytest.raises(ConfigError) as caught:
         parse_properties("a = \\u12\nb = 1\n\\uxyz = 2", file="f")
 
@@ -141,7 +141,7 @@ def test_every_malformed_escape_is_reported() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "utf-8-sig"])
 def test_both_encodings_are_read(tmp_path: Path, encoding: str) -> None:
-    """A file is UTF-8 if it can be, with or without a mark, and ISO-8859-1 otherwise."""
+    """A file is read as UTF-8, with or without BOM, or as ISO-8859-1 if it is not valid UTF-8."""
     path = tmp_path / "f"
     path.write_bytes("name = caf\u00e9".encode(encoding))
 
@@ -149,6 +149,6 @@ def test_both_encodings_are_read(tmp_path: Path, encoding: str) -> None:
 
 
 def test_a_missing_file_is_a_fault(tmp_path: Path) -> None:
-    """The fault names the file and the system's reason."""
+    """A missing file is a fault with its name and the system's reason."""
     with pytest.raises(ConfigError, match=r"none: cannot be read: No such file or directory"):
         read_properties(tmp_path / "none")

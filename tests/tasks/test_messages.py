@@ -1,4 +1,4 @@
-"""Messages between the driver and its tasks: what arrives is what was sent, or an error."""
+"""Messages between the driver and its tasks: they arrive unchanged, or are an error."""
 
 import json
 from datetime import timedelta
@@ -88,7 +88,7 @@ MESSAGES = [
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
 def test_a_message_arrives_as_it_was_sent(message: object) -> None:
-    """Over JSON, with every class that a field may have."""
+    """A message is unchanged after JSON, with every class that a field may have."""
     line = json.dumps(encode(message))
 
     assert decode(type(message), json.loads(line)) == message
@@ -106,19 +106,19 @@ def test_a_message_arrives_as_it_was_sent(message: object) -> None:
     ],
 )
 def test_a_message_of_another_release_is_refused(change: dict[str, Any], said: str) -> None:
-    """It names the message and what is odd about it; nothing is guessed."""
+    """A message of another release is an error that names the message and the reason."""
     with pytest.raises(FatalError, match=f"^Orders: .*{said}"):
         decode(Orders, {**encode(Orders()), **change})
 
 
 def test_secrets_are_not_in_the_text_of_a_message() -> None:
-    """A log line or a traceback may show one."""
+    """The repr of a message has no secrets, because a log or traceback may show it."""
     for message in MESSAGES:
         assert "hunter2" not in repr(message)
 
 
 def test_orders_follow_the_reports_of_tasks() -> None:
-    """A stop and a search are known to successors; a partition that resumed is free again."""
+    """Successors receive stopped partitions and running searches; a resumed partition is free."""
     stopped = Orders(topics={"a": "A.a"}).after(
         TaskReport(stopped={ORDERS: "why"}, suspects={ORDERS: SUSPECT})
     )
@@ -129,7 +129,7 @@ def test_orders_follow_the_reports_of_tasks() -> None:
 
 
 def test_a_partition_that_stops_again_is_stopped() -> None:
-    """It resumed and stopped within one report."""
+    """A partition that resumed and stopped within one report is stopped."""
     orders = Orders(stopped={ORDERS: "old"})
 
     assert orders.after(TaskReport(resumed=(ORDERS,), stopped={ORDERS: "new"})).stopped == {

@@ -1,4 +1,4 @@
-"""Which backend is used, and that a missing one is never a green test."""
+"""Which backend is used, and that a missing one never makes a test pass."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from eos_mirror.testing.doctor import Finding, usable_backend
 
 
 def probes(*usable: Backend) -> dict[Backend, Callable[[], str | None]]:
-    """Only these backends work."""
+    """Return probes by which only these backends work."""
 
     def probe(backend: Backend) -> Callable[[], str | None]:
         return lambda: None if backend in usable else "broken"
@@ -35,7 +35,7 @@ def probes(*usable: Backend) -> dict[Backend, Callable[[], str | None]]:
 def test_external_comes_before_jvm_before_docker(
     usable: tuple[Backend, ...], expected: Backend | None
 ) -> None:
-    """The reason names what was passed over."""
+    """The reason names the backends that were skipped."""
     choice = choose_backend({}, probes=probes(*usable))
 
     assert choice.backend is expected
@@ -44,7 +44,7 @@ def test_external_comes_before_jvm_before_docker(
 
 
 def test_a_named_backend_is_used_or_nothing() -> None:
-    """Who asks for Docker does not get something else in silence."""
+    """If Docker was requested, no other backend is used silently."""
     environ = {"EOS_MIRROR_TEST_BACKEND": "docker"}
 
     assert choose_backend(environ, probes=probes(*Backend)).backend is Backend.DOCKER
@@ -54,13 +54,13 @@ def test_a_named_backend_is_used_or_nothing() -> None:
 
 
 def test_half_an_external_pair_is_an_error() -> None:
-    """One address alone is a typing error, not a wish for embedded brokers."""
+    """One address alone is a typing error, not a request for embedded brokers."""
     with pytest.raises(ConfigError, match="SRC is set alone"):
         external_problem({"EOS_MIRROR_TEST_BOOTSTRAP_SRC": "a:9092"})
 
 
 def test_an_external_cluster_takes_its_logins_from_the_environment() -> None:
-    """JSON objects for both kinds of client; anything else is refused by name."""
+    """Both kinds of client take a JSON object; the error for anything else names the variable."""
     variable = "EOS_MIRROR_TEST_BOOTSTRAP_DST"
     environ = {
         variable: "b:9092",
@@ -73,7 +73,7 @@ def test_an_external_cluster_takes_its_logins_from_the_environment() -> None:
     assert cluster.client_config() == {"bootstrap.servers": "b:9092", "sasl.username": "u"}
     assert cluster.java_properties() == {"bootstrap.servers": "b:9092", "sasl.jaas.config": "j"}
     with pytest.raises(ClusterFailed, match="one user"):
-        cluster.client_config("somebody")
+        cluster.client_config("another")
     for wrong in ("[1]", "{", '{"a": 1}'):
         with pytest.raises(ConfigError, match=f"{variable}_CONFIG"):
             ExternalCluster.from_environment("DST", environ | {f"{variable}_CONFIG": wrong})
@@ -97,7 +97,7 @@ def test_the_doctor_predicts_the_backend(found: set[str], expected: Backend | No
 
 
 def run_pytest(folder: Path, body: str, **environ: str) -> str:
-    """The output of pytest over one test in a process of its own."""
+    """Run pytest over one test in its own process; return the output."""
     (folder / "conftest.py").write_text(
         'pytest_plugins = ["eos_mirror.testing.pytest_plugin"]\n', encoding="utf-8"
     )

@@ -45,7 +45,7 @@ def test_equal_sequences_are_exact() -> None:
 def test_lost_doubled_and_swapped_records_are_told_apart(
     target: list[Record], expected: dict[str, int], words: str
 ) -> None:
-    """Each fault has its own count, and the first difference is told in words."""
+    """Each fault has its own count, and the first difference is described in words."""
     found = compare_partition([A, B, C, D], target)
 
     assert not found.exact
@@ -86,7 +86,7 @@ def test_a_change_in_any_field_is_an_altered_record(change: dict[str, Any], word
 
 
 def test_records_that_the_source_never_had_are_foreign() -> None:
-    """Somebody else writes to the target partition."""
+    """Records of another client in the target partition are counted as foreign."""
     found = compare_partition([A], [A, B, C])
 
     assert (found.foreign, found.duplicates) == (2, 0)
@@ -100,7 +100,7 @@ def test_one_lost_and_one_doubled_do_not_balance() -> None:
 
 
 def test_a_comparison_sums_its_partitions_and_tells_the_differences() -> None:
-    """What a failing assertion prints is enough to know where to look."""
+    """A failing assertion prints enough to know where the difference is."""
     found = Comparison(
         partitions={0: compare_partition([A], [A]), 1: compare_partition([A, B], [A])}
     )
@@ -139,7 +139,7 @@ def copy(cluster: Cluster, topic: str, *, skip: int | None, aborted: bool) -> No
 def test_real_topics_are_compared_as_read_committed_readers_see_them(
     source_cluster: Cluster, target_cluster: Cluster, ns: str
 ) -> None:
-    """Aborted records do not count, nulls and empties are told apart, and a loss is found."""
+    """Aborted records do not count, null and empty are distinguished, and a loss is found."""
     copy(source_cluster, ns, skip=None, aborted=True)
     copy(target_cluster, f"A.{ns}", skip=None, aborted=False)
     copy(target_cluster, f"B.{ns}", skip=2, aborted=False)

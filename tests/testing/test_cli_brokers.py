@@ -22,7 +22,7 @@ MAIN = (
 
 
 def parse(*arguments: str) -> argparse.Namespace:
-    """The arguments as the command line would pass them."""
+    """Parse the arguments as the command line does."""
     parser = argparse.ArgumentParser()
     brokers.register(parser.add_subparsers())
     return parser.parse_args(["brokers", *arguments])
@@ -30,7 +30,7 @@ def parse(*arguments: str) -> argparse.Namespace:
 
 @pytest.fixture
 def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder of this test, so that it does not meet an `up` of somebody else."""
+    """Use a folder of this test, so that it does not find another `up`."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
@@ -58,7 +58,7 @@ def test_up_prints_two_clusters_and_down_stops_them(capsys: pytest.CaptureFixtur
 
 @pytest.mark.usefixtures("own_state")
 def test_down_without_up_is_done(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing runs afterwards: that is what was asked."""
+    """`down` succeeds, because nothing runs afterwards, as requested."""
     assert brokers.run(parse("down")) == 0
     assert "no brokers are up" in capsys.readouterr().err
 

@@ -49,7 +49,7 @@ def consume(cluster: KafkaCluster, topic: str, count: int) -> list[str]:
 
 
 def test_acknowledged_records_and_the_address_survive_a_kill(single: KafkaCluster, ns: str) -> None:
-    """A power cut of the broker loses nothing, and clients find it where it was."""
+    """A kill of the broker loses nothing, and clients find it at the same address."""
     single.create_topic(ns)
     produce(single, ns, "before")
     address = single.bootstrap
@@ -65,7 +65,7 @@ def test_acknowledged_records_and_the_address_survive_a_kill(single: KafkaCluste
 
 
 def test_a_paused_broker_hangs_and_goes_on(single: KafkaCluster) -> None:
-    """Connections stay open and nothing answers, until it is resumed."""
+    """A paused broker keeps its connections open, and answers nothing until it is resumed."""
     admin = single.admin()
     admin.list_topics(timeout=10)
 
@@ -88,7 +88,7 @@ def test_a_terminated_broker_shuts_down_in_order(single: KafkaCluster) -> None:
 
 
 def test_a_transaction_that_was_committed_is_on_the_disk(single: KafkaCluster, ns: str) -> None:
-    """The data folder and the tools that read it are within reach."""
+    """A test can read the data folder of a node with Kafka's own tools."""
     single.create_topic(ns)
     producer = Producer({**single.client_config(), "transactional.id": ns})
     producer.init_transactions(20)
@@ -110,7 +110,7 @@ def test_an_unknown_tool_lists_the_known_ones() -> None:
 
 @pytest.mark.parametrize("security", [Security.SASL_PLAIN, Security.SASL_SCRAM])
 def test_access_control_stops_a_user_without_rights(security: Security, ns: str) -> None:
-    """A logged-in user may do what an ACL says, a wrong password gets nobody in."""
+    """A logged-in user may do what an ACL allows, and a wrong password is refused."""
     with KafkaCluster(security=security, users={"mirror": "pw"}, authorizer=True) as cluster:
         cluster.create_topic(ns)
         config = {**cluster.client_config("mirror"), "transactional.id": ns, "log_level": 0}
@@ -149,7 +149,7 @@ def allow(cluster: KafkaCluster, kind: ResourceType, name: str) -> None:
 
 
 def test_a_leader_that_dies_is_replaced_and_comes_back(ns: str) -> None:
-    """Three brokers and a controller of its own: any broker may die."""
+    """With three brokers and a separate controller, any broker may die."""
     with KafkaCluster(3, controllers="separate") as cluster:
         cluster.create_topic(ns)
         cluster.wait_isr(ns)
@@ -178,7 +178,7 @@ def test_the_old_transaction_protocol_can_be_asked_for() -> None:
 
 
 def test_a_broker_that_does_not_start_fast_has_all_of_its_heap() -> None:
-    """A heap that grows and shrinks is collected more often than one in service."""
+    """Such a broker has a fixed heap: one that grows and shrinks is collected more often."""
     with KafkaCluster(fast_start=False, heap="256m") as cluster:
         pid = (cluster.log(1).parent / NODE_PROCESS).read_text().split()[0]
         flags = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
@@ -199,24 +199,24 @@ def test_a_broken_configuration_fails_with_the_log_and_leaves_nothing() -> None:
 
 
 def test_no_broker_outlives_a_killed_test_process(tmp_path: Path) -> None:
-    """SIGKILL of the process that owns a cluster takes the broker with it."""
-    told = tmp_path / "broker"
+    """SIGKILL of the process that owns a cluster also kills the broker."""
+    address = tmp_path / "broker"
     script = (
         "from pathlib import Path\n"
         "from eos_mirror.testing import KafkaCluster\n"
         "cluster = KafkaCluster()\n"
         "cluster.start()\n"
-        f"told = Path({str(told)!r})\n"
+        f"address = Path({str(address)!r})\n"
         "text = (cluster.log(1).parent / 'process').read_text()\n"
-        "told.with_suffix('.new').write_text(text)\n"
-        "told.with_suffix('.new').rename(told)\n"
+        "address.with_suffix('.new').write_text(text)\n"
+        "address.with_suffix('.new').rename(address)\n"
         "import threading; threading.Event().wait()\n"
     )
     with subprocess.Popen([sys.executable, "-c", script]) as owner:
-        wait_until(told.exists, within=SOON * 2, what="the cluster is up")
-        broker = told.read_text(encoding="utf-8")
+        wait_until(address.exists, within=SOON * 2, what="the cluster is up")
+        broker = address.read_text(encoding="utf-8")
         assert is_running(broker)
         owner.send_signal(signal.SIGKILL)
 
-    # at once, that is: by the kernel, not by the sweep of somebody's next cluster
+    # immediately, that is: by the kernel, not by the sweep of another test's next cluster
     wait_until(lambda: not is_running(broker), within=AT_ONCE, what="the broker is gone")

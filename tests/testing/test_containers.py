@@ -1,4 +1,4 @@
-"""The Docker backend, against a container that only remembers what it was told."""
+"""The Docker backend, against a container that only records calls."""
 
 from datetime import timedelta
 from typing import Any
@@ -19,7 +19,7 @@ class FakeContainer:
         self.ports: dict[int, int] = {}
 
     def get_container_host_ip(self) -> str:
-        """Where Docker publishes ports."""
+        """Return the host on which Docker publishes ports."""
         return "docker.example"
 
     def with_bind_ports(self, inside: int, outside: int) -> None:
@@ -31,11 +31,11 @@ class FakeContainer:
         self.environment[key] = value
 
     def get_wrapped_container(self) -> "FakeContainer":
-        """The Docker client's own object."""
+        """Return the Docker client's own object."""
         return self
 
     def get_logs(self) -> tuple[bytes, bytes]:
-        """What the broker wrote."""
+        """Return what the broker wrote."""
         return b"the broker says why", b""
 
     def __getattr__(self, call: str) -> Any:
@@ -46,13 +46,13 @@ class FakeContainer:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[FakeContainer]:
-    """Every container that was made; all of them answer at once."""
+    """Every container that was made; all of them answer immediately."""
     monkeypatch.setattr(ExternalCluster, "check", lambda _: None)
     return []
 
 
 def start(made: list[FakeContainer]) -> DockerCluster:
-    """A started cluster in a fake container."""
+    """Start a cluster in a fake container."""
 
     def new_container(image: str) -> FakeContainer:
         made.append(FakeContainer(image))
@@ -77,7 +77,7 @@ def test_the_broker_advertises_the_published_port(made: list[FakeContainer]) -> 
 
 
 def test_a_killed_container_is_started_again_not_replaced(made: list[FakeContainer]) -> None:
-    """The address and the data stay."""
+    """A restarted container keeps its address and its data."""
     cluster = start(made)
     before = cluster.clients.bootstrap
 
@@ -96,7 +96,7 @@ def test_a_killed_container_is_started_again_not_replaced(made: list[FakeContain
 def test_a_broker_that_never_answers_is_removed_and_its_log_told(
     made: list[FakeContainer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No container is left behind, and the error carries what it wrote."""
+    """No container remains, and the error contains what it wrote."""
 
     def refuse(_: ExternalCluster) -> None:
         raise ClusterFailed("no answer")

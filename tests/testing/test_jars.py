@@ -1,4 +1,4 @@
-"""Fetching Kafka's jars, without fetching them."""
+"""Fetching Kafka's jars, with fake fetchers."""
 
 import hashlib
 import os
@@ -30,7 +30,7 @@ def java(tmp_path: Path) -> Path:
 
 
 def install_maven(folder: Path, script: str) -> dict[str, str]:
-    """A PATH whose `mvn` is this shell script; `$out` is the folder it has to fill."""
+    """Return a PATH whose `mvn` is this shell script; `$out` is the folder that it has to fill."""
     folder.mkdir()
     maven = folder / "mvn"
     head = '#!/bin/sh\nfor a; do case "$a" in -DoutputDirectory=*) out=${a#*=};; esac; done\n'
@@ -79,7 +79,7 @@ def test_the_cache_folder_follows_ours_then_the_desktop_standard(
 
 @pytest.mark.usefixtures("small_lock")
 def test_jars_are_fetched_once(tmp_path: Path, java: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second call finds them in the cache and asks nobody."""
+    """The second call finds them in the cache and fetches nothing."""
     path = install_maven(tmp_path / "bin", GOOD_MAVEN + f"echo >> {tmp_path}/calls\n")
     monkeypatch.setenv("PATH", path["PATH"])
 
@@ -116,7 +116,7 @@ def test_a_bad_fetch_is_one_line_and_leaves_nothing(
 def test_without_maven_pyspark_fetches_and_gives_scala_library(
     tmp_path: Path, java: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ivy's names are normalised, and the jar that Spark leaves out comes from PySpark."""
+    """Ivy's names are normalised, and the jar that Spark does not fetch comes from PySpark."""
     spark = tmp_path / "pyspark"
     (spark / "bin").mkdir(parents=True)
     (spark / "jars").mkdir()

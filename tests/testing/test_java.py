@@ -9,7 +9,7 @@ from eos_mirror.testing.java import find_java, java_home, java_major
 
 
 def fake_java(home: Path, version: str) -> Path:
-    """A `java` that prints this version."""
+    """Create a `java` that prints this version."""
     java = home / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n", encoding="utf-8")
@@ -18,7 +18,7 @@ def fake_java(home: Path, version: str) -> Path:
 
 
 def test_java_home_wins_over_the_path(tmp_path: Path) -> None:
-    """Whoever sets JAVA_HOME means it."""
+    """A Java in JAVA_HOME is used before one on the PATH."""
     wanted = fake_java(tmp_path / "a", "21.0.1")
     other = fake_java(tmp_path / "b", "17.0.1")
 
@@ -37,7 +37,7 @@ def test_a_java_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_without_java_the_message_says_what_to_install(tmp_path: Path) -> None:
-    """One line: what is missing, what was found instead, what to install."""
+    """One line says what is missing, what was found instead and what to install."""
     old = fake_java(tmp_path / "a", "11.0.2")
 
     with pytest.raises(NotInstalled, match=r"is Java 11.*openjdk-17-jre-headless.*\[java\]") as at:
@@ -48,5 +48,5 @@ def test_without_java_the_message_says_what_to_install(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("version", "major"), [("17", 17), ("25.0.2", 25), ("1.8.0", 8)])
 def test_major_versions_are_read(tmp_path: Path, version: str, major: int) -> None:
-    """Java 8 still calls itself 1.8."""
+    """The major version is read, also of Java 8, which calls itself 1.8."""
     assert java_major(fake_java(tmp_path, version)) == major

@@ -60,7 +60,7 @@ class Answerer:
 
 
 class Asker:
-    """A client on a connection of its own."""
+    """A client on its own connection."""
 
     def __init__(self, port: int) -> None:
         self.connection = socket.create_connection(("127.0.0.1", port), timeout=SOON.seconds)
@@ -71,12 +71,12 @@ class Asker:
         self.connection.sendall(struct.pack(">i", len(body)) + body)
 
     def answer(self) -> int | None:
-        """The correlation id of the next answer; None when the connection was cut."""
+        """Return the correlation id of the next answer; None when the connection was cut."""
         frame = read_frame(self.connection)
         return int.from_bytes(frame[4:8]) if frame else None
 
     def silent(self) -> bool:
-        """Whether no answer comes for a short while."""
+        """Return whether no answer comes for a short while."""
         self.connection.settimeout(SHORT_S)
         try:
             return not self.connection.recv(1)
@@ -88,7 +88,7 @@ class Asker:
 
 @pytest.fixture
 def broker() -> Iterator[Answerer]:
-    """What stands behind the proxy."""
+    """The server to which the proxy forwards."""
     answerer = Answerer()
     yield answerer
     answerer.close()
@@ -96,7 +96,7 @@ def broker() -> Iterator[Answerer]:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """Where the proxy listens."""
+    """The port on which the proxy listens."""
     lease = PortLease()
     yield lease.port
     lease.release()
@@ -119,7 +119,7 @@ def asker(proxy: FaultProxy, port: int) -> Iterator[Asker]:
 
 
 def test_without_faults_everything_passes(proxy: FaultProxy, asker: Asker) -> None:
-    """The proxy counts and changes nothing."""
+    """The proxy counts requests and changes nothing."""
     asker.send(1)
     asker.send(2, api=Api.PRODUCE)
 
@@ -144,7 +144,7 @@ def test_a_delay_ends_at_its_release(
 
 
 def test_a_delay_ends_by_itself(proxy: FaultProxy, asker: Asker) -> None:
-    """With a duration nobody has to release it."""
+    """A delay with a duration needs no release."""
     fault = proxy.inject(Fault(Api.END_TXN, Action.DELAY_REQUEST, delay=timedelta(milliseconds=5)))
 
     asker.send(1)
@@ -156,7 +156,7 @@ def test_a_delay_ends_by_itself(proxy: FaultProxy, asker: Asker) -> None:
 def test_a_dropped_answer_leaves_the_connection(
     proxy: FaultProxy, asker: Asker, broker: Answerer
 ) -> None:
-    """The broker did the work, the client never hears of it, and the next request passes."""
+    """The broker did the work, the client gets no answer, and the next request passes."""
     fault = proxy.inject(Fault(Api.END_TXN, Action.DROP_RESPONSE))
 
     asker.send(1)
@@ -171,7 +171,7 @@ def test_a_dropped_answer_leaves_the_connection(
 def test_a_cut_comes_after_the_broker_got_the_request(
     proxy: FaultProxy, asker: Asker, broker: Answerer, action: Action
 ) -> None:
-    """The outcome exists and the client cannot know it: the case that exactly once lives on."""
+    """There is an outcome that the client cannot know: the case that exactly-once must handle."""
     fault = proxy.inject(Fault(Api.END_TXN, action))
 
     asker.send(1)
@@ -184,7 +184,7 @@ def test_a_cut_comes_after_the_broker_got_the_request(
 def test_a_held_request_stalls_its_connection_until_release(
     proxy: FaultProxy, asker: Asker, broker: Answerer
 ) -> None:
-    """What comes behind it waits, as behind a slow network."""
+    """Later requests on the connection wait, as on a slow network."""
     fault = proxy.inject(Fault(Api.END_TXN, Action.HOLD_REQUEST))
 
     asker.send(1)
@@ -200,7 +200,7 @@ def test_a_held_request_stalls_its_connection_until_release(
 def test_a_stolen_request_arrives_after_the_one_that_replaced_it(
     proxy: FaultProxy, asker: Asker, broker: Answerer, port: int
 ) -> None:
-    """A late duplicate: the client gave up, sent another, and then the first one arrives."""
+    """The client gives up and sends another request, and then the first one arrives late."""
     fault = proxy.inject(Fault(Api.END_TXN, Action.STEAL_REQUEST))
 
     asker.send(1)
@@ -215,7 +215,7 @@ def test_a_stolen_request_arrives_after_the_one_that_replaced_it(
 
 
 def test_a_fault_strikes_only_what_it_names(proxy: FaultProxy, asker: Asker) -> None:
-    """Another api, another client, the first ones and those after the last one pass."""
+    """Requests with another API or client pass, and those that `skip` and `times` exclude."""
     fault = proxy.inject(Fault(Api.END_TXN, Action.DROP_RESPONSE, skip=1, times=2, client_id="x"))
 
     for number, client in enumerate([b"c", b"x", b"x", b"x", b"x"]):
@@ -229,7 +229,7 @@ def test_a_fault_strikes_only_what_it_names(proxy: FaultProxy, asker: Asker) -> 
 def test_a_partition_cuts_and_refuses_until_it_heals(
     proxy: FaultProxy, asker: Asker, port: int
 ) -> None:
-    """Old connections end, new ones get nothing, and afterwards all is well."""
+    """Old connections are cut, new ones get no answer, and after `heal` requests are answered."""
     proxy.part()
     assert asker.answer() is None
     for _ in range(KNOCKS):
@@ -247,7 +247,7 @@ def test_a_partition_cuts_and_refuses_until_it_heals(
 
 
 def test_a_fault_that_never_happens_is_noticed() -> None:
-    """A test that waits for its fault fails if nothing was struck."""
+    """A test that waits for its fault fails if the fault was never hit."""
     with pytest.raises(TimeoutError, match="CUT_AFTER_REQUEST of END_TXN"):
         Fault(Api.END_TXN, Action.CUT_AFTER_REQUEST).wait_hit(within=timedelta(milliseconds=10))
 
@@ -255,7 +255,7 @@ def test_a_fault_that_never_happens_is_noticed() -> None:
 @pytest.mark.brokers
 @pytest.mark.usefixtures("own_brokers")
 def test_a_real_commit_survives_the_loss_of_its_answer(ns: str) -> None:
-    """librdkafka goes through the proxy to a broker, loses an EndTxn answer, and asks again."""
+    """A commit of librdkafka whose EndTxn answer the proxy drops is visible exactly once."""
     with (
         KafkaCluster(proxied=True) as cluster,
         fault_proxies(cluster.proxy_ports) as proxies,

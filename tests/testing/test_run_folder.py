@@ -1,4 +1,4 @@
-"""Run folders, port leases and who cleans up after the dead."""
+"""Run folders, port leases, and the cleanup after processes that died."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ SLEEP = ["/bin/sleep", "600"]
 
 
 def dead_identity() -> str:
-    """The identity of a process that has ended."""
+    """Return the identity of a process that has exited."""
     with spawn(SLEEP) as process:
         text = identity(process.pid)
         process.kill()
@@ -27,7 +27,7 @@ def dead_identity() -> str:
 
 
 def test_a_program_dies_when_its_parent_is_killed(tmp_path: Path) -> None:
-    """SIGKILL gives the parent no chance to clean up; the kernel does it."""
+    """When SIGKILL gives the parent no chance to clean up, the kernel does it."""
     child = tmp_path / "child"
     command = ["/bin/sh", "-c", f"echo $$ > {child}; exec {' '.join(SLEEP)}"]
     script = (
@@ -49,7 +49,7 @@ def test_a_program_dies_when_its_parent_is_killed(tmp_path: Path) -> None:
 
 
 def test_an_identity_is_of_one_process_only() -> None:
-    """A process id that was given to somebody else is not ours any more."""
+    """A process id that another process got is not ours any more."""
     pid, started = identity(os.getpid()).split()
 
     assert is_running(f"{pid} {started}")
@@ -59,13 +59,13 @@ def test_an_identity_is_of_one_process_only() -> None:
 
 
 def test_a_program_that_hangs_is_killed_and_its_output_told() -> None:
-    """A tool that does not end in time is an error that shows what it wrote."""
+    """A tool that does not exit in time raises an error that shows what it wrote."""
     with pytest.raises(TimeoutError, match="half an answer"):
         run(["/bin/sh", "-c", "echo half an answer; exec sleep 600"], timeout_s=0.5)
 
 
 def test_the_sweep_kills_and_removes_only_what_dead_owners_left(tmp_path: Path) -> None:
-    """A folder of a living owner stays, and so does a process that only shares the number."""
+    """A folder of a living owner stays, and so does a process that only has the same process id."""
     dead, living = tmp_path / "dead", tmp_path / "living"
     with spawn(SLEEP) as orphan, spawn(SLEEP) as stranger:
         for folder, owner in ((dead, dead_identity()), (living, identity(os.getpid()))):
@@ -94,7 +94,7 @@ def test_a_new_folder_survives_the_next_sweep(tmp_path: Path) -> None:
 
 
 def test_kept_logs_outlive_their_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Logs of a failure are copied to where no sweep goes, one file per node."""
+    """Logs of a failure are copied to a folder that no sweep removes, one file per node."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     log = tmp_path / "run-x" / "node-1" / "server.log"
     log.parent.mkdir(parents=True)

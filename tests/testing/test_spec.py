@@ -1,4 +1,4 @@
-"""From a specification to server.properties."""
+"""How a specification becomes a server.properties file."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from eos_mirror.testing.spec import (
 
 
 def properties(spec: ClusterSpec, node_id: int) -> dict[str, str]:
-    """The properties of a node whose ports all end in its id."""
+    """Return the properties of a node whose ports all end in its id."""
     ports = {
         node: NodePorts(
             client=20_000 + node,
@@ -27,7 +27,7 @@ def properties(spec: ClusterSpec, node_id: int) -> dict[str, str]:
 
 
 def test_a_single_node_is_broker_and_controller_without_replication() -> None:
-    """One replica everywhere, and one partition per internal topic."""
+    """A single node has one replica everywhere, and one partition per internal topic."""
     found = properties(ClusterSpec(), 1)
 
     assert found["process.roles"] == "broker,controller"
@@ -40,7 +40,7 @@ def test_a_single_node_is_broker_and_controller_without_replication() -> None:
 
 
 def test_three_brokers_keep_three_replicas_of_which_two_are_in_sync() -> None:
-    """What production runs, so that one broker may die."""
+    """The cluster is set up as in production, so that one broker may die."""
     found = properties(ClusterSpec(nodes=5), 1)
 
     assert found["default.replication.factor"] == "3"

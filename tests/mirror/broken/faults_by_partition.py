@@ -1,4 +1,4 @@
-"""Faults that a mirror could have, one for each partition: what `verify` must find."""
+"""Faults that a mirror could have, one for each partition; `verify` must find each of them."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def put(run: Any, at: int, number: int) -> None:
 
 
 def contents(partition: int, number: int) -> tuple[Any, ...]:
-    """What the test writes: timestamp, key, value, headers."""
+    """Return the record that the test writes: timestamp, key, value, headers."""
     headers = [("a", b"1"), ("b", b"%d" % number)]
     return (
         1_700_000_000_000 + number,
@@ -38,27 +38,27 @@ def contents(partition: int, number: int) -> tuple[Any, ...]:
 
 
 def change_value(run: Any, at: int) -> None:
-    """One byte."""
+    """Change one byte of a value."""
     run.values[at] = run.values[at][:-1] + b"!"
 
 
 def empty_key(run: Any, at: int) -> None:
-    """Empty, in place of null."""
+    """Replace a null key by an empty one."""
     run.keys[at] = b""
 
 
 def change_header(run: Any, at: int) -> None:
-    """Its value."""
+    """Change the value of a header."""
     run.headers[at] = [("a", b"2"), run.headers[at][1]]
 
 
 def turn_headers(run: Any, at: int) -> None:
-    """The last one first."""
+    """Reverse the order of the headers."""
     run.headers[at] = run.headers[at][::-1]
 
 
 def delay(run: Any, at: int) -> None:
-    """By a millisecond."""
+    """Increase a timestamp by a millisecond."""
     run.timestamps[at] += 1
 
 
@@ -77,4 +77,4 @@ FAULTS = {
     (ORDER, AT): turn_headers,
     (LATE, AT): delay,
 }
-"""By partition and upstream offset."""
+"""The faults by partition and upstream offset."""

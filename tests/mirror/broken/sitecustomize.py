@@ -1,7 +1,7 @@
 """
-Loaded by Python itself where this folder is on the PYTHONPATH: breaks the mirror that starts.
+Breaks the mirror that starts. Python loads this if the folder is on the PYTHONPATH.
 
-It does not look at the end of a copy either, or it would stop at what the test wrote behind.
+The mirror does not check the end of a copy either; it would stop at the test's own records there.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ _poll = KafkaSource.poll
 
 
 def poll(self: KafkaSource, **waiting: Any) -> Any:
-    """Read, and break what was read."""
+    """Poll records, and apply the faults to them."""
     polled = _poll(self, **waiting)
     for run in polled.runs:
         for (partition, offset), fault in FAULTS.items():

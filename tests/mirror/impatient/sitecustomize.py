@@ -1,4 +1,4 @@
-"""Loaded by Python itself where this folder is on the PYTHONPATH: waits for slots less long."""
+"""Shortens the wait for slots. Python loads this if the folder is on the PYTHONPATH."""
 
 from eos_mirror.audit import spark
 

@@ -1,4 +1,4 @@
-"""Loaded by Python itself where this folder is on the PYTHONPATH: no range is ever folded."""
+"""Lets no range be folded. Python loads this if the folder is on the PYTHONPATH."""
 
 import threading
 from typing import Any
@@ -7,7 +7,7 @@ from eos_mirror.audit.worker import Work
 
 
 def fold(self: Work, where: Any) -> Any:  # noqa: ARG001 (of the method that it replaces)
-    """Wait for whoever ends the process."""
+    """Wait until a signal ends the process."""
     threading.Event().wait()
 
 

@@ -1,0 +1,60 @@
+"""Commands of `eos-mirror` as a user runs them: exit codes, lines and answers."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.mirror.toolbox import Mirror, mirror
+
+CONFIGURATION, UNSAFE = 2, 4
+"""Exit codes: the configuration is at fault; a start would not be safe."""
+
+
+def refused(config: Path, *arguments: str, code: int, says: list[str]) -> Mirror:
+    """Run, and check that it exits with this code and one line with all these words."""
+    with mirror(config, *arguments) as running:
+        assert running.wait() == code, (running.errors, running.events)
+    lines = [line for line in running.errors if line.startswith("eos-mirror: ")]
+    assert len(lines) == 1, running.errors
+    for words in says:
+        assert words in lines[0], f"{words!r} is not in {lines[0]}"
+    assert "Traceback" not in "".join(running.errors), running.errors
+    return running
+
+
+def checked(config: Path) -> list[dict[str, Any]]:
+    """Return the lines of `run --check`, which must succeed with nothing on stderr."""
+    done = _run("run", str(config), "--check", check=True)
+    assert not done.stderr, f"requests that are refused on purpose must be quiet: {done.stderr}"
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def check(config: Path) -> tuple[int, list[dict[str, Any]]]:
+    """Return the exit code and the lines of `run --check`."""
+    done = _run("run", str(config), "--check", check=False)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def status(config: Path, *arguments: str) -> str:
+    """Return what `status` prints."""
+    return _run("status", str(config), *arguments, check=True).stdout
+
+
+def quiet_status(config: Path, *arguments: str) -> str:
+    """Return what `status` prints; nothing may be on stderr."""
+    done = _run("status", str(config), *arguments, check=True)
+    assert not done.stderr, done.stderr
+    return done.stdout
+
+
+def groups(config: Path) -> dict[str, dict[str, Any]]:
+    """Return the objects of `status --groups`, by group."""
+    lines = map(json.loads, quiet_status(config, "--groups", "--json").splitlines())
+    return {one["group"]: one for one in lines}
+
+
+def _run(*arguments: str, check: bool) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "eos_mirror.cli.main", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=check)

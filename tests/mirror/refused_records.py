@@ -1,0 +1,49 @@
+"""Topics whose copies refuse some records: configured, written, and read back."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from confluent_kafka import Producer
+
+from eos_mirror.testing.checker import read_topic
+from eos_mirror.testing.external import Cluster
+from tests.mirror.conftest import Site
+from tests.mirror.toolbox import Mirror
+
+AT_LEAST_ONCE = {"transaction_producer": "false"}
+DROPPING = {**AT_LEAST_ONCE, "abort_on_send_failure": "false"}
+"""At-least-once mode, in which a refused record is dropped."""
+
+WITHIN = timedelta(seconds=40)
+"""For a copy to have its records."""
+
+Record = tuple[bytes | None, bytes]
+"""Key and value."""
+
+
+def configure(cluster: Cluster, topic: str, config: str) -> None:
+    """Set one entry of a topic's configuration."""
+    cluster.tool(
+        "ConfigCommand", "--alter", "--entity-type", "topics", "--entity-name", topic,
+        "--add-config", config,
+    )  # fmt: skip
+
+
+def offer(site: Site, topic: str, records: Sequence[Record], *, timestamp_ms: int = 0) -> None:
+    """Produce into partition 0 of a source topic, in one batch where the client can."""
+    producer = Producer({**site.source.client_config(), "linger.ms": 200})
+    for key, value in records:
+        producer.produce(topic, value, key, 0, timestamp=timestamp_ms)
+    assert producer.flush(10) == 0
+
+
+def values(site: Site, topic: str) -> list[bytes | None]:
+    """Return the values in partition 0 of a topic's copy."""
+    remote = f"{site.flow.source}.{topic}"
+    found = read_topic(site.target.client_config(), remote, partitions=1)
+    return [record.value for record in found[0]]
+
+
+def assert_no_process_ended(running: Mirror) -> None:
+    """Assert that refusals caused a new incarnation at most, and no restart of a task."""
+    assert not running.found("task.restarting"), running.found("task.restarting")
