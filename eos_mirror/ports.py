@@ -1,9 +1,8 @@
 """
 What the engine needs from outside, as Protocols of at most six methods.
 
-The engine (`replication/`) is written against these; `kafka/` and `runtime/` implement them. Fakes
-live in `tests/engine/`; tests there check that they answer as real brokers do.
-One thread owns a `Source`, a `TransactionalProducer` and a `ClaimsLog`.
+The engine (`replication/`) is written against these; `kafka/` and `runtime/` implement them. The
+fakes in `tests/engine/` are checked against real brokers. One thread owns a task's adapters.
 """
 
 import threading
@@ -114,6 +113,7 @@ class KnownTopic:
 
     Attributes:
         leaderless: Partitions without a leader: they cannot be read or written now.
+        shrunk: Number of replicas in sync, and of all replicas, of partitions where they differ.
         missing: Rights on the topic that a task needs and does not have. Without DESCRIBE,
             nothing else is known about it.
     """
@@ -121,6 +121,7 @@ class KnownTopic:
     topic_id: str
     partitions: int
     leaderless: frozenset[int] = frozenset()
+    shrunk: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     missing: Sequence[str] = ()
 
 

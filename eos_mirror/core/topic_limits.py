@@ -16,6 +16,7 @@ from typing import Final
 from eos_mirror.core.records import DecodedRun, Headers
 
 LIMIT: Final = "max.message.bytes"
+MIN_IN_SYNC: Final = "min.insync.replicas"
 NO_BOUND: Final = 2**63 - 1
 NO_TIMESTAMP: Final = -1
 
@@ -45,12 +46,15 @@ class TopicLimits:
         needs_keys: It is compacted, so records without a key are refused.
         before_ms: How far before the broker's clock a timestamp may lie; None: any.
         after_ms: How far after it; None: any.
+        min_in_sync: With fewer replicas in sync, a partition accepts nothing. A partition that has
+            fewer replicas needs all of them.
     """
 
     max_message_bytes: int
     needs_keys: bool = False
     before_ms: int | None = None
     after_ms: int | None = None
+    min_in_sync: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +117,7 @@ def limits_of(config: Mapping[str, str]) -> TopicLimits:
         needs_keys="compact" in config.get("cleanup.policy", ""),
         before_ms=bound("message.timestamp.before.max.ms"),
         after_ms=bound("message.timestamp.after.max.ms"),
+        min_in_sync=int(config.get(MIN_IN_SYNC, 1)),
     )
 
 

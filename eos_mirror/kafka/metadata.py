@@ -124,6 +124,11 @@ class ClusterMetadata:
                     topic_id=str(topic.topic_id).translate(KAFKA_BASE64),
                     partitions=len(topic.partitions),
                     leaderless=frozenset(p.id for p in topic.partitions if p.leader is None),
+                    shrunk={
+                        p.id: (len(p.isr), len(p.replicas))
+                        for p in topic.partitions
+                        if len(p.isr) < len(p.replicas)
+                    },
                     missing=tuple(one.name for one in self._needed if one not in allowed),
                 )
         return found

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.topic_limits import MIN_IN_SYNC
 from eos_mirror.errors import (
     MarkersLost,
     PartitionStopped,
@@ -237,7 +238,34 @@ class Acquisition:
                         since=now,
                     )
                 )
-        return ready
+        return self._with_replicas(ready, remotes)
+
+    def _with_replicas(
+        self, ready: list[Claimed], remotes: Mapping[str, KnownTopic]
+    ) -> list[Claimed]:
+        """Return the partitions that have enough replicas in sync; the others wait."""
+        shrunk = {
+            one.remote: counts
+            for one in ready
+            if (counts := remotes[one.remote.topic].shrunk.get(one.remote.partition))
+        }
+        if not shrunk:
+            return ready
+        limits = self._target.limits({remote.topic for remote in shrunk})
+        kept = []
+        for one in ready:
+            in_sync, replicas = shrunk.get(one.remote, (0, 0))
+            limit = limits.get(one.remote.topic)
+            least = 0 if limit is None else min(limit.min_in_sync, replicas)
+            if in_sync < least:
+                self._wait(
+                    one.source,
+                    f"{one.remote} has {in_sync} of {replicas} replicas in sync on "
+                    f"{self._config.flow.target}, and {MIN_IN_SYNC} is {least}",
+                )
+            else:
+                kept.append(one)
+        return kept
 
     def _denied(
         self, p: TopicPartition, source: KnownTopic | None, remote: KnownTopic, copy: str

@@ -213,6 +213,10 @@ class KafkaCluster:
         seen = next(self._views(topic), {}).get(partition)
         return seen.leader if seen else None
 
+    def in_sync(self, topic: str, partition: int = 0) -> int:
+        """Return how many replicas are in sync, as the first live broker knows it."""
+        return len(next(self._views(topic), {})[partition].isr)
+
     def wait_isr(self, topic: str, *, within: timedelta = IN_SYNC) -> None:
         """Wait until every broker knows every replica of every partition as in sync."""
         wait_until(

@@ -64,6 +64,7 @@ class FakeTarget:
                 topic_id=topic,
                 partitions=counts[topic],
                 leaderless=frozenset(p for t, p in self._cluster.leaderless if t == topic),
+                shrunk={p: (1, 3) for t, p in self._cluster.shrunk if t == topic},
             )
             for topic in names
             if topic in counts

@@ -45,6 +45,7 @@ class TargetCluster:
         self.network: list[Late] = []
         self.limits: dict[str, TopicLimits] = {}
         self.leaderless: set[TopicPartition] = set()
+        self.shrunk: set[TopicPartition] = set()
         self.forbidden: set[bytes] = set()
         """Values that every topic refuses, for a reason that cannot be foreseen."""
         self.map_partition = TopicPartition(flow.offset_map_topic, 0)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from eos_mirror.core.topic_limits import TopicLimits
 from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.schedules import ORDERS, mirror_all
 from tests.engine.stage import Process, remote_of
@@ -59,6 +60,30 @@ def test_a_partition_without_a_leader_is_waited_for_while_others_are_mirrored(
     assert process.actor.error is None
     assert all(map(scenario.oracle.reached, stage.partitions))
     assert not process.context.reports[-1].waiting
+
+
+@pytest.mark.parametrize(("least", "waits"), [(1, False), (2, True)])
+def test_a_remote_partition_with_too_few_replicas_in_sync_is_waited_for(
+    scenario: CheckedScenario, least: int, waits: bool
+) -> None:
+    """A replica that is away matters only if the topic needs it for a write."""
+    stage = scenario.stage
+    remote = remote_of(ORDERS)
+    stage.target.shrunk.add(remote)
+    stage.target.limits[remote.topic] = TopicLimits(max_message_bytes=1_048_588, min_in_sync=least)
+    process = scenario.start(0)
+    for _ in range(MANY):
+        scenario.step(process)
+
+    assert scenario.oracle.reached(ORDERS) is not waits
+    assert all(scenario.oracle.reached(one) for one in stage.partitions if one != ORDERS)
+    reasons = [str(event["reason"]) for event in process.events("partition.waiting")]
+    assert ["has 1 of 3 replicas in sync" in reason for reason in reasons] == [True] * waits
+
+    stage.target.shrunk.clear()
+    stage.clock.advance(60)
+    mirror_all(scenario, process)
+    assert all(map(scenario.oracle.reached, stage.partitions))
 
 
 def test_the_pauses_between_two_questions_grow(scenario: CheckedScenario) -> None:

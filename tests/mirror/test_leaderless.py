@@ -18,7 +18,8 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.errors import RestartTask, SourceUnavailable
 from eos_mirror.kafka.metadata import ClusterMetadata
-from eos_mirror.testing import KafkaCluster, wait_until
+from eos_mirror.testing import KafkaCluster, read_topic, wait_until
+from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.surgery import create_on
 from tests.mirror.toolbox import mirror, produce
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.brokers
 NODE = 3
 """The broker that is killed."""
 
-ELECTED = timedelta(seconds=60)
+ELECTED = COPIED = timedelta(seconds=60)
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +184,82 @@ def test_a_partition_without_a_leader_waits_alone(
             trio.start_node(NODE)
     assert site.compare(lonely, remote).exact
     assert site.compare().exact
+
+
+@pytest.mark.parametrize("exactly_once", [True, False], ids=["exactly once", "at least once"])
+def test_a_remote_partition_with_too_few_replicas_in_sync_waits_alone(
+    tmp_path: Path, source_cluster: Cluster, trio: KafkaCluster, exactly_once: bool
+) -> None:
+    """The others are mirrored, without a restart, and it follows when its replica is back."""
+    site = make_site(tmp_path, source_cluster, trio, partitions=1)
+    few = f"{site.topic}-few"
+    remote = f"{site.flow.source}.{few}"
+    source_cluster.create_topic(few, 1)
+    create_on(trio, remote, 1, NODE)  # min.insync.replicas of the brokers is 2
+    produce(source_cluster, few, 5, partitions=1)
+    site.produce(20)
+    config = site.config(
+        transaction_producer=str(exactly_once).lower(),
+        refresh_topics_interval_seconds=1,
+        replication_factor=3,
+        internal_topic_replication_factor=3,
+    )
+    with mirror(config, "--once") as once:
+        assert once.wait() == 0, once.errors
+    produce(source_cluster, few, 5, partitions=1, start=5)
+    trio.kill(NODE)
+    wait_until(lambda: trio.in_sync(remote) == 1, within=ELECTED, what="one replica in sync")
+    try:
+        with mirror(config, "--once") as once:
+            assert once.wait() == 1, once.errors
+        with mirror(config) as running:
+            waiting = running.wait_for("partition.waiting", partition=f"{few}-0")
+            site.produce(20, start=20)
+            wait_until(lambda: site.compare().exact, within=COPIED, what="the other records")
+            trio.start_node(NODE)
+            wait_until(lambda: site.compare(few, remote).exact, within=COPIED, what="the last 5")
+            running.wait_for("ready")
+            assert not running.found("task.restarting")
+            assert running.stop() == 0, running.errors
+    finally:
+        if trio.in_sync(remote) == 1:
+            trio.start_node(NODE)
+    assert f"{remote}-0 has 1 of 2 replicas in sync" in waiting["reason"]
+    assert "min.insync.replicas" in waiting["reason"]
+
+
+def test_replicas_lost_while_a_task_runs_hold_up_one_partition_at_least_once(
+    tmp_path: Path, source_cluster: Cluster, trio: KafkaCluster
+) -> None:
+    """The task restarts once, the other partitions continue, and no record is lost."""
+    site = make_site(tmp_path, source_cluster, trio, partitions=1)
+    few = f"{site.topic}-few"
+    remote = f"{site.flow.source}.{few}"
+    source_cluster.create_topic(few, 1)
+    create_on(trio, remote, 1, NODE)
+    config = site.config(
+        transaction_producer="false", replication_factor=3, internal_topic_replication_factor=3
+    )
+    with mirror(config) as running:
+        running.wait_for("ready")
+        trio.kill(NODE)
+        try:
+            wait_until(lambda: trio.in_sync(remote) == 1, within=ELECTED, what="one in sync")
+            produce(source_cluster, few, 5, partitions=1)
+            running.wait_for("partition.waiting", partition=f"{few}-0")
+            site.produce(20)
+            wait_until(lambda: site.compare().exact, within=COPIED, what="the other records")
+        finally:
+            trio.start_node(NODE)
+        wait_until(lambda: arrived(trio, remote) == set(range(5)), within=COPIED, what="the last 5")
+        assert len(running.found("task.restarting")) == 1
+        assert running.stop() == 0, running.errors
+
+
+def arrived(cluster: Cluster, topic: str) -> set[int]:
+    """Return the numbers of the records that a topic has, from its values."""
+    (records,) = read_topic(cluster.client_config(), topic, partitions=1)
+    return {int(record.value.removeprefix(b"value-")) for record in records if record.value}
 
 
 def test_verify_compares_what_has_a_leader(tmp_path: Path, trio: KafkaCluster) -> None:
