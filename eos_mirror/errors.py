@@ -7,6 +7,7 @@ MirrorError
 +- RetriableError           same call again; stays inside kafka/
 +- NewIncarnation           new transactional id, claim again, read the shadow offsets, continue
 +- RefusedByTarget          the target refused a batch; send it again in smaller ones
++- TransactionVoid          never commit it; new incarnation, without the partitions that it names
 +- RestartTask              exit the process; the supervisor starts another
 |  +- ProducerFenced        someone claimed after us, or the coordinator timed us out
 |  +- CommitOutcomeUnknown
@@ -17,11 +18,12 @@ MirrorError
 |  +- PositionLost          the shadow offset is gone and the map cannot rebuild it
 |  +- MarkersLost           the target lost transaction markers; only an operator can decide
 |  +- RightMissing          a right on its topic; it resumes when the right is granted
+|  +- ForeignWriter         someone else writes its copy: exactly once cannot hold
 +- RangeUnreadable          this part of a log cannot be compared; an audit reports it and continues
 +- FatalError               stop the task and report it in status
    +- NotAuthorized
    |  +- TopicDenied        on one topic; the task restarts without it
-   +- ForeignWriter         someone else writes our partitions: exactly once cannot hold
+   +- ForeignRecord         an internal topic of the flow has a record that is not ours
 
 The message of an error says what failed, where (flow, partition, next_offset) and what to do.
 """
@@ -90,6 +92,21 @@ class RefusedByTarget(MirrorError):
         self.refused = refused
 
 
+class TransactionVoid(MirrorError):
+    """
+    The records of the open transaction landed where they must not: it may never be committed.
+
+    Take a new incarnation, as after `NewIncarnation`, and stop these partitions.
+
+    Args:
+        faults: `PartitionStopped` by source partition.
+    """
+
+    def __init__(self, faults: "Mapping[Any, PartitionStopped]") -> None:
+        super().__init__("; ".join(map(str, faults.values())))
+        self.faults = faults
+
+
 class RestartTask(MirrorError):
     """Exit this process. Its successor reads the truth from the shadow offsets."""
 
@@ -138,6 +155,14 @@ class RightMissing(PartitionStopped):
     """A right on the topic of the partition, or on its copy, is missing or was withdrawn."""
 
 
+class ForeignWriter(PartitionStopped):
+    """
+    A record landed where only ours may be, or the target lost the end of the partition.
+
+    Exactly once does not hold for this partition until its topic is mirrored again.
+    """
+
+
 class RangeUnreadable(MirrorError):
     """An audit cannot read a part of a log: it is gone, corrupt, or the client cannot decode it."""
 
@@ -159,5 +184,5 @@ class TopicDenied(NotAuthorized):
     """
 
 
-class ForeignWriter(FatalError):
-    """Someone else writes our target partitions: exactly once cannot hold."""
+class ForeignRecord(FatalError):
+    """A record of an internal topic was not written by eos_mirror."""

@@ -8,7 +8,7 @@ from eos_mirror.audit.compacted import Why
 from eos_mirror.audit.differences import Difference, Kind
 from eos_mirror.audit.proof import PartitionProof
 from eos_mirror.core import ledger
-from eos_mirror.errors import ForeignWriter
+from eos_mirror.errors import ForeignRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ def left_out_by(entries: Iterable[ledger.LedgerEntry]) -> list[LeftOut]:
     Return the drops of a ledger, without repetitions. A task that dies during a drop repeats it.
 
     Raises:
-        ForeignWriter: An entry lacks a field that docs/ledger.md requires.
+        ForeignRecord: An entry lacks a field that docs/ledger.md requires.
     """
     found: dict[LeftOut, None] = {}
     for entry in entries:
@@ -49,7 +49,7 @@ def left_out_by(entries: Iterable[ledger.LedgerEntry]) -> list[LeftOut]:
                 count=int(entry.details["records"]),
             )
         except (KeyError, TypeError, ValueError) as exc:
-            raise ForeignWriter(f"ledger: not a whole drop: {dict(entry.details)}") from exc
+            raise ForeignRecord(f"ledger: not a whole drop: {dict(entry.details)}") from exc
         found[one] = None
     return list(found)
 

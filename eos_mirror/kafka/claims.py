@@ -9,7 +9,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.claims import MODE_KEY, Claim, ClaimRecord, parse_claim
 from eos_mirror.core.side import Side
-from eos_mirror.errors import FatalError, ForeignWriter, TargetUnavailable
+from eos_mirror.errors import FatalError, ForeignRecord, TargetUnavailable
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.topic_reader import is_end, ready_messages
@@ -110,11 +110,11 @@ class KafkaClaimsLog:
             raise as_mirror_error(error, f"read {self._topic}", side=Side.TARGET)
         raw_key, raw_value, offset = message.key(), message.value(), message.offset()
         if not isinstance(raw_key, bytes) or offset is None:
-            raise ForeignWriter(f"{self._topic} offset={offset}: a record without a key")
+            raise ForeignRecord(f"{self._topic} offset={offset}: a record without a key")
         try:
             self._apply(raw_key.decode(), raw_value, offset)
         except ValueError as exc:  # also of a key that is no UTF-8
-            raise ForeignWriter(f"{self._topic} offset={offset}: {exc}") from exc
+            raise ForeignRecord(f"{self._topic} offset={offset}: {exc}") from exc
         self._next_offset = offset + 1
 
     def _apply(self, key: str, raw_value: bytes | None, offset: int) -> None:

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 
 from eos_mirror.core.claims import MODE_KEY, DeliveryMode
 from eos_mirror.core.flow import Flow
-from eos_mirror.errors import ForeignWriter
+from eos_mirror.errors import ForeignRecord
 from eos_mirror.kafka.topic_reader import read_log
 from eos_mirror.kafka.topic_writer import append_records
 
@@ -42,7 +42,7 @@ class FlowMode:
         Read the mode; None if it was never noted.
 
         Raises:
-            ForeignWriter: The record was not written by us.
+            ForeignRecord: The record was not written by us.
             TargetUnavailable: The target did not answer.
         """
         found: bytes | None = None
@@ -56,7 +56,7 @@ class FlowMode:
         try:
             return DeliveryMode(found.decode())
         except ValueError as exc:
-            raise ForeignWriter(
+            raise ForeignRecord(
                 f"{self._flow.claims_topic}: the mode is {found[:40]!r}, which this version of "
                 f"eos_mirror does not know"
             ) from exc

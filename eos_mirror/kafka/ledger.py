@@ -8,7 +8,7 @@ from typing import Any
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.ledger import Kind, LedgerEntry, decode_entry
-from eos_mirror.errors import ForeignWriter
+from eos_mirror.errors import ForeignRecord
 from eos_mirror.kafka.topic_reader import read_log
 from eos_mirror.kafka.topic_writer import TopicWriter
 
@@ -44,7 +44,7 @@ def read_ledger(config: Mapping[str, Any], flow: Flow) -> list[LedgerEntry]:
     Return every entry of a flow that this version knows, oldest first; none if nothing was noted.
 
     Raises:
-        ForeignWriter: A record is not ours.
+        ForeignRecord: A record is not ours.
         TargetUnavailable: The ledger could not be read in time.
     """
     entries = []
@@ -52,7 +52,7 @@ def read_ledger(config: Mapping[str, Any], flow: Flow) -> list[LedgerEntry]:
         try:
             entry = decode_entry((value or b"").decode(errors="replace"))
         except ValueError as exc:
-            raise ForeignWriter(f"{flow.ledger_topic}: {exc}") from exc
+            raise ForeignRecord(f"{flow.ledger_topic}: {exc}") from exc
         if entry is not None:
             entries.append(entry)
     return entries

@@ -174,6 +174,6 @@ def ledger_entries(settings: FlowSettings) -> Sequence[LedgerEntry]:
 
     Raises:
         TargetUnavailable: The target did not answer in time.
-        ForeignWriter: A record of the ledger topic was not written by us.
+        ForeignRecord: A record of the ledger topic was not written by us.
     """
     return read_ledger(target_admin(settings), settings.flow)

@@ -60,6 +60,8 @@ class Writer(Protocol):
             RefusedByTarget: Exactly once: nothing is committed; continue with `Mode.reopen`. At
                 least once: everything is committed except the refused partitions. Their positions
                 are back where they were, or before the refused batch.
+            TransactionVoid: Exactly once: nothing is committed; continue with `Mode.reopen`,
+                without its partitions.
             RestartTask, FatalError: Exit the process.
         """
 

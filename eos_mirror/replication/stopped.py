@@ -1,11 +1,12 @@
 """Partitions of a task that cannot be mirrored now, and when each is tried again."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import PartitionStopped
+from eos_mirror.errors import ForeignWriter, PartitionStopped
 from eos_mirror.ports import TaskContext
 from eos_mirror.replication.partition import OwnedPartition
 
@@ -63,7 +64,8 @@ class Stopped:
         """Note that a partition stopped; the same reason is reported once."""
         before = self._stops.get(partition)
         pause_s = FIRST_PAUSE_S if before is None else min(2 * before.pause_s, LONGEST_PAUSE_S)
-        again_at = self._now() + pause_s
+        # a foreign writer, or a lost end of the target, is never over by itself
+        again_at = math.inf if isinstance(fault, ForeignWriter) else self._now() + pause_s
         reason = str(fault)
         self._stops[partition] = _Stop(reason, next_offset, pause_s, again_at)
         if before is None or before.reason != reason:

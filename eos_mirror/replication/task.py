@@ -6,15 +6,22 @@ they raise is kept and raised after the poll, because the client loses records o
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 
 from eos_mirror.core.boundary import Pace
 from eos_mirror.core.messages import MirrorConfig, Orders, TaskReport
 from eos_mirror.core.records import RecordRun, TopicPartition
-from eos_mirror.errors import NewIncarnation, PartitionStopped, RefusedByTarget, RestartTask
+from eos_mirror.errors import (
+    NewIncarnation,
+    PartitionStopped,
+    RefusedByTarget,
+    RestartTask,
+    TransactionVoid,
+)
 from eos_mirror.ports import Polled, TaskContext
 from eos_mirror.replication.adapters import Adapters
+from eos_mirror.replication.counters import Counters
 from eos_mirror.replication.holdings import Holdings
 from eos_mirror.replication.intake import Intake
 from eos_mirror.replication.mode import Mode, Writer
@@ -37,17 +44,6 @@ KEEP_ALIVE_SOON_S = 30.0
 restarts must not postpone the keep-alive."""
 ADVANCE_AFTER_S = 0.5
 """Pause before an idle partition's end, past control records, is committed."""
-
-
-@dataclass(slots=True)
-class Counters:
-    """What the task has done since its process started."""
-
-    records: int = 0
-    bytes: int = 0
-    transactions: int = 0
-    commit_ms: float = 0.0
-    incarnations: int = 0
 
 
 class MirrorTask:
@@ -82,6 +78,7 @@ class MirrorTask:
         self._pace = Pace(config.boundary)
         self._failure: Exception | None = None
         self._rebalanced = self._suspicious = self._spoilt = self._more_pending = False
+        self._foreign: Mapping[TopicPartition, PartitionStopped] = {}
         self._tend_at = self._check_topics_at = self._advise_at = self._committed_at = now()
         self._limits_at = now() + LIMITS_EVERY_S
         self._counters = Counters()
@@ -193,13 +190,14 @@ class MirrorTask:
         except RefusedByTarget as exc:
             if self._meet(exc):
                 return
-        self._counters.records += records
+        except TransactionVoid as exc:
+            self._void(exc)
+            return
         self._meter.committed()
         self._committed_at = self._now()
         took_s = self._committed_at - began
         self._pace.committed(took_s, size_bytes=size_bytes, records=records)
-        self._counters.transactions += 1
-        self._counters.commit_ms += took_s * 1e3
+        self._counters.committed(records, took_s)
         self._hold.at_end.clear()
         self._refusals.passed(self._hold.owned)
         self._stopped.committed(self._hold.owned)
@@ -226,6 +224,14 @@ class MirrorTask:
         self._hold.hold_back(met)
         return self._spoilt
 
+    def _void(self, exc: TransactionVoid) -> None:
+        """Stop the partitions because of which the transaction can never be committed."""
+        self._spoilt = True
+        self._foreign = exc.faults  # their claims are kept until the transaction is decided
+        for source, fault in exc.faults.items():
+            self._stopped.note(source, fault, next_offset=self._hold.owned[source].committed)
+        self._report()  # so a successor does not try again immediately
+
     def _read_held_back(self) -> None:
         """Resume where the last transaction had no room, or something was refused."""
         held = self._hold.taken_back()
@@ -233,12 +239,14 @@ class MirrorTask:
         self._reread(held)
 
     def _renew(self) -> None:
-        """Take a new incarnation, after a commit that may have been sent twice, or a refusal."""
+        """Take a new incarnation: the last commit is suspicious, or the transaction spoilt."""
         self._suspicious = self._spoilt = False
         held = self._hold.give_up(now=self._now())
         self._source.unassign([one.source for one in held])
         self._writer = self._opened(self._mode.reopen())
-        self._acquisition.reclaim(held)
+        self._mode.release([one.remote for one in held if one.source in self._foreign])
+        self._acquisition.reclaim(one for one in held if one.source not in self._foreign)
+        self._foreign = {}
 
     # ------------------------------------------------------------------ partitions
 
@@ -354,11 +362,8 @@ class MirrorTask:
         self._try_stopped()
         if now >= self._check_topics_at:
             self._check_topics_at = now + CHECK_TOPICS_EVERY_S
-            self._stop(
-                replaced_topics(
-                    self._config.flow, self._hold.owned.values(), metadata=self._metadata
-                )
-            )
+            held = self._hold.owned.values()
+            self._stop(replaced_topics(self._config.flow, held, metadata=self._metadata))
         if self._mode.advises and now >= self._advise_at and self._hold.owned:
             self._advise_at = now + ADVISE_EVERY_S
             self._source.commit({o.source: o.position for o in self._hold.owned.values()})

@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 
 from eos_mirror.core.map_records import StartRecord, segment_key, start_key
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
-from eos_mirror.errors import ForeignWriter, NewIncarnation, RestartTask
+from eos_mirror.errors import (
+    ForeignWriter,
+    NewIncarnation,
+    PartitionStopped,
+    RestartTask,
+    TransactionVoid,
+)
 from eos_mirror.ports import Committed, Delivered, TaskContext, TransactionalProducer
 from eos_mirror.replication.config import (
     COMMIT_BUDGET,
@@ -27,7 +33,8 @@ class Transaction:
     Invariants:
         A: The data, the shadow offsets and the map are committed together.
         B: After any exception this object begins no other transaction: the process exits, or,
-           after `NewIncarnation` and `RefusedByTarget`, another object takes over.
+           after `NewIncarnation`, `RefusedByTarget` and `TransactionVoid`, another object takes
+           over.
     """
 
     def __init__(
@@ -113,9 +120,9 @@ class Transaction:
 
         Raises:
             NewIncarnation: Committed, but a late duplicate of the commit may exist.
-            RefusedByTarget: Nothing is committed, and this transaction never can be.
+            RefusedByTarget, TransactionVoid: Nothing is committed, and this transaction never
+                can be.
             RestartTask: The commit failed, or its outcome is unknown.
-            ForeignWriter: Someone else writes our target partitions.
         """
         for owned in also:
             self.touch(owned)
@@ -124,8 +131,7 @@ class Transaction:
             delivered = self._producer.flush(within=FLUSH_BUDGET)
         if delivered:
             self._reached("flushed")
-        for remote, where in delivered.items():
-            self._record(self._touched[remote], where)
+        self._note(delivered)
         segments = {}
         for owned in self._touched.values():
             owned.tail.advance(owned.position.next_offset)
@@ -145,6 +151,17 @@ class Transaction:
                 within=COMMIT_BUDGET,
             )
         return self._settle(committed)
+
+    def _note(self, delivered: Mapping[TopicPartition, Delivered]) -> None:
+        faults: dict[TopicPartition, PartitionStopped] = {}
+        for remote, where in delivered.items():
+            owned = self._touched[remote]
+            try:
+                self._record(owned, where)
+            except ForeignWriter as exc:
+                faults[owned.source] = exc
+        if faults:
+            raise TransactionVoid(faults)
 
     def _record(self, owned: OwnedPartition, where: Delivered) -> None:
         """Check that the records are dense and after our last ones, and add them to the map."""

@@ -110,7 +110,7 @@ EVENTS: Final = (
     Event(
         "partition.waiting",
         Level.WARNING,
-        "One partition has no leader, or too few replicas in sync. It waits; the others are mirrored.",
+        "One partition has no leader, or too few replicas in sync, and waits alone.",
     ),
     Event(
         "partition.stopped",

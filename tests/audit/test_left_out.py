@@ -12,7 +12,7 @@ from eos_mirror.audit.proof import PartitionProof
 from eos_mirror.audit.ranges import Range
 from eos_mirror.core import ledger
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import ForeignWriter
+from eos_mirror.errors import ForeignRecord
 
 SOURCE, TARGET = TopicPartition("orders", 3), TopicPartition("A.orders", 3)
 ID = "A" * 22
@@ -112,5 +112,5 @@ def test_other_entries_explain_nothing() -> None:
 
 def test_an_entry_that_is_not_whole_is_named() -> None:
     """An incomplete entry is an error, because it might hide a loss."""
-    with pytest.raises(ForeignWriter, match=r"not a whole drop: .*'records': None"):
+    with pytest.raises(ForeignRecord, match=r"not a whole drop: .*'records': None"):
         left_out_by([drop(records=None)])
