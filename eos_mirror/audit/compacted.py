@@ -20,7 +20,7 @@ class Why(StrEnum):
 
     COMPACTED_ON_SOURCE = "compacted on the source"
     COMPACTED_ON_TARGET = "compacted on the target"
-    LEFT_OUT = "left out, and in the ledger"
+    DROPPED = "left out, and in the ledger"
 
 
 class Keyed(NamedTuple):

@@ -11,7 +11,7 @@ from eos_mirror.audit.extent import Cause
 Document = Mapping[str, Any]
 """A document of `report.Report.document`."""
 
-LEFT_OUT = Cause.NOT_SAMPLED.value
+NOT_SAMPLED = Cause.NOT_SAMPLED.value
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BARS = 48
 """Topics with more partitions show a square for each partition instead of a bar."""
@@ -182,20 +182,20 @@ def _gaps(topic: Document) -> Iterator[str]:
         f"<td>{escape(gap['cause'])}{': ' if gap['reason'] else ''}{escape(gap['reason'])}"
         for one in topic["partitions"]
         for gap in one["unproven"]
-        if gap["cause"] != LEFT_OUT
+        if gap["cause"] != NOT_SAMPLED
     ]
     rows += [
         f"<tr><td>{escape(partition)}<td><td><td>{escape(reason)}"
         for partition, reason in topic["incomparable"].items()
     ]
-    left_out = sum(
+    not_sampled = sum(
         gap["end"] - gap["start"]
         for one in topic["partitions"]
         for gap in one["unproven"]
-        if gap["cause"] == LEFT_OUT
+        if gap["cause"] == NOT_SAMPLED
     )
-    if left_out:
-        yield f"<p class=unknown>{LEFT_OUT}: {_count(left_out, 'offset')}</p>"
+    if not_sampled:
+        yield f"<p class=unknown>{NOT_SAMPLED}: {_count(not_sampled, 'offset')}</p>"
     if rows:
         yield "<table class=unknown><tr><th>not compared<th>from<th>to<th>because"
         yield f"{''.join(rows)}</table>"

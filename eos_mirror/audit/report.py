@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eos_mirror.audit.close_up import CloseUp, Record
 from eos_mirror.audit.compacted import Why
 from eos_mirror.audit.differences import Difference
 from eos_mirror.audit.digest import VERSION as DIGEST_VERSION
 from eos_mirror.audit.examine import Folded
 from eos_mirror.audit.extent import Cause, Unproven
 from eos_mirror.audit.proof import PartitionProof
+from eos_mirror.audit.record_pairs import Record, RecordPair
 
 VERSION = 1
 SHOWN = 10
@@ -27,14 +27,14 @@ class TopicReport:
     Attributes:
         partitions: Partitions that were compared.
         incomparable: Why a partition could not be compared at all, by source partition.
-        close_ups: The records of some of the differences.
+        record_pairs: The records of some of the differences.
     """
 
     source: str
     target: str
     partitions: Sequence[PartitionProof]
     incomparable: Mapping[str, str]
-    close_ups: Mapping[Difference, CloseUp] = field(default_factory=dict)
+    record_pairs: Mapping[Difference, RecordPair] = field(default_factory=dict)
 
     @property
     def matched(self) -> int:
@@ -108,15 +108,15 @@ def _topic_lines(topic: TopicReport, *, explain: bool) -> Iterator[str]:
     found = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or "equal"
     yield f"{topic.source} -> {topic.target}: {topic.matched} records match, {found}"
     for one in topic.differences[:SHOWN]:
-        close_up = topic.close_ups.get(one)
-        fields = f" ({', '.join(close_up.fields)})" if close_up and close_up.fields else ""
+        pair = topic.record_pairs.get(one)
+        fields = f" ({', '.join(pair.fields)})" if pair and pair.fields else ""
         yield (
             f"  {one.kind.value}{fields}: {one.source} offset {one.upstream_offset}, "
             f"{one.target} offset {one.downstream_offset}"
         )
-        if close_up and explain:
-            yield f"    source: {_record_document(close_up.source)}"
-            yield f"    target: {_record_document(close_up.target)}"
+        if pair and explain:
+            yield f"    source: {_record_document(pair.source)}"
+            yield f"    target: {_record_document(pair.target)}"
     if len(topic.differences) > SHOWN:
         yield f"  and {len(topic.differences) - SHOWN} more"
     for why, count in sorted(topic.explained.items()):
@@ -128,9 +128,9 @@ def _topic_lines(topic: TopicReport, *, explain: bool) -> Iterator[str]:
 
 def _gap_lines(gaps: Sequence[Unproven]) -> Iterator[str]:
     """Yield a line for each gap. The gaps of a sample are many, so they share one line."""
-    left_out = sum(gap.end - gap.start for gap in gaps if gap.cause is Cause.NOT_SAMPLED)
-    if left_out:
-        yield f"  not in the sample: {left_out} offsets"
+    not_sampled = sum(gap.end - gap.start for gap in gaps if gap.cause is Cause.NOT_SAMPLED)
+    if not_sampled:
+        yield f"  not in the sample: {not_sampled} offsets"
     for gap in gaps:
         if gap.cause is Cause.NOT_SAMPLED:
             continue
@@ -144,14 +144,15 @@ def _topic_document(topic: TopicReport, *, explain: bool) -> dict[str, Any]:
         "target": topic.target,
         "matched": topic.matched,
         "partitions": [
-            _partition_document(one, topic.close_ups, explain=explain) for one in topic.partitions
+            _partition_document(one, topic.record_pairs, explain=explain)
+            for one in topic.partitions
         ],
         "incomparable": dict(topic.incomparable),
     }
 
 
 def _partition_document(
-    one: PartitionProof, close_ups: Mapping[Difference, CloseUp], *, explain: bool
+    one: PartitionProof, record_pairs: Mapping[Difference, RecordPair], *, explain: bool
 ) -> dict[str, Any]:
     where, folded = one.compared, one.folded
     folds = {} if folded is None else {"folds": _folds_document(folded)}
@@ -161,7 +162,7 @@ def _partition_document(
         "downstream": [where.target_start, where.target_end],
         "matched": one.matched,
         "differences": [
-            _difference_document(difference, close_ups.get(difference), explain=explain)
+            _difference_document(difference, record_pairs.get(difference), explain=explain)
             for difference in one.differences
         ],
         "explained": {why.value: count for why, count in sorted(one.explained.items())},
@@ -180,7 +181,7 @@ def _folds_document(folded: Folded) -> dict[str, Any]:
 
 
 def _difference_document(
-    one: Difference, close_up: CloseUp | None, *, explain: bool
+    one: Difference, pair: RecordPair | None, *, explain: bool
 ) -> dict[str, Any]:
     document: dict[str, Any] = {
         "kind": one.kind.value,
@@ -188,11 +189,11 @@ def _difference_document(
         "target_partition": one.target.partition,
         "downstream_offset": one.downstream_offset,
     }
-    if close_up is not None:
-        document["fields"] = list(close_up.fields)
+    if pair is not None:
+        document["fields"] = list(pair.fields)
         if explain:
-            document["source_record"] = _record_document(close_up.source)
-            document["target_record"] = _record_document(close_up.target)
+            document["source_record"] = _record_document(pair.source)
+            document["target_record"] = _record_document(pair.target)
     return document
 
 

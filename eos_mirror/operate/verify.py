@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from eos_mirror.audit.close_up import CloseUp, look_at
 from eos_mirror.audit.differences import Difference, Kind
 from eos_mirror.audit.digest import Folder, random_base
+from eos_mirror.audit.dropped import dropped_ranges, explain_dropped
 from eos_mirror.audit.extent import PartitionSnapshot, plan_extent
-from eos_mirror.audit.left_out import explain_left_out, left_out_by
 from eos_mirror.audit.local import LocalPool
 from eos_mirror.audit.plan import TopicPlan, minutes_of, plan_topic
 from eos_mirror.audit.proof import PartitionProof, Prover
 from eos_mirror.audit.proof_compacted import CompactedProver
 from eos_mirror.audit.proven import Proven
+from eos_mirror.audit.record_pairs import RecordPair, read_pair
 from eos_mirror.audit.report import Report, TopicReport
 from eos_mirror.audit.spark import SparkPool
 from eos_mirror.audit.worker import Work
@@ -179,7 +179,7 @@ class Verification:
                 target=remotes[0],
                 partitions=partitions,
                 incomparable={str(one.source): one.reason for one in broken[topic]},
-                close_ups=self._close_ups(partitions),
+                record_pairs=self._record_pairs(partitions),
             )
 
     def _partitions(self, plan: TopicPlan | None) -> list[PartitionProof]:
@@ -190,16 +190,16 @@ class Verification:
         kinds = {difference.kind for one in proofs for difference in one.differences}
         if Kind.MISSING not in kinds:
             return proofs
-        left_out = left_out_by(self.ledger())
+        dropped = dropped_ranges(self.ledger())
         return [
-            explain_left_out(proof, snapshot.source_topic_id, left_out)
+            explain_dropped(proof, snapshot.source_topic_id, dropped)
             for proof, snapshot in zip(proofs, plan.snapshots, strict=True)
         ]
 
-    def _close_ups(self, partitions: Sequence[PartitionProof]) -> dict[Difference, CloseUp]:
+    def _record_pairs(self, partitions: Sequence[PartitionProof]) -> dict[Difference, RecordPair]:
         """Read the records of the first differences of each partition."""
         return {
-            one: look_at(one, self.source, self.target)
+            one: read_pair(one, self.source, self.target)
             for partition in partitions
             for one in partition.differences[:CLOSE_UPS]
         }

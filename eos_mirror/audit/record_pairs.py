@@ -26,7 +26,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CloseUp:
+class RecordPair:
     """
     The records of a difference.
 
@@ -40,7 +40,7 @@ class CloseUp:
     fields: Sequence[str]
 
 
-def look_at(difference: Difference, source: Reader, target: Reader) -> CloseUp:
+def read_pair(difference: Difference, source: Reader, target: Reader) -> RecordPair:
     """
     Read both records of a difference.
 
@@ -55,7 +55,7 @@ def look_at(difference: Difference, source: Reader, target: Reader) -> CloseUp:
     fields: Sequence[str] = ()
     if difference.kind is Kind.ALTERED and original is not None and copy is not None:
         fields = list(differing_fields(original, copy))
-    return CloseUp(source=original, target=copy, fields=fields)
+    return RecordPair(source=original, target=copy, fields=fields)
 
 
 def differing_fields(original: Record, copy: Record) -> Iterator[str]:

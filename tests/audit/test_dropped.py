@@ -7,7 +7,7 @@ import pytest
 
 from eos_mirror.audit.compacted import Why
 from eos_mirror.audit.differences import Difference, Kind
-from eos_mirror.audit.left_out import LeftOut, explain_left_out, left_out_by
+from eos_mirror.audit.dropped import DroppedRange, dropped_ranges, explain_dropped
 from eos_mirror.audit.proof import PartitionProof
 from eos_mirror.audit.ranges import Range
 from eos_mirror.core import ledger
@@ -16,7 +16,7 @@ from eos_mirror.errors import ForeignRecord
 
 SOURCE, TARGET = TopicPartition("orders", 3), TopicPartition("A.orders", 3)
 ID = "A" * 22
-TWO_OF_FIVE = LeftOut(partition="orders-3", topic_id=ID, start=10, end=15, count=2)
+TWO_OF_FIVE = DroppedRange(partition="orders-3", topic_id=ID, start=10, end=15, count=2)
 
 
 def missing(*offsets: int, kind: Kind = Kind.MISSING) -> list[Difference]:
@@ -55,13 +55,13 @@ def drop(**details: Any) -> ledger.LedgerEntry:
     )
 
 
-def test_what_was_left_out_is_no_difference() -> None:
+def test_what_was_dropped_is_no_difference() -> None:
     """A dropped record is no difference; it is counted with the other explained records."""
     before = proof(missing(11, 14), {Why.COMPACTED_ON_SOURCE: 7})
-    after = explain_left_out(before, ID, [TWO_OF_FIVE])
+    after = explain_dropped(before, ID, [TWO_OF_FIVE])
 
     assert after.differences == []
-    assert after.explained == {Why.COMPACTED_ON_SOURCE: 7, Why.LEFT_OUT: 2}
+    assert after.explained == {Why.COMPACTED_ON_SOURCE: 7, Why.DROPPED: 2}
     assert after.matched == before.matched
 
 
@@ -72,32 +72,32 @@ def test_what_was_left_out_is_no_difference() -> None:
         pytest.param(missing(12, kind=Kind.ALTERED), id="not missing"),
     ],
 )
-def test_what_was_not_left_out_is_still_a_difference(left: list[Difference]) -> None:
+def test_what_was_not_dropped_is_still_a_difference(left: list[Difference]) -> None:
     """An entry explains only missing records in its own range."""
-    after = explain_left_out(proof([*missing(10), *left]), ID, [TWO_OF_FIVE])
+    after = explain_dropped(proof([*missing(10), *left]), ID, [TWO_OF_FIVE])
 
-    assert (after.differences, after.explained) == (left, {Why.LEFT_OUT: 1})
+    assert (after.differences, after.explained) == (left, {Why.DROPPED: 1})
 
 
-def test_no_more_is_explained_than_was_left_out() -> None:
+def test_no_more_is_explained_than_was_dropped() -> None:
     """An entry explains no more missing records than it dropped."""
-    after = explain_left_out(proof(missing(10, 11, 12)), ID, [TWO_OF_FIVE])
+    after = explain_dropped(proof(missing(10, 11, 12)), ID, [TWO_OF_FIVE])
 
-    assert (after.differences, after.explained) == (missing(12), {Why.LEFT_OUT: 2})
+    assert (after.differences, after.explained) == (missing(12), {Why.DROPPED: 2})
 
 
 @pytest.mark.parametrize("other", [{"partition": "orders-4"}, {"topic_id": "B" * 22}])
 def test_another_partition_or_a_topic_created_again_is_not_excused(other: dict[str, str]) -> None:
     """An entry explains nothing in another partition, or in a topic that was created again."""
     before = proof(missing(11))
-    assert explain_left_out(before, ID, left_out_by([drop(**other)])) == before
+    assert explain_dropped(before, ID, dropped_ranges([drop(**other)])) == before
 
 
 def test_an_entry_that_was_written_twice_counts_once() -> None:
     """A repeated entry counts once: a task that dies before it commits the offsets repeats it."""
-    assert left_out_by([drop(), drop(), drop(**{"from": 15, "to": 16, "records": 1})]) == [
+    assert dropped_ranges([drop(), drop(), drop(**{"from": 15, "to": 16, "records": 1})]) == [
         TWO_OF_FIVE,
-        LeftOut(partition="orders-3", topic_id=ID, start=15, end=16, count=1),
+        DroppedRange(partition="orders-3", topic_id=ID, start=15, end=16, count=1),
     ]
 
 
@@ -107,10 +107,10 @@ def test_other_entries_explain_nothing() -> None:
     fence = ledger.LedgerEntry(
         kind=ledger.Kind.FENCE, at=entry.at, by=entry.by, details=entry.details
     )
-    assert left_out_by([fence]) == []
+    assert dropped_ranges([fence]) == []
 
 
 def test_an_entry_that_is_not_whole_is_named() -> None:
     """An incomplete entry is an error, because it might hide a loss."""
     with pytest.raises(ForeignRecord, match=r"not a whole drop: .*'records': None"):
-        left_out_by([drop(records=None)])
+        dropped_ranges([drop(records=None)])

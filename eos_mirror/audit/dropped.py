@@ -12,7 +12,7 @@ from eos_mirror.errors import ForeignRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class DroppedRange:
     """
     Dropped records with start <= upstream offset < end.
 
@@ -29,19 +29,19 @@ class LeftOut:
     count: int
 
 
-def left_out_by(entries: Iterable[ledger.LedgerEntry]) -> list[LeftOut]:
+def dropped_ranges(entries: Iterable[ledger.LedgerEntry]) -> list[DroppedRange]:
     """
     Return the drops of a ledger, without repetitions. A task that dies during a drop repeats it.
 
     Raises:
         ForeignRecord: An entry lacks a field that docs/ledger.md requires.
     """
-    found: dict[LeftOut, None] = {}
+    found: dict[DroppedRange, None] = {}
     for entry in entries:
         if entry.kind is not ledger.Kind.DROP:
             continue
         try:
-            one = LeftOut(
+            one = DroppedRange(
                 partition=str(entry.details["partition"]),
                 topic_id=str(entry.details["topic_id"]),
                 start=int(entry.details["from"]),
@@ -54,8 +54,8 @@ def left_out_by(entries: Iterable[ledger.LedgerEntry]) -> list[LeftOut]:
     return list(found)
 
 
-def explain_left_out(
-    proof: PartitionProof, topic_id: str, left_out: Iterable[LeftOut]
+def explain_dropped(
+    proof: PartitionProof, topic_id: str, dropped: Iterable[DroppedRange]
 ) -> PartitionProof:
     """
     Return the proof without the missing records that were dropped; they count as explained.
@@ -64,7 +64,7 @@ def explain_left_out(
         topic_id: Id of the source topic that was compared.
     """
     differences: Sequence[Difference] = proof.differences
-    for one in left_out:
+    for one in dropped:
         if (one.partition, one.topic_id) == (str(proof.compared.source), topic_id):
             differences = _without(differences, one)
     explained = len(proof.differences) - len(differences)
@@ -73,11 +73,11 @@ def explain_left_out(
     return replace(
         proof,
         differences=differences,
-        explained=Counter(proof.explained) + Counter({Why.LEFT_OUT: explained}),
+        explained=Counter(proof.explained) + Counter({Why.DROPPED: explained}),
     )
 
 
-def _without(differences: Sequence[Difference], one: LeftOut) -> Sequence[Difference]:
+def _without(differences: Sequence[Difference], one: DroppedRange) -> Sequence[Difference]:
     left, budget = [], one.count
     for difference in differences:
         is_inside = one.start <= difference.upstream_offset < one.end
