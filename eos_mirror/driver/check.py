@@ -52,25 +52,27 @@ def check_flow(
     """
     try:
         facts = _gather(settings, clusters, topics)
-        verdict = judge(
-            facts,
-            include=_patterns(settings),
-            mode=mode_of(settings),
-            deployment=deployment(settings),
-            has_company=settings.filters.provenance,
-        )
-        for text in (*verdict.warnings, *_compacted(facts, topics)):
-            on_event("flow.warning", {"reason": text})
-        topics.report(facts.plan)
-        faults = [*verdict.faults, *_tried(settings, clusters)]
-        if faults:
-            raise ConfigError(*faults)
-        if verdict.dangers:
-            raise UnsafeError("\n".join(verdict.dangers))
-        plan = facts.plan.refusing(verdict.refused)
-        topics.trust(route.source_topic for route in plan.routes)
-        plan = _fitting(topics.rehearse(plan), facts, clusters, sync=topics.config_sync)
-        topics.report(plan)
+        plan = facts.plan
+        try:
+            verdict = judge(
+                facts,
+                include=_patterns(settings),
+                mode=mode_of(settings),
+                deployment=deployment(settings),
+                has_company=settings.filters.provenance,
+            )
+            for text in (*verdict.warnings, *_compacted(facts, topics)):
+                on_event("flow.warning", {"reason": text})
+            faults = [*verdict.faults, *_tried(settings, clusters)]
+            if faults:
+                raise ConfigError(*faults)
+            if verdict.dangers:
+                raise UnsafeError("\n".join(verdict.dangers))
+            plan = facts.plan.refusing(verdict.refused)
+            topics.trust(route.source_topic for route in plan.routes)
+            plan = _fitting(topics.rehearse(plan), facts, clusters, sync=topics.config_sync)
+        finally:
+            topics.report(plan)  # once, or an earlier check's reasons would be logged again
     except NotAuthorized as exc:
         raise ConfigError(f"{settings.flow}: not authorized: {exc}. {GRANT}") from exc
     return replace(facts, plan=plan)

@@ -27,14 +27,20 @@ class ConfigReload:
         self._path = settings.path
         self._flows = flows
         self._on_event = on_event
-        self._seen = self._stamp()
+        self._is_first = True
+        self._seen: tuple[int, int] | None = None
 
     def look(self) -> None:
-        """Apply what has changed. An unreadable or invalid file changes nothing."""
+        """
+        Apply what has changed. An unreadable or invalid file changes nothing.
+
+        The first check reads the file in any case: it may have changed since the start, while this
+        run waited to lead.
+        """
         stamp = self._stamp()
-        if stamp == self._seen:
+        if stamp == self._seen and not self._is_first:
             return
-        self._seen = stamp
+        self._seen, self._is_first = stamp, False
         try:
             written = {flow.flow: flow for flow in load_settings(self._path).flows}
         except ConfigError as exc:

@@ -101,11 +101,9 @@ def _committed(clusters: FlowClusters, names: Sequence[str]) -> set[str]:
     topics = clusters.source_metadata.topics(names)
     wanted = [TopicPartition(name, p) for name in topics for p in range(topics[name].partitions)]
     offsets = retrying(partial(clusters.source_offsets.read, wanted))
-    noted = {
-        partition.topic: decode_group(offset.metadata) for partition, offset in offsets.items()
-    }
     return {
-        name
-        for name, metadata in noted.items()
-        if metadata is not None and metadata.topic_id == topics[name].topic_id
+        partition.topic
+        for partition, offset in offsets.items()
+        if (metadata := decode_group(offset.metadata)) is not None
+        and metadata.topic_id == topics[partition.topic].topic_id
     }

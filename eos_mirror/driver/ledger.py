@@ -93,16 +93,21 @@ class LedgerKeeper:
     def _run(self) -> None:
         while (entry := self._heard.get()) is not None:
             reported = Reported()
-            while True:
-                try:
-                    self.create()
-                    self._ledger.append(*entry)
-                    break
-                except Exception as exc:  # noqa: BLE001 - no error may stop the ledger
-                    if reported.is_new():
-                        self._on_failure(f"{type(exc).__name__}: {exc}")
-                if self._stopping.wait(PAUSE.total_seconds()):
+            while not self._write(entry, reported):
+                if self._stopping.is_set():
                     return
+                self._stopping.wait(PAUSE.total_seconds())
+
+    def _write(self, entry: tuple[Kind, Mapping[str, Any]], reported: Reported) -> bool:
+        """Try to write an entry; return whether the target accepted it."""
+        try:
+            self.create()
+            self._ledger.append(*entry)
+        except Exception as exc:  # noqa: BLE001 - no error may stop the ledger
+            if reported.is_new():
+                self._on_failure(f"{type(exc).__name__}: {exc}")
+            return False
+        return True
 
 
 class _Storm:

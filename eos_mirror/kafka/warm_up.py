@@ -27,7 +27,11 @@ def find_coordinator(config: Mapping[str, Any], group: str) -> None:
     Args:
         config: Client settings for connection and security.
     """
-    admin = AdminClient(dict(config))
+    with suppress(KafkaException):  # the configuration is wrong
+        _ask(AdminClient(dict(config)), group)
+
+
+def _ask(admin: AdminClient, group: str) -> None:
     # longest timeout: a coordinator found after it frees the request twice (groups.py)
     _kept.append((admin, admin.describe_consumer_groups([group], request_timeout=3600.0)))
 
@@ -39,7 +43,10 @@ def find_transaction_coordinator(producer_config: Mapping[str, Any], transaction
     Args:
         producer_config: Configuration of a transactional producer, without the id.
     """
-    producer = refused_producer(producer_config, transactional_id)
+    try:
+        producer = refused_producer(producer_config, transactional_id)
+    except KafkaException:
+        return  # the configuration is wrong
     with suppress(KafkaException):  # there is no answer yet
         producer.init_transactions(0.0)
     threading.Thread(target=_hold, args=(producer,), daemon=True).start()

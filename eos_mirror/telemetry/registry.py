@@ -16,13 +16,15 @@ class Totals:
         self._lock = threading.Lock()
         self._before: dict[int, dict[str, int]] = {}
         self._last: dict[int, tuple[object, dict[str, int]]] = {}
+        self._over: dict[int, set[object]] = {}
 
     def add(self, slot: int, submission: object, counters: Mapping[str, int]) -> dict[str, int]:
         """
         Store the newest counters of a slot; return its totals.
 
         Args:
-            submission: Submission of the process that counted.
+            submission: Submission of the process that counted. A late report of an earlier process
+                changes nothing.
             counters: Every one of `COUNTERS`; they start at zero with each process.
         """
         with self._lock:
@@ -31,7 +33,11 @@ class Totals:
     def _add(self, slot: int, submission: object, now: dict[str, int]) -> dict[str, int]:
         known, last = self._last.get(slot, (submission, dict.fromkeys(COUNTERS, 0)))
         before = self._before.setdefault(slot, dict.fromkeys(COUNTERS, 0))
-        if known != submission:
+        over = self._over.setdefault(slot, set())
+        if submission in over:
+            submission, now = known, last
+        elif known != submission:
+            over.add(known)
             for name in COUNTERS:
                 before[name] += last[name]
         self._last[slot] = (submission, now)

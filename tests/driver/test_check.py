@@ -154,6 +154,18 @@ def test_a_topic_that_cannot_be_mirrored_is_excluded_and_reported(stage: Stage) 
     assert len(stage.events.of("topic.refused")) == 2
 
 
+def test_a_second_check_reports_only_what_has_changed(stage: Stage) -> None:
+    """A run that stood by checks again before it leads."""
+    stage.target.counts = {"A.orders": 1}
+    stage.clusters.reader.ends = {REMOTE: 9}  # records of someone else
+    settings, clusters = flow_of(stage.folder), stage.clusters.clients
+    topics = TopicSync(settings, clusters, on_event=stage.events)
+    for _ in range(2):
+        check_flow(settings, clusters, topics=topics, on_event=stage.events)
+
+    assert len(stage.events.of("topic.refused")) == 1
+
+
 def test_a_copy_that_keeps_a_smaller_limit_is_excluded(stage: Stage) -> None:
     """Of a new copy, it is the limit of the brokers; the copy is created nevertheless."""
     stage.source.counts["users"] = 1

@@ -84,6 +84,18 @@ def test_filters_are_applied_when_they_change(stage: Stage) -> None:
     }
 
 
+def test_a_change_between_the_start_and_the_first_check_is_applied(tmp_path: Path) -> None:
+    """A run that stands by for hours leads with the filters of the file as it is then."""
+    settings = settings_of(tmp_path)
+    runner = FakeRunner(settings.flows[0])
+    write_config(tmp_path, {"topics": "orders"})
+    flows = [cast("FlowRunner", runner)]
+
+    ConfigReload(settings, flows, on_event=Events()).look()
+
+    assert [taken.topics for taken in runner.taken] != []
+
+
 def test_other_keys_keep_their_values_until_the_next_start(stage: Stage) -> None:
     """Even if they change together with a filter: a running flow cannot change its mode."""
     before = stage.runner.settings

@@ -249,6 +249,24 @@ def test_a_task_that_failed_for_good_fails_the_flow(make: Make) -> None:
     assert stage.runner.owned_count == 0
 
 
+def test_a_flow_without_a_task_asks_nobody_to_rejoin(make: Make) -> None:
+    """Another flow may keep the run alive for days."""
+    failed = make()
+    task = failed.start()
+    task.beat(TaskReport(owned=2))
+    task.end(Ending(Outcome.FATAL, "not authorized"))
+    wait_until(lambda: failed.runner.has_failed, within=SOON, what="the failure")
+    ended = make({"source.topic.deleted": "stop"})
+    ended.start()
+    del ended.clusters.source.counts["orders"]
+    ended.runner.follow_topics()
+
+    for stage in (failed, ended):
+        for _ in range(3 * SHORT_LOOKS):
+            stage.runner.tend_assignment()
+        assert stage.events.of("flow.rejoining") == []
+
+
 def test_only_configured_chores_run_and_those_that_ask_clusters_wait_for_the_tasks(
     make: Make,
 ) -> None:

@@ -83,6 +83,19 @@ def test_a_position_counts_at_least_once_only_if_this_flow_committed_it(
     assert found == ({"orders"} if was_mirrored else set())
 
 
+def test_one_position_set_by_hand_does_not_hide_those_that_the_flow_committed(
+    clusters: FakeClusters,
+) -> None:
+    """Otherwise a copy that was deleted would be created again, without its earlier records."""
+    clusters.metadata.known = {"orders": KnownTopic(topic_id=NEW_ID, partitions=2)}
+    clusters.source_offsets.committed = {
+        ORDERS: group_offset(7, OURS),
+        TopicPartition("orders", 1): group_offset(3, ""),
+    }
+
+    assert mirrored_before(clusters.clients, ROUTES[:1], mode=AT_LEAST_ONCE) == {"orders"}
+
+
 def test_the_owner_of_a_contested_copy_is_the_topic_that_began_it(clusters: FakeClusters) -> None:
     """Exactly once, the start record has the id of the topic; another topic's id is not enough."""
     clusters.reader.started = {TopicPartition("sales", 0): start_record(OLD_ID)}

@@ -153,6 +153,20 @@ def test_a_stop_writes_what_is_queued(stage: Stage) -> None:
     assert not is_writing()
 
 
+def test_a_stop_tries_a_failed_entry_once_more(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The target may be back by then."""
+    monkeypatch.setattr(ledger, "PAUSE", SOON)
+    stage.errors = [DOWN]
+    stage.keeper.hear("partition.gap", {"offsets": 1})
+    stage.keeper.start()
+    wait_until(lambda: bool(stage.failures), within=SOON, what="a failure")
+    stage.keeper.stop()
+
+    assert stage.entries == [(Kind.GAP, {"offsets": 1})]
+
+
 @pytest.mark.brokers
 def test_a_ledger_is_kept_indefinitely(tmp_path: Path, target_cluster: Cluster, ns: str) -> None:
     """Whatever the defaults of the brokers are. A second call changes nothing."""
