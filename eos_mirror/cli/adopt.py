@@ -5,12 +5,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from eos_mirror.cli.flows import flow_named
+from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.adopt import adopt
 from eos_mirror.settings.clients import mode_of
-from eos_mirror.settings.load import load_settings
 
 AT_LEAST_ONCE = "mode:alo"
 
@@ -39,7 +38,7 @@ def register(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb and return the exit code; `main` prints errors."""
-    settings = load_settings(args.file)
+    settings = settings_of(args.file)
     flow = flow_named(settings, args.flow)
     asked = DeliveryMode.AT_LEAST_ONCE if args.destination else DeliveryMode.EXACTLY_ONCE
     if mode_of(flow) is not asked:

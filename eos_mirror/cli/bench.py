@@ -6,10 +6,9 @@ import signal
 import sys
 from typing import Any
 
-from eos_mirror.cli.flows import flow_named
+from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.bench import Bench, Findings, Load, incoming_rate
-from eos_mirror.settings.load import load_settings
 
 LEAST_RATE = 1_000
 INTERRUPTED = 130
@@ -46,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     for option, number in numbers.items():
         if number < 1:
             raise ConfigError(f"{option} {number}: at least 1")
-    settings = load_settings(args.file)
+    settings = settings_of(args.file)
     flow = flow_named(settings, args.flow)
     rate = args.rate
     if rate is None:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any, NamedTuple
 
-from eos_mirror.cli.flows import flow_named
+from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.settings import clients
 from eos_mirror.settings.connect import PREFIXES
 from eos_mirror.settings.keys import (
@@ -22,7 +22,6 @@ from eos_mirror.settings.keys import (
     TOP_ROWS,
     Row,
 )
-from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.mask import mask
 from eos_mirror.settings.model import FlowSettings, Settings
 
@@ -52,7 +51,7 @@ def register(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the effective values and return the exit code. Contacts no cluster."""
-    settings = load_settings(args.file)
+    settings = settings_of(args.file)
     flows = [flow_named(settings, args.flow)] if args.flow else settings.flows
     lines = [] if args.flow else list(_of_all(settings))
     for flow in flows:

@@ -1,7 +1,26 @@
-"""Finds the flow that a command names."""
+"""Loads the configuration that a command names, and finds the flow."""
 
+from collections.abc import Collection
+
+from eos_mirror.driver.client_check import check_clients
 from eos_mirror.errors import ConfigError
+from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.model import FlowSettings, Settings
+
+
+def settings_of(path: str, *, clusters: Collection[str] | None = None) -> Settings:
+    """
+    Load a configuration, and make sure that its clients can be made.
+
+    Args:
+        clusters: Only flows into these aliases; None means all.
+
+    Raises:
+        ConfigError: Lists every fault, one line each.
+    """
+    settings = load_settings(path, clusters=clusters)
+    check_clients(settings)
+    return settings
 
 
 def flow_named(settings: Settings, name: str) -> FlowSettings:

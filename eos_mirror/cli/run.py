@@ -8,9 +8,9 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
+from eos_mirror.cli.flows import settings_of
 from eos_mirror.cli.signals import on_signals
 from eos_mirror.driver.warm_up import warm_up
-from eos_mirror.settings.load import load_settings
 
 if TYPE_CHECKING:
     from eos_mirror.driver.driver import Driver, Report
@@ -37,7 +37,7 @@ def register(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb and return the exit code; `main` prints errors."""
-    settings = load_settings(args.file, clusters=args.clusters)
+    settings = settings_of(args.file, clusters=args.clusters)
     warm_up(settings)
     # imported while the clusters find their coordinators
     from eos_mirror.driver.driver import Driver  # noqa: PLC0415

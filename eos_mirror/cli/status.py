@@ -8,11 +8,10 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from eos_mirror.cli.flows import flow_named
+from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.core.ledger import LedgerEntry
 from eos_mirror.operate.group_status import GroupStatus, group_statuses
 from eos_mirror.operate.status import FlowStatus, flow_status, ledger_entries
-from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.model import FlowSettings
 
 
@@ -33,7 +32,7 @@ def register(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb and return the exit code; `main` prints errors."""
-    settings = load_settings(args.file)
+    settings = settings_of(args.file)
     flows = [flow_named(settings, args.flow)] if args.flow else settings.flows
     for flow in flows:
         if args.ledger:

@@ -5,13 +5,12 @@ import json
 import sys
 from typing import Any
 
-from eos_mirror.cli.flows import flow_named
+from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.core.offset_map import Untranslatable
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.translate import MapReader
 from eos_mirror.settings import clients
-from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.plugins import policy_of
 
 UNKNOWN = 1
@@ -35,7 +34,7 @@ def register(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the translated offset; return 0 if it is exact, 1 if there is none."""
-    settings = load_settings(args.file)
+    settings = settings_of(args.file)
     flow = flow_named(settings, args.flow)
     remote = TopicPartition(
         policy_of(flow).format_remote_topic(flow.flow.source, args.topic), args.partition

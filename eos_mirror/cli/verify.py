@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from eos_mirror.cli.flows import flow_named
+from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.cli.signals import note_interrupts
 from eos_mirror.cli.verify_watch import Lines, Silence, watch
 from eos_mirror.errors import ConfigError
@@ -17,7 +17,6 @@ from eos_mirror.operate.proven_file import ProvenFile
 from eos_mirror.operate.verify import Planned, Wanted, auditing
 from eos_mirror.operate.verify_report import Report, write_reports
 from eos_mirror.operate.verify_survey import Period
-from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.model import FlowSettings, Settings
 
 DIFFERENT = 3
@@ -78,7 +77,7 @@ def _verify(args: argparse.Namespace) -> int:
     for path in (args.json, args.html, args.resume):
         if path is not None and not path.parent.is_dir():
             raise ConfigError(f"{path}: there is no folder {path.parent}; make it first")
-    settings = load_settings(args.file)
+    settings = settings_of(args.file)
     flows = settings.flows if args.flow is None else [flow_named(settings, args.flow)]
     patterns = _patterns(args.topics)
     wanted = Wanted(

@@ -72,7 +72,7 @@ class SyncsTopic:
     """Where offset syncs are written, and its replication factor if it has to be created."""
 
     topic: str
-    replication_factor: int
+    replication_factor: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +203,7 @@ class CheckpointConfig:
     flow: Flow
     topic: str
     syncs_topic: str | None
-    replication_factor: int
+    replication_factor: int | None
     refresh_s: float | None
     emit_s: float
     sync_s: float | None

@@ -96,8 +96,12 @@ class DefaultReplicationPolicy:
         """
         Return the part before the first separator, which may be empty.
 
-        None if only separators come after it: Java's split drops empty parts at the end.
+        None if only separators come after it: Java's split drops empty parts at the end. Without a
+        separator, as some configurations of the identity policy have it, Java splits between all
+        characters.
         """
+        if not self.separator:
+            return topic[:1] or None
         alias, _, rest = topic.partition(self.separator)
         return alias if rest.replace(self.separator, "") else None
 
@@ -224,16 +228,16 @@ def replication_policy(
         source_alias: `source.cluster.alias`; used by the identity policy.
 
     Raises:
-        ConfigError: Unknown class or empty separator.
+        ConfigError: Unknown class, or an empty separator of the default policy.
     """
-    if not separator:
-        raise ConfigError("replication.policy.separator must not be empty")
     internal = InternalTopics(
         separator=separator if internal_separator_enabled else DEFAULT_SEPARATOR
     )
     default = DefaultReplicationPolicy(separator=separator, internal_topics=internal)
     match name.rpartition(".")[2]:
         case "DefaultReplicationPolicy":
+            if not separator:
+                raise ConfigError("replication.policy.separator must not be empty")
             return default
         case "IdentityReplicationPolicy":
             return IdentityReplicationPolicy(source_alias=source_alias, prefixing=default)

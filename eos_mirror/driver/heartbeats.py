@@ -17,7 +17,7 @@ from eos_mirror.kafka.topic_writer import BestEffortWriter
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.runtime.scheduler import Scheduler
 from eos_mirror.settings import clients
-from eos_mirror.settings.model import HeartbeatSettings
+from eos_mirror.settings.heartbeats import HeartbeatSettings
 
 
 class Heartbeats:

@@ -146,7 +146,7 @@ def create_ledger(settings: FlowSettings, topics: Topics) -> None:
         config={
             **KEPT_FOR_EVER,
             "unclean.leader.election.enable": "false",
-            "min.insync.replicas": str(settings.internal_topic_min_insync_replicas),
+            **settings.min_in_sync,
         },
     )
     topics.ensure(spec)

@@ -20,7 +20,6 @@ OPEN_TIMESTAMPS = {
 }
 """The source has accepted these records; the target must not refuse or restamp them."""
 
-BROKER_DEFAULT = -1
 """The protocol's value for the replication factor that the brokers are configured with."""
 
 ASKED_ONCE = timedelta(0)
@@ -46,7 +45,7 @@ class RemoteTopics:
         Args:
             now: Monotonic seconds.
         """
-        self._replication_factor = settings.replication_factor or BROKER_DEFAULT
+        self._replication_factor = settings.replication_factor
         self._flow = settings.flow
         self._source = clusters.source_topics
         self._target = clusters.target_topics

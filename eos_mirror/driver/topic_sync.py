@@ -332,10 +332,7 @@ class TopicSync:
 
     def _missing_internal(self) -> list[TopicSpec]:
         present = self._target.list()
-        config = {
-            **INTERNAL_CONFIG,
-            "min.insync.replicas": str(self._settings.internal_topic_min_insync_replicas),
-        }
+        config = {**INTERNAL_CONFIG, **self._settings.min_in_sync}
         configs = {self._flow.claims_topic: config}
         if self._settings.exactly_once:
             map_config = {**config, "max.message.bytes": MAP_MESSAGE_BYTES}

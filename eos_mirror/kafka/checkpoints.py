@@ -29,7 +29,7 @@ class KafkaCheckpoints:
         topic: str,
         *,
         group: str,
-        replication_factor: int,
+        replication_factor: int | None,
     ) -> None:
         """
         Args:

@@ -97,7 +97,7 @@ class BestEffortWriter:
         admin: Mapping[str, Any],
         producer: Mapping[str, Any],
         *,
-        replication_factor: int,
+        replication_factor: int | None,
         outlives_clients: bool = False,
     ) -> None:
         """

@@ -36,6 +36,7 @@ from eos_mirror.kafka.retry import retrying
 T = TypeVar("T")
 KNOWN_EVERYWHERE = timedelta(seconds=30)
 NOT_THERE_FOR_US = MISSING | {KafkaError.TOPIC_AUTHORIZATION_FAILED}
+BROKER_DEFAULT = -1
 DESCRIBE_AT_ONCE = 500
 RECORDS_AT_ONCE = 5_000
 """A controller refuses a request that creates more than 10,000 metadata records: one for each
@@ -70,11 +71,11 @@ ORIGINS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSpec:
-    """A topic to create."""
+    """A topic to create. Without a replication factor, it gets the brokers' default."""
 
     name: str
     partitions: int
-    replication_factor: int
+    replication_factor: int | None
     config: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -255,7 +256,7 @@ class Topics:
                     NewTopic(
                         spec.name,
                         num_partitions=spec.partitions,
-                        replication_factor=spec.replication_factor,
+                        replication_factor=spec.replication_factor or BROKER_DEFAULT,
                         config=dict(spec.config),
                     )
                     for spec in some

@@ -115,7 +115,7 @@ class Bench:
         spec = TopicSpec(
             name=self.topic,
             partitions=load.partitions,
-            replication_factor=self._flow.replication_factor or -1,
+            replication_factor=self._flow.replication_factor,
             config={},
         )
         left: list[str] = []

@@ -21,8 +21,9 @@ from eos_mirror.core.messages import (
 )
 from eos_mirror.core.topic_limits import SenderLimits
 from eos_mirror.settings.fingerprint import fingerprint
+from eos_mirror.settings.heartbeats import HeartbeatSettings
 from eos_mirror.settings.mask import Masked
-from eos_mirror.settings.model import FlowSettings, HeartbeatSettings
+from eos_mirror.settings.model import FlowSettings
 from eos_mirror.settings.plugins import policy_of
 from eos_mirror.settings.values import BoundaryMode
 
@@ -91,6 +92,7 @@ CLAIMS_CONSUMER = {
     "check.crcs": "true",
 }
 
+POLLS = "max.poll.interval.ms"
 WITHIN_THE_TRANSACTION = frozenset({"message.timeout.ms", "socket.timeout.ms"})
 """librdkafka refuses a transactional producer if one of these exceeds its transaction timeout."""
 
@@ -100,14 +102,16 @@ def source_consumer(flow: FlowSettings, *, slot: int) -> Masked:
     session = flow.session_timeout
     timing = {
         "heartbeat.interval.ms": _ms(min(LONGEST_HEARTBEAT, session / HEARTBEATS_PER_SESSION)),
-        "max.poll.interval.ms": _ms(max(POLL_INTERVAL, session)),
+        POLLS: _ms(max(POLL_INTERVAL, session)),
     }
     forced = MEMBER | {
         "group.id": flow.flow.source_group,
         "group.instance.id": flow.flow.instance_id(slot),
         "session.timeout.ms": _ms(session),
     }
-    said = flow.clients.source_consumer
+    said = dict(flow.clients.source_consumer)
+    if POLLS in said:  # librdkafka refuses less than the session; Java does not
+        said[POLLS] = max(said[POLLS], forced["session.timeout.ms"], key=_number)
     return _complete(flow.flow, f"source-consumer-{slot}", CONSUMER | timing, said, forced)
 
 

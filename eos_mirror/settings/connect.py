@@ -5,12 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from eos_mirror.core.flow import Flow
 from eos_mirror.settings.forced import enforce_connection, enforce_member, enforce_writer
 from eos_mirror.settings.layers import Layer, obeyed, reader_layers, writer_layers
+from eos_mirror.settings.librdkafka import Role
 from eos_mirror.settings.mask import Masked
 from eos_mirror.settings.model import ClusterSettings, FlowClients
 from eos_mirror.settings.properties import Property
 from eos_mirror.settings.resolve import Resolver
 from eos_mirror.settings.security import Given
 from eos_mirror.settings.translate import Translation, translate
+from eos_mirror.settings.values import split_list
 
 FlowLayers = Mapping[str, Sequence[Layer]]
 
@@ -28,6 +30,20 @@ _ENFORCE: Mapping[str, Callable[[Translation], None]] = {
     "target_producer": enforce_writer,
     "target_admin": enforce_connection,
 }
+OF_THE_FLOW = {
+    "source_consumer": "session.timeout.ms",
+    "target_producer": "transaction.timeout.ms",
+}
+"""By role, the client setting that is one of the whole flow here."""
+
+BROKERS = ("bootstrap.servers", "metadata.broker.list")
+
+_KIND = {
+    "source_consumer": Role.CONSUMER,
+    "source_admin": Role.ADMIN,
+    "target_producer": Role.PRODUCER,
+    "target_admin": Role.ADMIN,
+}
 
 
 def layers_of(flow: Flow) -> FlowLayers:
@@ -38,6 +54,13 @@ def layers_of(flow: Flow) -> FlowLayers:
         "target_producer": writer_layers(flow),
         "target_admin": reader_layers(flow, side="target", role="admin"),
     }
+
+
+def flow_lines(flow: Flow, lines: Mapping[str, Property]) -> dict[str, Property]:
+    """Return the lines with a client prefix that stand for a setting of the whole flow, by name."""
+    layers = layers_of(flow)
+    found = {name: obeyed(lines, layers[role]).get(name) for role, name in OF_THE_FLOW.items()}
+    return {name: line for name, line in found.items() if line is not None}
 
 
 def connect(
@@ -52,11 +75,17 @@ def connect(
     Returns:
         None if a cluster has no brokers; that fault is already reported.
     """
+    source, target = clusters[flow.source], clusters[flow.target]
     said = {
-        role: _said(f"{flow}.{PREFIXES[role]}", _ENFORCE[role], obeyed(lines, layers), resolver)
+        role: _said(
+            f"{flow}.",
+            role,
+            obeyed(lines, layers),
+            source if role.startswith("source") else target,
+            resolver,
+        )
         for role, layers in layers_of(flow).items()
     }
-    source, target = clusters[flow.source], clusters[flow.target]
     if source is None or target is None:
         return None
     for role, config in said.items():
@@ -71,25 +100,28 @@ def connect_target(
     """Translate and check the settings of the target's admin client only."""
     role = "target_admin"
     layers = layers_of(flow)[role]
-    said = _said(f"{flow}.{PREFIXES[role]}", _ENFORCE[role], obeyed(lines, layers), resolver)
+    said = _said(f"{flow}.", role, obeyed(lines, layers), cluster, resolver)
     said["bootstrap.servers"] = ",".join(cluster.bootstrap_servers)
     return said
 
 
 def _said(
     owner: str,
-    enforce: Callable[[Translation], None],
+    role: str,
     lines: Mapping[str, Property],
+    cluster: ClusterSettings | None,
     resolver: Resolver,
 ) -> Masked:
     given = {}
     for name, line in lines.items():
         text = resolver.text(line)
-        if text is not None:
+        if text is None or name == OF_THE_FLOW.get(role):
+            continue
+        if not (name in BROKERS and cluster and split_list(text) == cluster.bootstrap_servers):
             given[name] = Given(value=text, intro=f"{line.place}: {line.key}")
-            resolver.report.origins[owner + name] = line.place
-    translated = translate(given)
-    enforce(translated)
+            resolver.report.origins[owner + PREFIXES[role] + name] = line.place
+    translated = translate(given, _KIND[role])
+    _ENFORCE[role](translated)
     resolver.report.fault(*translated.faults)
     resolver.report.note(*translated.notes)
     return translated.config

@@ -41,7 +41,7 @@ MEMBER_RULES = {
     "enable.auto.commit": Forced(meant=("false",)),
     "enable.auto.offset.store": Forced(meant=("false",)),
     "isolation.level": Forced(meant=("read_committed",)),
-    "auto.offset.reset": Forced(meant=("error", "none"), fix=_START),
+    "auto.offset.reset": Forced(meant=("error", "none", "earliest"), fix=_START),
     "group.id": Forced(fix=_GROUP),
     "group.instance.id": Forced(fix=_GROUP),
     "partition.assignment.strategy": Forced(
@@ -54,16 +54,12 @@ MEMBER_RULES = {
     "group.protocol": Forced(meant=("classic",), fix=_STATIC),
     "enable.partition.eof": Forced(meant=("true",)),
     "check.crcs": Forced(meant=("true",)),
-    "session.timeout.ms": Forced(fix="set session.timeout.ms of the flow, without client prefix"),
 }
 WRITER_RULES = {
     "transactional.id": Forced(fix="is new for every incarnation; remove the line"),
     "enable.idempotence": Forced(meant=("true",)),
     "acks": Forced(meant=("all",)),
     "delivery.report.only.error": Forced(meant=("false",)),
-    "transaction.timeout.ms": Forced(
-        fix="set transaction.timeout.ms of the flow, without client prefix"
-    ),
 }
 MAX_IN_FLIGHT = "max.in.flight.requests.per.connection"
 MAX_IN_FLIGHT_IN_ORDER = 5

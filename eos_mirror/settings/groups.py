@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from eos_mirror.settings.key import Key
-from eos_mirror.settings.values import Boolean, Count, Patterns, Seconds
+from eos_mirror.settings.values import Boolean, CountOrBrokerDefault, Patterns, Seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +41,12 @@ class GroupSettings:
         Seconds, Key("emit.checkpoints.interval.seconds", "60", "How often to emit checkpoints.")
     ]
     replication_factor: Annotated[
-        Count,
-        Key("checkpoints.topic.replication.factor", "3", "Replicas of the checkpoints topic."),
+        CountOrBrokerDefault,
+        Key(
+            "checkpoints.topic.replication.factor",
+            "3",
+            "Replicas of the checkpoints topic; -1: broker's default.",
+        ),
     ]
     emit_syncs: Annotated[
         Boolean,
@@ -54,8 +58,12 @@ class GroupSettings:
         ),
     ]
     syncs_replication_factor: Annotated[
-        Count,
-        Key("offset-syncs.topic.replication.factor", "3", "Replicas of the offset-syncs topic."),
+        CountOrBrokerDefault,
+        Key(
+            "offset-syncs.topic.replication.factor",
+            "3",
+            "Replicas of the offset-syncs topic; -1: broker's default.",
+        ),
     ]
     sync_offsets: Annotated[
         Boolean,

@@ -1,8 +1,7 @@
 """
 Java's client settings translated to librdkafka's.
 
-A name that is not listed here is passed on unchanged: most are the same, and librdkafka refuses
-names that it does not know.
+A name that is not listed here is the same in both, or unknown (`librdkafka.SETTINGS`).
 """
 
 from collections.abc import Callable
@@ -13,6 +12,8 @@ def _same(value: str) -> str:
 
 
 def _kib(value: str) -> str:
+    if not value.isdecimal():
+        raise ValueError("expected a whole number")
     return str(max(1, int(value) // 1024))
 
 
@@ -26,12 +27,30 @@ def _identification(value: str) -> str:
     return value.lower() or "none"
 
 
+def _idle(value: str) -> str:
+    """Convert -1, with which Java keeps idle connections open, to 0."""
+    return "0" if value == "-1" else value
+
+
+def _reset(value: str) -> str:
+    """Convert `none`, Java's word for an error."""
+    return "error" if value == "none" else value
+
+
+def _lookup(value: str) -> str:
+    """Convert Java's value from before Kafka 2.6."""
+    return "use_all_dns_ips" if value == "default" else value
+
+
 Translate = Callable[[str], str]
 
 RENAMED: dict[str, tuple[str, Translate]] = {
     "acks": ("acks", lambda value: "all" if value == "-1" else value),
     "auto.commit.enable": ("enable.auto.commit", _same),
+    "auto.offset.reset": ("auto.offset.reset", _reset),
     "buffer.memory": ("queue.buffering.max.kbytes", _kib),
+    "client.dns.lookup": ("client.dns.lookup", _lookup),
+    "connections.max.idle.ms": ("connections.max.idle.ms", _idle),
     "fetch.max.wait.ms": ("fetch.wait.max.ms", _same),
     "max.in.flight": ("max.in.flight.requests.per.connection", _same),
     "max.request.size": ("message.max.bytes", _same),
@@ -52,6 +71,7 @@ DROPPED = frozenset(
     {
         "auto.commit.interval.ms",
         "auto.include.jmx.reporter",
+        "bootstrap.controllers",
         "compression.gzip.level",
         "compression.lz4.level",
         "compression.zstd.level",
@@ -91,6 +111,7 @@ DROPPED = frozenset(
         "sasl.login.refresh.window.jitter",
         "sasl.login.retry.backoff.max.ms",
         "sasl.login.retry.backoff.ms",
+        "sasl.oauthbearer.assertion.template.file",
         "sasl.oauthbearer.clock.skew.seconds",
         "sasl.oauthbearer.expected.audience",
         "sasl.oauthbearer.expected.issuer",
@@ -99,7 +120,12 @@ DROPPED = frozenset(
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
         "sasl.oauthbearer.jwks.endpoint.url",
+        "sasl.oauthbearer.jwt.retriever.class",
+        "sasl.oauthbearer.jwt.validator.class",
+        "sasl.oauthbearer.scope.claim.name",
         "security.providers",
+        "share.acknowledgement.mode",
+        "share.acquire.mode",
         "socket.connection.setup.timeout.max.ms",
         "ssl.enabled.protocols",
         "ssl.engine.factory.class",
@@ -108,6 +134,7 @@ DROPPED = frozenset(
         "ssl.provider",
         "ssl.secure.random.implementation",
         "ssl.trustmanager.algorithm",
+        "transaction.two.phase.commit.enable",
         "value.deserializer",
         "value.serializer",
     }

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from eos_mirror.settings import accepted
 from eos_mirror.settings.filters import FilterSettings
 from eos_mirror.settings.groups import GroupSettings
+from eos_mirror.settings.heartbeats import HeartbeatSettings
 from eos_mirror.settings.key import Key, Scope
 from eos_mirror.settings.metrics import MetricSettings
 from eos_mirror.settings.model import (
@@ -18,7 +19,6 @@ from eos_mirror.settings.model import (
     VERIFY_SPARK,
     ClusterSettings,
     FlowSettings,
-    HeartbeatSettings,
     Settings,
 )
 from eos_mirror.settings.values import Kind

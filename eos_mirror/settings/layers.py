@@ -13,6 +13,9 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.settings.properties import Property
 from eos_mirror.settings.sections import is_common_client_key
 
+OVERRIDE = "override."
+"""Connect's word for a client setting of one connector, which people also write for a cluster."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -48,10 +51,12 @@ def writer_layers(flow: Flow) -> Sequence[Layer]:
     """Return the layers of the data producer, which in MirrorMaker 2 is the Connect worker's."""
     return (
         Layer("producer."),
+        Layer(f"producer.{OVERRIDE}"),
         Layer("", bare=True),
         Layer(f"{flow.target}.", bare=True),
         Layer(f"{flow.target}.producer."),
-        Layer(f"{flow}.producer.override."),
+        Layer(f"{flow.target}.producer.{OVERRIDE}"),
+        Layer(f"{flow}.producer.{OVERRIDE}"),
     )
 
 
@@ -68,7 +73,7 @@ def heard(lines: Mapping[str, Property], layers: Sequence[Layer]) -> set[str]:
 def _in_layer(lines: Mapping[str, Property], layer: Layer) -> Iterator[tuple[str, Property]]:
     for key, line in lines.items():
         name = key.removeprefix(layer.prefix)
-        if not name or not key.startswith(layer.prefix):
+        if not name or not key.startswith(layer.prefix) or name.startswith(OVERRIDE):
             continue
         if not layer.bare or is_common_client_key(name):
             yield name, line

@@ -7,14 +7,16 @@ together.
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.errors import ConfigError
-from eos_mirror.settings.connect import connect, connect_target, layers_of
+from eos_mirror.settings.connect import connect, connect_target, flow_lines, layers_of
 from eos_mirror.settings.filters import FilterSettings
 from eos_mirror.settings.groups import GroupSettings
+from eos_mirror.settings.heartbeats import HeartbeatSettings
 from eos_mirror.settings.keys import (
     CLUSTER_ROWS,
     CLUSTERS_ROW,
@@ -24,6 +26,7 @@ from eos_mirror.settings.keys import (
     GROUP_ROWS,
     HEARTBEAT_ROWS,
     METRIC_ROWS,
+    ROWS,
     TOP_ROWS,
 )
 from eos_mirror.settings.layers import heard
@@ -32,7 +35,6 @@ from eos_mirror.settings.metrics import MetricSettings
 from eos_mirror.settings.model import (
     ClusterSettings,
     FlowSettings,
-    HeartbeatSettings,
     Settings,
 )
 from eos_mirror.settings.plugins import (
@@ -42,7 +44,7 @@ from eos_mirror.settings.plugins import (
     topic_filter_of,
 )
 from eos_mirror.settings.properties import Property, read_properties
-from eos_mirror.settings.resolve import Report, Resolver
+from eos_mirror.settings.resolve import DEFAULT, Report, Resolver
 from eos_mirror.settings.sections import AUDITS, nearest, sort_lines
 from eos_mirror.settings.values import PolicyClass, Runtime
 
@@ -183,9 +185,10 @@ def _flow(
 ) -> FlowSettings | None:
     """Return the settings of a flow; None if some are wrong, which is then reported."""
     owners = (f"{flow}.", f"{flow.target}.", "")
-    values = resolver.values(FLOW_ROWS, owners)
+    values = resolver.values(FLOW_ROWS, owners) | _taken(flow, lines, owners, resolver)
     factor = values.get("internal_topic_replication_factor", USUAL_MIN_ISR)
-    values.setdefault("internal_topic_min_insync_replicas", min(USUAL_MIN_ISR, factor))
+    usual = None if factor is None else min(USUAL_MIN_ISR, factor)
+    values.setdefault("internal_topic_min_insync_replicas", usual)
     groups = resolver.values(GROUP_ROWS, owners)
     filters = resolver.values(FILTER_ROWS, owners)
     clients = connect(flow, clusters, lines, resolver)
@@ -201,6 +204,30 @@ def _flow(
     )
     _check_together(settings, resolver, owners)
     return settings
+
+
+def _taken(
+    flow: Flow, lines: Mapping[str, Property], owners: Sequence[str], resolver: Resolver
+) -> dict[str, Any]:
+    """
+    Return settings of the flow that only lines with a client prefix set.
+
+    MirrorMaker 2 has no such settings of a flow, so its configurations set them for the client.
+    """
+    found = {}
+    for name, line in flow_lines(flow, lines).items():
+        row, own = ROWS[name], resolver.line(name, owners)
+        value = resolver.parse(row, line)
+        if value is None:
+            continue
+        if own is None:
+            found[row.attribute] = value[0]
+            resolver.report.origins[owners[0] + name] = line.place
+            resolver.report.note(f"{line.place}: {line.key}: taken as {name} of flow {flow}")
+        elif resolver.parse(row, own) != value:
+            why = f"no effect: {own.key} in line {own.line} counts"
+            resolver.report.note(f"{line.place}: {line.key}: {why}")
+    return found
 
 
 def _heartbeats(
@@ -219,15 +246,19 @@ def _check_together(flow: FlowSettings, resolver: Resolver, owners: Sequence[str
     """Check the rules that involve more than one key."""
 
     def fault(names: Sequence[str], what: str) -> None:
-        lines = (resolver.line(name, owners) for name in names)
-        place = next(line.place for line in lines if line is not None)
+        places = (resolver.report.origins[owners[0] + name] for name in names)
+        place = next(one for one in places if one != DEFAULT)
         resolver.report.fault(f"{place}: flow {flow.flow}: {what}")
 
     interval, timeout = "transaction.boundary.interval.ms", "transaction.timeout.ms"
     if flow.transaction_interval >= flow.transaction_timeout:
         fault((interval, timeout), f"{interval} must be below {timeout}")
     min_isr, factor = "internal.topic.min.insync.replicas", "internal.topic.replication.factor"
-    if flow.internal_topic_min_insync_replicas > flow.internal_topic_replication_factor:
+    least, replicas = (
+        flow.internal_topic_min_insync_replicas,
+        flow.internal_topic_replication_factor,
+    )
+    if least is not None and replicas is not None and least > replicas:
         fault((min_isr, factor), f"{min_isr} must not exceed {factor}")
     if flow.filters.provenance and flow.exactly_once:
         fault(
@@ -235,6 +266,21 @@ def _check_together(flow: FlowSettings, resolver: Resolver, owners: Sequence[str
             "provenance.headers.enabled needs transaction.producer = false: exactly once cannot "
             "hold in a topic that others write, too",
         )
+    _check_classes(flow, fault)
+    separator, source = flow.replication_policy_separator, flow.flow.source
+    if separator in source and flow.replication_policy == PolicyClass.DEFAULT:
+        resolver.report.note(
+            f"flow {flow.flow}: alias '{source}' contains the separator '{separator}': "
+            "the name of a remote topic does not show its source"
+        )
+
+
+def _check_classes(flow: FlowSettings, fault: Callable[[Sequence[str], str], None]) -> None:
+    """Check that the classes of a flow exist and accept their settings."""
+    if not flow.replication_policy_separator and flow.replication_policy == PolicyClass.DEFAULT:
+        key = "replication.policy.separator"
+        fault((key,), f"{key} may be empty only with IdentityReplicationPolicy")
+        return
     for name, of in (
         ("replication.policy.class", policy_of),
         ("topic.filter.class", topic_filter_of),
@@ -245,12 +291,6 @@ def _check_together(flow: FlowSettings, resolver: Resolver, owners: Sequence[str
             of(flow)
         except ConfigError as exc:
             fault((name,), str(exc))
-    separator, source = flow.replication_policy_separator, flow.flow.source
-    if separator in source and flow.replication_policy == PolicyClass.DEFAULT:
-        resolver.report.note(
-            f"flow {flow.flow}: alias '{source}' contains the separator '{separator}': "
-            "the name of a remote topic does not show its source"
-        )
 
 
 def _note_unheard(enabled: Sequence[Flow], lines: Mapping[str, Property], report: Report) -> None:

@@ -13,6 +13,7 @@ from typing import Annotated
 from eos_mirror.core.flow import Flow
 from eos_mirror.settings.filters import FilterSettings
 from eos_mirror.settings.groups import GroupSettings
+from eos_mirror.settings.heartbeats import HeartbeatSettings
 from eos_mirror.settings.key import Key
 from eos_mirror.settings.mask import Masked
 from eos_mirror.settings.metrics import MetricSettings
@@ -259,22 +260,23 @@ class FlowSettings:
         ),
     ]
     internal_topic_replication_factor: Annotated[
-        Count,
+        CountOrBrokerDefault,
         Key(
             "internal.topic.replication.factor",
             "3",
-            "Replicas of the claims, offset map and ledger topics on the target.",
+            "Replicas of the claims, offset map and ledger topics on the target; "
+            "-1: broker's default.",
             fallback="offset-syncs.topic.replication.factor",
             shown_default="`offset-syncs.topic.replication.factor`, else `3`",
         ),
     ]
     internal_topic_min_insync_replicas: Annotated[
-        Count,
+        CountOrBrokerDefault,
         Key(
             "internal.topic.min.insync.replicas",
             None,
-            "`min.insync.replicas` of the same topics.",
-            shown_default="2, or the replication factor if that is less",
+            "`min.insync.replicas` of the same topics; -1: broker's default.",
+            shown_default="2, or the replication factor if that is less or -1",
         ),
     ]
     offsets_keepalive: Annotated[
@@ -287,35 +289,11 @@ class FlowSettings:
         ),
     ]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeartbeatSettings:
-    """
-    Heartbeats of one pair of clusters.
-
-    Attributes:
-        flow: The pair, enabled or not: heartbeats written to the source of a flow arrive with its
-            copies, and so show the path of the records.
-        client: The user's settings of clients of the target, as in `FlowClients`.
-    """
-
-    flow: Flow
-    client: Masked
-
-    enabled: Annotated[
-        Boolean,
-        Key(
-            "emit.heartbeats.enabled",
-            "true",
-            "Write heartbeats to the target, even for flows that are not enabled.",
-        ),
-    ]
-    interval: Annotated[
-        Seconds, Key("emit.heartbeats.interval.seconds", "1", "How often to write a heartbeat.")
-    ]
-    replication_factor: Annotated[
-        Count, Key("heartbeats.topic.replication.factor", "3", "Replicas of topic `heartbeats`.")
-    ]
+    @property
+    def min_in_sync(self) -> dict[str, str]:
+        """Return the entry for new internal topics; none if the brokers' default counts."""
+        least = self.internal_topic_min_insync_replicas
+        return {} if least is None else {"min.insync.replicas": str(least)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from eos_mirror.settings.java_names import DROPPED, RENAMED
+from eos_mirror.settings.librdkafka import SETTINGS, Role
 from eos_mirror.settings.mask import Masked
 from eos_mirror.settings.security import (
     Given,
@@ -32,12 +34,18 @@ class Translation:
     intros: dict[str, str] = field(default_factory=dict)
 
 
-def translate(given: Mapping[str, Given]) -> Translation:
+ALMOST = 0.88
+"""How similar an unknown name must be to a known one to count as a typing error: one or two wrong
+letters. MirrorMaker 2 ignores names that no client knows, and so do we."""
+
+
+def translate(given: Mapping[str, Given], role: Role) -> Translation:
     """
     Translate one client's settings. Never raises: the faults are in the result.
 
     Args:
         given: Settings by Java's or librdkafka's name, without prefixes.
+        role: The kind of client. What it does not have is dropped, with a note.
     """
     out = Translation()
     pending = dict(given)
@@ -45,16 +53,38 @@ def translate(given: Mapping[str, Given]) -> Translation:
         take(pending, out.config, out.faults.append)
     for name, setting in pending.items():
         if name in DROPPED:
-            out.notes.append(f"{setting.intro}: dropped, librdkafka has no such setting")
+            out.notes.append(f"{setting.intro}: no effect: librdkafka has no such setting")
         else:
-            _rename(name, setting, out)
+            _rename(name, setting, role, out)
     return out
 
 
-def _rename(name: str, setting: Given, out: Translation) -> None:
+def _rename(name: str, setting: Given, role: Role, out: Translation) -> None:
     renamed, convert = RENAMED.get(name, (name, str))
+    known = SETTINGS.get(renamed)
+    if known is None:
+        _report_unknown(name, setting, out)
+        return
+    if known.role not in {Role.ANY, role}:
+        out.notes.append(f"{setting.intro}: no effect: only a {known.role.value} has this setting")
+        return
     try:
-        out.config[renamed] = convert(setting.value)
-    except ValueError:
-        out.faults.append(f"{setting.intro}: expected a whole number")
+        value = convert(setting.value)
+        out.config[renamed] = known.fitted(value)
+    except ValueError as exc:
+        out.faults.append(f"{setting.intro}: {exc}")
+        return
     out.intros[renamed] = setting.intro
+    if known.low is not None and out.config[renamed] != value:
+        out.notes.append(
+            f"{setting.intro}: {out.config[renamed]} is used, because {renamed} of librdkafka is "
+            f"{known.low} to {known.high}"
+        )
+
+
+def _report_unknown(name: str, setting: Given, out: Translation) -> None:
+    close = get_close_matches(name, sorted({*SETTINGS, *RENAMED, *DROPPED}), n=1, cutoff=ALMOST)
+    if close:
+        out.faults.append(f"{setting.intro}: unknown client setting; did you mean '{close[0]}'?")
+    else:
+        out.notes.append(f"{setting.intro}: no effect: no Kafka client has this setting")

@@ -93,6 +93,10 @@ class PolicyClass(StrEnum):
 
 
 MM2_PACKAGE = "org.apache.kafka.connect.mirror."
+WELL_KNOWN = {
+    "io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy": PolicyClass.IDENTITY,
+}
+"""Java classes of others that do what a built-in policy does."""
 RESERVED_ALIASES = frozenset({"admin", "consumer", "producer", "sasl", "spark", "ssl", "verify"})
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _HOST_PORT = re.compile(r"(?:[A-Za-z]+://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):\d{1,5}")
@@ -183,13 +187,13 @@ def _address(text: str) -> Address:
 
 
 def _separator(text: str) -> str:
-    if not _TOPIC_CHARACTERS.fullmatch(text):
+    if text and not _TOPIC_CHARACTERS.fullmatch(text):
         raise ValueError("expected characters that topic names may have: letters, digits, . _ -")
     return text
 
 
 def _policy(text: str) -> str:
-    name = text.removeprefix(MM2_PACKAGE)
+    name = WELL_KNOWN.get(text, text.removeprefix(MM2_PACKAGE))
     if name not in set(PolicyClass):
         find_class(name)
     return name

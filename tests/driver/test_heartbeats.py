@@ -18,7 +18,7 @@ from eos_mirror.errors import TargetUnavailable
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.topic_reader import read_log
 from eos_mirror.kafka.topics import Topics
-from eos_mirror.settings.model import HeartbeatSettings
+from eos_mirror.settings.heartbeats import HeartbeatSettings
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.external import Cluster
 from tests.driver.fakes import SOON, Events, settings_of

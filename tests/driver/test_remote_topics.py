@@ -82,7 +82,7 @@ def test_the_brokers_choose_the_replication_factor_if_the_configuration_does_not
     stage = Stage(tmp_path, {"replication.factor": -1})
     stage.settle()
 
-    assert stage.target.created["A.orders"].replication_factor == -1
+    assert stage.target.created["A.orders"].replication_factor is None
 
 
 def test_topics_are_created_before_the_brokers_are_asked_and_then_reported(stage: Stage) -> None:

@@ -8,6 +8,7 @@ from eos_mirror.settings.clients import COMMON, CONSUMER, HEARTBEATS, PRODUCER
 from eos_mirror.settings.filters import FilterSettings
 from eos_mirror.settings.forced import CONNECTION_RULES, MAX_IN_FLIGHT, MEMBER_RULES, WRITER_RULES
 from eos_mirror.settings.groups import GroupSettings
+from eos_mirror.settings.heartbeats import HeartbeatSettings
 from eos_mirror.settings.keys import (
     FILTER_ROWS,
     FLOW_ROWS,
@@ -19,7 +20,7 @@ from eos_mirror.settings.keys import (
     TOP_ROWS,
 )
 from eos_mirror.settings.metrics import MetricSettings
-from eos_mirror.settings.model import FlowSettings, HeartbeatSettings, Settings
+from eos_mirror.settings.model import FlowSettings, Settings
 from eos_mirror.settings.reference import BEGIN, END, reference
 from eos_mirror.settings.values import RESERVED_ALIASES
 from tests.settings.conftest import Load

@@ -43,8 +43,10 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
          "expected true or false"),
         ("replication.policy.class = com.x.P", "f:5: replication.policy.class = com.x.P: "
          "there is no module com; install it, or put its folder on PYTHONPATH"),
-        ("replication.policy.separator =", "f:5: replication.policy.separator = : "
-         "expected characters that topic names may have: letters, digits, . _ -"),
+        ("replication.policy.separator =", "f:5: flow A->B: replication.policy.separator may be "
+         "empty only with IdentityReplicationPolicy"),
+        ("replication.policy.separator = #", "f:5: replication.policy.separator = #: "
+         "a comment needs a line of its own; move '#' there"),
         ("start.position = timestamp:2025-01-31T12:00:00", "f:5: start.position = "
          "timestamp:2025-01-31T12:00:00: expected earliest, latest or timestamp:ISO-8601 with a "
          "zone, such as timestamp:2025-01-31T12:00:00Z"),
@@ -62,7 +64,7 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
          "too"),
         ("transforms = mask", "f:5: transforms: transforms are not available in this version; "
          "records are copied unchanged"),
-        ("consumer.auto.offset.reset = earliest", "f:5: consumer.auto.offset.reset = earliest: is "
+        ("consumer.auto.offset.reset = latest", "f:5: consumer.auto.offset.reset = latest: is "
          "decided by start.position = earliest | latest | timestamp:...; remove the line"),
         ("A.consumer.isolation.level = read_uncommitted", "f:5: A.consumer.isolation.level = "
          "read_uncommitted: exactly once depends on it; remove the line"),
@@ -70,8 +72,14 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
          "is chosen by eos_mirror, one for each flow and task; remove the line"),
         ("A.consumer.group.protocol = consumer", "f:5: A.consumer.group.protocol = consumer: tasks "
          "are static members of a cooperative-sticky classic group; remove the line"),
-        ("A.consumer.session.timeout.ms = 9000", "f:5: A.consumer.session.timeout.ms = 9000: "
-         "set session.timeout.ms of the flow, without client prefix"),
+        ("B.producer.transaction.timeout.ms = 50", "f:5: flow A->B: "
+         "transaction.boundary.interval.ms must be below transaction.timeout.ms"),
+        ("A.consumer.session.timeout.ms = soon", "f:5: A.consumer.session.timeout.ms = soon: "
+         "expected a whole number from 1 to 2147483647"),
+        ("A.consumer.fetch.min.byte = 1", "f:5: A.consumer.fetch.min.byte: "
+         "unknown client setting; did you mean 'fetch.min.bytes'?"),
+        ("B.producer.compression.type = lz5", "f:5: B.producer.compression.type: "
+         "expected none, gzip, snappy, lz4 or zstd"),
         ("B.producer.transactional.id = t", "f:5: B.producer.transactional.id = t: "
          "is new for every incarnation; remove the line"),
         ("B.producer.acks = 1", "f:5: B.producer.acks = 1: "

@@ -277,7 +277,7 @@ def test_a_client_setting_knows_where_it_came_from(load: Load) -> None:
         ),
         (
             "A.consumer.max.poll.records = 1",
-            "f:5: A.consumer.max.poll.records: dropped, librdkafka has no such setting",
+            "f:5: A.consumer.max.poll.records: no effect: librdkafka has no such setting",
         ),
         (
             "runtime = local\nruntime = spark",

@@ -1,0 +1,34 @@
+"""Makes clients that connect to nothing, to learn whether the library accepts their settings."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+ALONE: Final[Mapping[str, str]] = {"bootstrap.servers": "", "log_level": "0"}
+
+
+def refusal_of_consumer(config: Mapping[str, Any]) -> str:
+    """Return why no consumer has this configuration; empty if one can."""
+    return _refusal(Consumer, config)
+
+
+def refusal_of_producer(config: Mapping[str, Any]) -> str:
+    """Return why no producer has this configuration; empty if one can."""
+    return _refusal(Producer, config)
+
+
+def refusal_of_admin(config: Mapping[str, Any]) -> str:
+    """Return why no admin client has this configuration; empty if one can."""
+    return _refusal(AdminClient, config)
+
+
+def _refusal(make: Callable[[dict[str, Any]], object], config: Mapping[str, Any]) -> str:
+    try:
+        make({**config, **ALONE})
+    except KafkaException as exc:
+        return str(exc.args[0].str())
+    except (TypeError, ValueError) as exc:  # of the binding
+        return str(exc)
+    return ""

@@ -1,0 +1,119 @@
+"""Lines that MirrorMaker 2 accepts start here, too, and mean what they mean there."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+
+from eos_mirror.settings import PolicyClass
+from eos_mirror.settings.plugins import policy_of
+from tests.settings.conftest import Load
+
+CONSUMER, PRODUCER, ADMIN = "source_consumer", "target_producer", "source_admin"
+
+
+@pytest.mark.parametrize(
+    ("line", "role", "config", "note"),
+    [
+        ("A.consumer.fetch.max.bytes = 2147483647", CONSUMER, {"fetch.max.bytes": "2147483135"},
+         "f:5: A.consumer.fetch.max.bytes: 2147483135 is used, because fetch.max.bytes of "
+         "librdkafka is 0 to 2147483135"),
+        ("A.consumer.fetch.min.bytes = 0", CONSUMER, {"fetch.min.bytes": "1"},
+         "f:5: A.consumer.fetch.min.bytes: 1 is used, because fetch.min.bytes of librdkafka is 1 "
+         "to 100000000"),
+        ("A.retry.backoff.ms = 0", ADMIN, {"retry.backoff.ms": "1"},
+         "f:5: A.retry.backoff.ms: 1 is used, because retry.backoff.ms of librdkafka is 1 to "
+         "300000"),
+        ("B.producer.max.request.size = 2147483647", PRODUCER, {"message.max.bytes": "1000000000"},
+         "f:5: B.producer.max.request.size: 1000000000 is used, because message.max.bytes of "
+         "librdkafka is 1000 to 1000000000"),
+        ("A.connections.max.idle.ms = -1", ADMIN, {"connections.max.idle.ms": "0"}, None),
+        ("A.client.dns.lookup = default", ADMIN, {"client.dns.lookup": "use_all_dns_ips"}, None),
+        ("B.producer.linger.ms = 0.5", PRODUCER, {"linger.ms": "0.5"}, None),
+        ("B.producer.override.linger.ms = 7", PRODUCER, {"linger.ms": "7"}, None),
+        ("producer.override.linger.ms = 7", PRODUCER, {"linger.ms": "7"}, None),
+        ("A.consumer.auto.offset.reset = earliest", CONSUMER, {}, None),
+        ("A.consumer.bootstrap.servers = a:9092", CONSUMER, {"bootstrap.servers": "a:9092"}, None),
+        ("A.consumer.foo.bar = 1", CONSUMER, {},
+         "f:5: A.consumer.foo.bar: no effect: no Kafka client has this setting"),
+        ("A.admin.partition.assignment.strategy = x.Y", ADMIN, {},
+         "f:5: A.admin.partition.assignment.strategy: no effect: only a consumer has this setting"),
+    ],
+)  # fmt: skip
+def test_a_client_setting_of_java_is_accepted(
+    load: Load, line: str, role: str, config: Mapping[str, str], note: str | None
+) -> None:
+    """A value that librdkafka would refuse is replaced; a note says so, and nothing else does."""
+    settings = load(line)
+
+    found = getattr(settings.flows[0].clients, role)
+    unchanged = getattr(load().flows[0].clients, role)
+    assert found == {**unchanged, **config}
+    assert settings.notes == (() if note is None else (note,))
+
+
+def test_of_two_override_lines_the_one_of_the_flow_counts(load: Load) -> None:
+    """MirrorMaker 2 reads the one of the flow; the other one is what people write besides."""
+    producer = load(
+        "B.producer.linger.ms = 1\nB.producer.override.linger.ms = 2\n"
+        "A->B.producer.override.linger.ms = 3"
+    ).flows[0].clients.target_producer  # fmt: skip
+
+    assert producer["linger.ms"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("line", "attribute", "key"),
+    [
+        ("A.consumer.session.timeout.ms = 30000", "session_timeout", "session.timeout.ms"),
+        ("B.producer.transaction.timeout.ms = 30000", "transaction_timeout",
+         "transaction.timeout.ms"),
+    ],
+)  # fmt: skip
+def test_a_client_setting_that_is_one_of_the_flow_is_taken_as_such(
+    load: Load, line: str, attribute: str, key: str
+) -> None:
+    """MirrorMaker 2 knows it only for the client; a line of the flow itself is stronger."""
+    said = line.partition(" ")[0]
+    taken, both = load(line), load(f"{line}\nA->B.{key} = 20000")
+
+    assert getattr(taken.flows[0], attribute) == timedelta(seconds=30)
+    assert taken.notes == (f"f:5: {said}: taken as {key} of flow A->B",)
+    assert taken.origins[f"A->B.{key}"] == "f:5"
+    assert getattr(both.flows[0], attribute) == timedelta(seconds=20)
+    assert both.notes == (f"f:5: {said}: no effect: A->B.{key} in line 6 counts",)
+    assert load(f"{line}\nA->B.{key} = 30000").notes == ()
+
+
+def test_the_brokers_may_decide_every_replication_factor(load: Load) -> None:
+    """-1 is what people write for one broker and for hundreds."""
+    names = ("offset-syncs", "checkpoints", "heartbeats")
+    settings = load(
+        "replication.factor = -1\n"
+        + "".join(f"{name}.topic.replication.factor = -1\n" for name in names)
+    )
+    (flow,) = settings.flows
+
+    assert flow.replication_factor is None
+    assert (flow.groups.replication_factor, flow.groups.syncs_replication_factor) == (None, None)
+    assert {pair.replication_factor for pair in settings.heartbeats} == {None}
+    assert (flow.internal_topic_replication_factor, flow.min_in_sync) == (None, {})
+    assert settings.notes == ()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
+        "io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy",
+    ],
+)
+def test_the_identity_policy_needs_no_separator(load: Load, name: str) -> None:
+    """Real configurations of it have an empty one; heartbeats get the alias alone before them."""
+    (flow,) = load(f"replication.policy.class = {name}\nreplication.policy.separator =").flows
+    policy = policy_of(flow)
+
+    assert flow.replication_policy == PolicyClass.IDENTITY
+    assert policy.format_remote_topic("A", "orders") == "orders"
+    assert policy.format_remote_topic("A", "heartbeats") == "Aheartbeats"
+    assert policy.topic_source("orders") == "A"
