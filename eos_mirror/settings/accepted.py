@@ -32,7 +32,6 @@ NAMES: dict[str, str] = {
     "access.control.allow.methods": "REST",
     "access.control.allow.origin": "REST",
     "response.http.headers.config": "REST",
-    "config.providers": "env, file and dir are always on",
     "key.converter": "records are copied as bytes",
     "value.converter": "records are copied as bytes",
     "header.converter": "records are copied as bytes",
@@ -61,7 +60,6 @@ NAMES: dict[str, str] = {
 """Key to what it configures, or to the reason why it has no effect."""
 
 PREFIXES: dict[str, str] = {
-    "config.providers.": "env, file and dir are always on",
     "config.storage.": "Connect worker",
     "offset.storage.": "Connect worker",
     "status.storage.": "Connect worker",

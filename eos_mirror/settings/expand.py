@@ -1,48 +1,92 @@
 """
-Resolves `${env:NAME}`, `${file:/path/to.properties:key}` and `${dir:/path:key}` in values.
+Resolves `${provider:path:key}` in values, as Kafka's config providers do.
 
-These are Kafka's three built-in config providers, always on. An unresolved token is a fault. Kafka
-keeps it as literal text, but a password that reads `${env:PASSWORD}` is never what the user wants.
+Kafka leaves a token that it cannot resolve as it is. Here that is a fault, because a password that
+reads `${env:PASSWORD}` is never what the user wants.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 from eos_mirror.errors import ConfigError
-from eos_mirror.settings.properties import read_properties
+from eos_mirror.settings.properties import Property, read_properties
 
 _TOKEN = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+_CLASS = re.compile(r"config\.providers\.([^.]+)\.class")
+
+FAMILY: Final = "config.providers"
+
+Provider = Callable[[str, str], str]
+"""Returns the value at a path (which may be empty) and a key; raises LookupError with a reason."""
+
+Providers = Mapping[str, Provider]
 
 
-def expand(text: str, environ: Mapping[str, str]) -> str:
+class UnknownProviderError(ValueError):
+    """A token of a declared provider whose class is not one of Kafka's; the text has its line."""
+
+
+def providers_of(properties: Sequence[Property], environ: Mapping[str, str]) -> Providers:
+    """
+    Return the providers by name: `env`, `file` and `dir`, and those that the configuration names.
+
+    Args:
+        properties: `config.providers.NAME.class` gives a name to one of Kafka's three classes.
+        environ: Variables of the environment.
+
+    Source: KIP-297, KIP-421, KIP-887.
+    """
+    classes: dict[str, Provider] = {
+        "EnvVarConfigProvider": partial(_from_environment, environ),
+        "FileConfigProvider": _from_file,
+        "DirectoryConfigProvider": _from_directory,
+    }
+    found = dict(zip(("env", "file", "dir"), classes.values(), strict=True))
+    for line in properties:
+        named = _CLASS.fullmatch(line.key)
+        if named:
+            name = line.value.strip().removeprefix("org.apache.kafka.common.config.provider.")
+            found[named[1]] = classes.get(name) or partial(_unknown, line)
+    return found
+
+
+def expand(text: str, providers: Providers) -> str:
     """
     Replace every token once; the result is not expanded again.
 
     Raises:
         ValueError: A token cannot be resolved; the text has the token and the reason, no value.
 
-    Source: KIP-297, KIP-421, KIP-887; Kafka's ConfigTransformer.
+    Source: KIP-297; Kafka's ConfigTransformer.
     """
-    return _TOKEN.sub(lambda token: _resolve(token, environ), text)
+    return _TOKEN.sub(lambda token: _resolve(token, providers), text)
 
 
-def _resolve(token: re.Match[str], environ: Mapping[str, str]) -> str:
-    provider, path, key = token.groups()
+def _resolve(token: re.Match[str], providers: Providers) -> str:
+    name, path, key = token.groups()
+    provider = providers.get(name)
+    if provider is None:
+        raise ValueError(
+            f"{token[0]}: no config provider '{name}'; there are {', '.join(sorted(providers))}. "
+            f"{FAMILY}.{name}.class names the class of another one"
+        )
     try:
-        match provider:
-            case "env":
-                return _from_environment(key, environ)
-            case "file":
-                return _from_file(path or "", key)
-            case "dir":
-                return _from_directory(path or "", key)
+        return provider(path or "", key)
     except LookupError as exc:
         raise ValueError(f"{token[0]}: {exc.args[0]}") from exc
-    raise ValueError(f"{token[0]}: no config provider '{provider}'; there are env, file and dir")
 
 
-def _from_environment(key: str, environ: Mapping[str, str]) -> str:
+def _unknown(line: Property, _path: str, _key: str) -> str:
+    raise UnknownProviderError(
+        f"{line.place}: {line.key} = {line.value.strip()}: this class cannot be loaded; there are "
+        f"FileConfigProvider, DirectoryConfigProvider and EnvVarConfigProvider"
+    )
+
+
+def _from_environment(environ: Mapping[str, str], _path: str, key: str) -> str:
     if key not in environ:
         raise LookupError(f"environment variable {key} is not set")
     return environ[key]

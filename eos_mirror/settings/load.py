@@ -14,6 +14,7 @@ from typing import Any
 from eos_mirror.core.flow import Flow
 from eos_mirror.errors import ConfigError
 from eos_mirror.settings.connect import connect, connect_target, flow_lines, layers_of
+from eos_mirror.settings.expand import providers_of
 from eos_mirror.settings.filters import FilterSettings
 from eos_mirror.settings.groups import GroupSettings
 from eos_mirror.settings.heartbeats import HeartbeatSettings
@@ -76,14 +77,13 @@ def load_settings(
     """
     path, report = Path(path), Report()
     properties = read_properties(path)
-    aliases = _aliases(path, properties, Resolver(environ=environ, report=report, lines={}))
+    providers = providers_of(properties, environ)
+    aliases = _aliases(path, properties, Resolver(providers=providers, report=report, lines={}))
     sections = sort_lines(properties, aliases)
     report.fault(*sections.faults)
     report.note(*sections.notes)
-    resolver = Resolver(environ=environ, report=report, lines=sections.settings)
-
-    top = resolver.values(TOP_ROWS, ("",))
-    metrics = resolver.values(METRIC_ROWS, ("",))
+    resolver = Resolver(providers=providers, report=report, lines=sections.settings)
+    top, metrics = resolver.values(TOP_ROWS, ("",)), resolver.values(METRIC_ROWS, ("",))
     mirrors, audits = _spark(sections.spark, resolver)
     local = top.get("runtime") is Runtime.LOCAL
     known = {alias: _cluster(alias, path, resolver) for alias in aliases}

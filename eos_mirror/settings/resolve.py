@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from eos_mirror.settings.expand import expand
+from eos_mirror.settings.expand import Providers, UnknownProviderError, expand
 from eos_mirror.settings.keys import Row
 from eos_mirror.settings.properties import Property
 from eos_mirror.settings.values import trailing_comment
@@ -44,7 +44,7 @@ class Resolver:
     """Reads keys from the configuration's lines; `${...}` is resolved only where it is used."""
 
     lines: Mapping[str, Property]
-    environ: Mapping[str, str] = field(repr=False)
+    providers: Providers = field(repr=False)
     report: Report
 
     def values(self, rows: Iterable[Row], owners: Sequence[str]) -> dict[str, Any]:
@@ -98,7 +98,10 @@ class Resolver:
     def text(self, line: Property) -> str | None:
         """Return a line's text, trimmed as Kafka does; report a fault if `${...}` fails."""
         try:
-            return expand(line.value, self.environ).strip()
+            return expand(line.value, self.providers).strip()
+        except UnknownProviderError as exc:
+            self.report.fault(str(exc))
+            return None
         except ValueError as exc:
             self.report.fault(f"{line.place}: {line.key}: {exc}")
             return None

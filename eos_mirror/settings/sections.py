@@ -38,6 +38,8 @@ FLOW_CLIENT_PREFIXES = (
 )
 CLUSTER_OVERRIDES = ("source.cluster.", "target.cluster.")
 AUDITS = "verify."
+PROVIDERS, PROVIDER_PARAMETERS = "config.providers.", ".param."
+"""Config providers (`expand.py`), and their parameters."""
 SPARK_PREFIXES = ("spark.", f"{AUDITS}spark.")
 OFFSET_SYNC_PRODUCERS = ("producer.", "source.producer.", "target.producer.")
 COMMON_CLIENT_NAMES = frozenset(
@@ -185,6 +187,8 @@ def _place_family(line: _Line, sections: Sections) -> bool:
     about = accepted.purpose(line.name)
     if about is not None:
         sections.notes.append(f"{line.intro}: accepted, no effect in this version ({about})")
+    elif line.scope is Scope.TOP and f"{line.name}.".startswith(PROVIDERS):
+        _place_provider(line, sections)
     elif _is_client_key(line):
         sections.clients[line.prop.key] = line.prop
     elif line.scope is Scope.FLOW and _is_offset_sync_producer(line.name):
@@ -203,6 +207,13 @@ def _place_family(line: _Line, sections: Sections) -> bool:
     else:
         return False
     return True
+
+
+def _place_provider(line: _Line, sections: Sections) -> None:
+    """Place nothing: the classes are known already, and parameters have no effect."""
+    if PROVIDER_PARAMETERS in line.name:
+        why = "no effect: config providers have no parameters in this version"
+        sections.notes.append(f"{line.intro}: {why}")
 
 
 def _is_client_key(line: _Line) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eos_mirror.settings import Masked, mask
-from eos_mirror.settings.expand import expand
+from eos_mirror.settings.expand import expand, providers_of
 from eos_mirror.settings.mask import HIDDEN
 
 
@@ -17,12 +17,12 @@ def test_each_provider_is_resolved(tmp_path: Path) -> None:
     (tmp_path / "pass").write_text("p4ss", encoding="utf-8")
     text = f"${{env:E}}-${{file:{tmp_path}/s.properties:user}}-${{dir:{tmp_path}:pass}}-${{x}}"
 
-    assert expand(text, {"E": "e"}) == "e-me-p4ss-${x}"
+    assert expand(text, providers_of([], {"E": "e"})) == "e-me-p4ss-${x}"
 
 
 def test_what_comes_out_is_not_expanded_again() -> None:
     """A resolved value that looks like a token is not expanded again."""
-    assert expand("${env:A}", {"A": "${env:B}", "B": "b"}) == "${env:B}"
+    assert expand("${env:A}", providers_of([], {"A": "${env:B}", "B": "b"})) == "${env:B}"
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,15 @@ def test_what_comes_out_is_not_expanded_again() -> None:
         ),
         (
             "${vault:p:k}",
-            "${vault:p:k}: no config provider 'vault'; there are env, file and dir",
+            "${vault:p:k}: no config provider 'vault'; there are dir, env, file. "
+            "config.providers.vault.class names the class of another one",
         ),
     ],
 )
 def test_an_unresolved_token_says_why(text: str, fault: str) -> None:
     """A token that cannot be resolved is an error with the token and the reason."""
     with pytest.raises(ValueError, match=r"^\$") as caught:
-        expand(text, {})
+        expand(text, providers_of([], {}))
 
     assert str(caught.value) == fault
 
@@ -55,7 +56,7 @@ def test_a_missing_key_of_a_file_is_named(tmp_path: Path) -> None:
     path.write_text("other = hunter2", encoding="utf-8")
 
     with pytest.raises(ValueError, match=r"has no key user$"):
-        expand(f"${{file:{path}:user}}", {})
+        expand(f"${{file:{path}:user}}", providers_of([], {}))
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from eos_mirror.settings import PolicyClass
 from eos_mirror.settings.plugins import policy_of
-from tests.settings.conftest import Load
+from tests.settings.conftest import Faults, Load
 
 CONSUMER, PRODUCER, ADMIN = "source_consumer", "target_producer", "source_admin"
 
@@ -117,3 +118,38 @@ def test_the_identity_policy_needs_no_separator(load: Load, name: str) -> None:
     assert policy.format_remote_topic("A", "orders") == "orders"
     assert policy.format_remote_topic("A", "heartbeats") == "Aheartbeats"
     assert policy.topic_source("orders") == "A"
+
+
+PROVIDER = "org.apache.kafka.common.config.provider"
+
+
+def test_a_config_provider_is_known_by_its_class_under_any_name(load: Load, tmp_path: Path) -> None:
+    """One class may have several names, and a usual name may have another class."""
+    (tmp_path / "s.properties").write_text("user = me\n", encoding="utf-8")
+    (tmp_path / "client").write_text("name", encoding="utf-8")
+    settings = load(
+        "config.providers = secrets, file, e, unused\n"
+        f"config.providers.secrets.class = {PROVIDER}.FileConfigProvider\n"
+        f"config.providers.file.class = {PROVIDER}.DirectoryConfigProvider\n"
+        f"config.providers.e.class = {PROVIDER}.EnvVarConfigProvider\n"
+        "config.providers.unused.class = io.strimzi.kafka.KubernetesConfigMapConfigProvider\n"
+        f"A.client.id = ${{secrets:{tmp_path}/s.properties:user}}-${{e:E}}\n"
+        f"B.client.id = ${{file:{tmp_path}:client}}\n",
+        environ={"E": "e"},
+    )
+    clients = settings.flows[0].clients
+
+    assert clients.source_admin["client.id"] == "me-e"
+    assert clients.target_admin["client.id"] == "name"
+    assert settings.notes == ()
+
+
+def test_a_provider_of_another_class_is_one_fault_however_often_it_is_used(faults: Faults) -> None:
+    """A Java class cannot be loaded; the line that names it is what has to change."""
+    assert faults(
+        "config.providers = vault\nconfig.providers.vault.class = com.example.VaultProvider\n"
+        "A.sasl.jaas.config = ${vault:a:b}\nB.sasl.jaas.config = ${vault:a:c}\n"
+    ) == [
+        "f:6: config.providers.vault.class = com.example.VaultProvider: this class cannot be "
+        "loaded; there are FileConfigProvider, DirectoryConfigProvider and EnvVarConfigProvider"
+    ]
