@@ -16,7 +16,6 @@ from eos_mirror.errors import (
     MarkersLost,
     PartitionStopped,
     PositionLost,
-    RecordRefused,
     RightMissing,
 )
 from eos_mirror.ports import KnownTopic, TaskContext, Unstable
@@ -188,7 +187,7 @@ class Acquisition:
         for partition in sorted(self._granted):
             if partition in stopped and partition not in self._again:
                 self._granted.discard(partition)
-                progress.stopped[partition] = RecordRefused(stopped[partition])
+                progress.stopped[partition] = PartitionStopped(stopped[partition])
         ready = self._ready(routes, progress)
         if not ready:
             return

@@ -21,6 +21,8 @@ EXCUSES: Final = {
 }
 """What must have happened to a partition before it may stop for a cause."""
 
+EXCUSES["PartitionStopped"] = set().union(*EXCUSES.values())  # an earlier process reported it
+
 DRAIN_ROUNDS: Final = 300
 DRAIN_STEPS: Final = 12
 DRAIN_TURN_S: Final = 0.05
