@@ -6,6 +6,9 @@ from typing import Any
 
 from eos_mirror.errors import ConfigError
 
+JAVA_PACKAGES = frozenset({"com", "org", "net", "io", "de", "uk", "fr", "nl", "eu", "dev"})
+"""Beginnings of Java's packages. A Python module with such a name would have been found."""
+
 
 def find_class(path: str) -> Callable[[Mapping[str, str]], Any]:
     """
@@ -20,6 +23,8 @@ def find_class(path: str) -> Callable[[Mapping[str, str]], Any]:
     try:
         found = getattr(import_module(module), name)
     except ModuleNotFoundError as exc:
+        if path.partition(".")[0] in JAVA_PACKAGES:
+            raise ValueError("this is a Java class; only Python classes can be loaded") from exc
         raise ValueError(
             f"there is no module {exc.name}; install it, or put its folder on PYTHONPATH"
         ) from exc

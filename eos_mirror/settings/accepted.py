@@ -78,13 +78,19 @@ PREFIXES: dict[str, str] = {
 """The same for families of keys, by prefix."""
 
 RENAMED: dict[str, str] = {
+    "topic.blacklist": "topics.exclude",
+    "topic.whitelist": "topics",
+    "topics.regex": "topics",
+    "topic.regex": "topics",
+    "group.blacklist": "groups.exclude",
+    "group.whitelist": "groups",
     "topics.blacklist": "topics.exclude",
     "topics.whitelist": "topics",
     "groups.blacklist": "groups.exclude",
     "groups.whitelist": "groups",
     "config.properties.blacklist": "config.properties.exclude",
 }
-"""Old key to its current name. MirrorMaker 2 does not know the old keys since 4.0."""
+"""Old key, or one of another tool, to its current name. MirrorMaker 2 knows none since 4.0."""
 
 REFUSED: dict[str, tuple[str, str]] = {
     "transforms": (

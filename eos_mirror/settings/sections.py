@@ -106,9 +106,14 @@ def is_common_client_key(name: str) -> bool:
     return name in COMMON_CLIENT_NAMES or name.startswith(("sasl.", "ssl."))
 
 
-def nearest(word: str, choices: Sequence[str]) -> str | None:
+ALIKE, ALMOST = 0.6, 0.84
+"""Similarity of aliases, which are short, and of keys: a key that is only alike means something
+else, such as `topics.exclude` for `topics.regex`."""
+
+
+def nearest(word: str, choices: Sequence[str], *, similarity: float = ALIKE) -> str | None:
     """Return the choice that was probably meant; None if none is similar."""
-    close = get_close_matches(word, choices, n=1, cutoff=0.6)
+    close = get_close_matches(word, choices, n=1, cutoff=similarity)
     return close[0] if close else None
 
 
@@ -234,7 +239,8 @@ def _unknown(line: _Line, aliases: Sequence[str]) -> str:
         meant = nearest(stranger, aliases)
         fix = f"did you mean '{line.name.replace(stranger, meant, 1)}'?" if meant else "add it"
         return f"{line.intro}: '{stranger}' is not in clusters; {fix}"
-    name = accepted.RENAMED.get(line.name) or nearest(line.name, known_names())
+    name = accepted.RENAMED.get(line.name)
+    name = name or nearest(line.name, known_names(), similarity=ALMOST)
     if name is None:
         return f"{line.intro}: unknown key; remove it, or give a client setting its prefix"
     return f"{line.intro}: unknown key; did you mean '{line.sibling(name)}'?"

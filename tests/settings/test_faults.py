@@ -11,6 +11,11 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
     ("more", "fault"),
     [
         ("A->B.topcs = x", "f:5: A->B.topcs: unknown key; did you mean 'A->B.topics'?"),
+        ("topics.regex = .*", "f:5: topics.regex: unknown key; did you mean 'topics'?"),
+        ("topic.blacklist = x", "f:5: topic.blacklist: unknown key; "
+         "did you mean 'topics.exclude'?"),
+        ("heartbeats.topic.retention.ms = 1", "f:5: heartbeats.topic.retention.ms: "
+         "unknown key; remove it, or give a client setting its prefix"),
         ("task.max = 2", "f:5: task.max: unknown key; did you mean 'tasks.max'?"),
         ("B.replication.facto = 2", "f:5: B.replication.facto: unknown key; "
          "did you mean 'B.replication.factor'?"),
@@ -42,7 +47,7 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
         ("abort.on.send.failure = maybe", "f:5: abort.on.send.failure = maybe: "
          "expected true or false"),
         ("replication.policy.class = com.x.P", "f:5: replication.policy.class = com.x.P: "
-         "there is no module com; install it, or put its folder on PYTHONPATH"),
+         "this is a Java class; only Python classes can be loaded"),
         ("replication.policy.separator =", "f:5: flow A->B: replication.policy.separator may be "
          "empty only with IdentityReplicationPolicy"),
         ("replication.policy.separator = #", "f:5: replication.policy.separator = #: "

@@ -58,7 +58,9 @@ def test_a_class_of_the_user_decides(load: Load) -> None:
     ("name", "says"),
     [
         ("Mine", "'Mine' is neither a class of MirrorMaker 2 nor module.Class of Python"),
-        ("com.example.MyFilter", "there is no module com; install it, or put its folder on"),
+        ("com.example.MyFilter", "this is a Java class; only Python classes can be loaded"),
+        ("io.example.MyFilter", "this is a Java class; only Python classes can be loaded"),
+        ("no_such_module.MyFilter", "there is no module no_such_module; install it, or put its"),
         ("mine_to_test.Other", "module mine_to_test has no Other"),
         ("mine_to_test.nothing", "mine_to_test.nothing is not a class"),
         ("broken_to_test.X", "there is no module this_is_not_there"),
