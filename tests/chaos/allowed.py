@@ -62,7 +62,7 @@ EVENTS = {
     "incarnation.fenced": ALWAYS,
     "partitions.acquired": ALWAYS,
     "batch.refused": ALWAYS,
-    "partition.waiting": r"A\.chaos-lonely-0 has no leader on B"
+    "partition.waiting": r"\S+ has no leader on [AB]"
     r"|A\.\S+ has \d of \d replicas in sync on B, and min\.insync\.replicas is \d",
     "partition.stopped": rf"A->B {PICKY}-\d next_offset=\d+: the target refuses this record .*"
     rf"|A->B {DOOMED}-0: .*"
