@@ -49,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
     log = EventLog(verbose=args.verbose)
     driver = Driver(settings, on_event=log, stop=stop, entry=entry)
     if args.check:
+        for note in settings.notes:
+            sys.stderr.write(f"eos-mirror: note: {note}\n")
         return _check(driver)
 
     def on_signal(name: str) -> None:

@@ -260,6 +260,9 @@ def _check_together(flow: FlowSettings, resolver: Resolver, owners: Sequence[str
     )
     if least is not None and replicas is not None and least > replicas:
         fault((min_isr, factor), f"{min_isr} must not exceed {factor}")
+    if flow.groups.sync_offsets and not flow.groups.emit_checkpoints:
+        emit = "emit.checkpoints.enabled"
+        fault((emit,), f"sync.group.offsets.enabled needs {emit} = true")
     if flow.filters.provenance and flow.exactly_once:
         fault(
             ("provenance.headers.enabled",),

@@ -47,7 +47,7 @@ EVENTS: Final = (
         "This run lost its session, and another one mirrors. Its tasks stop; it is on standby.",
     ),
     Event("metrics.listening", Level.INFO, "Where Prometheus finds the metrics."),
-    Event("config.note", Level.DETAIL, "A line of the configuration that has no effect here."),
+    Event("config.note", Level.INFO, "A line of the configuration that has no effect here."),
     Event("config.reloaded", Level.INFO, "The configuration changed; these keys were applied."),
     Event(
         "config.invalid",
