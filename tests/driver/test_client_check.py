@@ -1,5 +1,6 @@
 """Settings that only the client library can judge are faults of the configuration."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,24 @@ def test_a_client_that_cannot_be_made_is_named_with_its_lines(
     assert len(caught.value.faults) == len(says)
     for fault, words in zip(caught.value.faults, says, strict=True):
         assert words in fault
+
+
+def test_a_trial_asks_for_no_token(tmp_path: Path) -> None:
+    """With OAuth, a client sends its secret to the token endpoint as soon as it exists."""
+    with socket.create_server(("127.0.0.1", 0)) as endpoint:
+        url = f"http://127.0.0.1:{endpoint.getsockname()[1]}/token"
+        check_clients(
+            settings_of(
+                tmp_path,
+                {
+                    "A.security.protocol": "SASL_PLAINTEXT",
+                    "A.sasl.mechanism": "OAUTHBEARER",
+                    "A.sasl.oauthbearer.token.endpoint.url": url,
+                    "A.sasl.oauthbearer.client.credentials.client.id": "id",
+                    "A.sasl.oauthbearer.client.credentials.client.secret": "secret",
+                },
+            )
+        )
+        endpoint.settimeout(1)
+        with pytest.raises(TimeoutError):
+            endpoint.accept()
