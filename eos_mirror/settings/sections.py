@@ -106,9 +106,9 @@ def is_common_client_key(name: str) -> bool:
     return name in COMMON_CLIENT_NAMES or name.startswith(("sasl.", "ssl."))
 
 
-ALIKE, ALMOST = 0.6, 0.84
-"""Similarity of aliases, which are short, and of keys: a key that is only alike means something
-else, such as `topics.exclude` for `topics.regex`."""
+ALIKE, ALMOST = 0.6, 0.88
+"""Similarity of aliases, which are short, and of keys, which must be one or two letters away: a key
+that is only alike means something else, such as `topics.exclude` for `topics.regex`."""
 
 
 def nearest(word: str, choices: Sequence[str], *, similarity: float = ALIKE) -> str | None:

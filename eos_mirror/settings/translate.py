@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from eos_mirror.settings.java_names import DROPPED, RENAMED
 from eos_mirror.settings.librdkafka import SETTINGS, Role
 from eos_mirror.settings.mask import Masked
+from eos_mirror.settings.sections import ALMOST, nearest
 from eos_mirror.settings.security import (
     Given,
     take_ciphers,
@@ -32,11 +32,6 @@ class Translation:
     notes: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     intros: dict[str, str] = field(default_factory=dict)
-
-
-ALMOST = 0.88
-"""How similar an unknown name must be to a known one to count as a typing error: one or two wrong
-letters. MirrorMaker 2 ignores names that no client knows, and so do we."""
 
 
 def translate(given: Mapping[str, Given], role: Role) -> Translation:
@@ -83,8 +78,8 @@ def _rename(name: str, setting: Given, role: Role, out: Translation) -> None:
 
 
 def _report_unknown(name: str, setting: Given, out: Translation) -> None:
-    close = get_close_matches(name, sorted({*SETTINGS, *RENAMED, *DROPPED}), n=1, cutoff=ALMOST)
-    if close:
-        out.faults.append(f"{setting.intro}: unknown client setting; did you mean '{close[0]}'?")
+    meant = nearest(name, sorted({*SETTINGS, *RENAMED, *DROPPED}), similarity=ALMOST)
+    if meant:
+        out.faults.append(f"{setting.intro}: unknown client setting; did you mean '{meant}'?")
     else:
         out.notes.append(f"{setting.intro}: no effect: no Kafka client has this setting")

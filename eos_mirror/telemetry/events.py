@@ -47,7 +47,11 @@ EVENTS: Final = (
         "This run lost its session, and another one mirrors. Its tasks stop; it is on standby.",
     ),
     Event("metrics.listening", Level.INFO, "Where Prometheus finds the metrics."),
-    Event("config.note", Level.INFO, "A line of the configuration that has no effect here."),
+    Event(
+        "config.note",
+        Level.INFO,
+        "A line of the configuration without effect, or not as it is written.",
+    ),
     Event("config.reloaded", Level.INFO, "The configuration changed; these keys were applied."),
     Event(
         "config.invalid",

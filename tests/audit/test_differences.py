@@ -17,8 +17,8 @@ from eos_mirror.audit.differences import (
 )
 from eos_mirror.audit.pairing import compare_range
 from eos_mirror.core.records import TopicPartition
+from tests.audit.one_partition import SOURCE, TARGET, difference
 
-SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
 Records = list[tuple[int, str]]
 """Offset and content of each record."""
 
@@ -37,17 +37,6 @@ def log(partition: TopicPartition, records: Sequence[tuple[int, str]], end: int)
 def compared(copy: Records, original: Records = UPSTREAM) -> Comparison:
     """Compare one range of the source with this copy."""
     return compare_range(log(SOURCE, original, 120), log(TARGET, copy, 50))
-
-
-def difference(kind: Kind, upstream: int, downstream: int) -> Difference:
-    """Return a difference between the two partitions of this file."""
-    return Difference(
-        kind=kind,
-        source=SOURCE,
-        upstream_offset=upstream,
-        target=TARGET,
-        downstream_offset=downstream,
-    )
 
 
 def renumbered(contents: Sequence[str]) -> Records:
