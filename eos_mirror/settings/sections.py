@@ -107,12 +107,24 @@ def is_common_client_key(name: str) -> bool:
 
 
 ALIKE, ALMOST = 0.6, 0.88
-"""Similarity of aliases, which are short, and of keys, which must be one or two letters away: a key
-that is only alike means something else, such as `topics.exclude` for `topics.regex`."""
+"""Similarity of aliases, and of keys longer than eight letters."""
 
 
-def nearest(word: str, choices: Sequence[str], *, similarity: float = ALIKE) -> str | None:
-    """Return the choice that was probably meant; None if none is similar."""
+def nearest(alias: str, aliases: Sequence[str]) -> str | None:
+    """Return the alias that was probably meant; None if none is similar."""
+    return _closest(alias, aliases, ALIKE)
+
+
+def misspelled(key: str, known: Sequence[str]) -> str | None:
+    """
+    Return the known key that one wrong letter makes this key, or two in a long one; else None.
+
+    A key that is only similar means something else, such as `topics.exclude` for `topics.regex`.
+    """
+    return _closest(key, known, min(ALMOST, (len(key) - 1) / len(key)))
+
+
+def _closest(word: str, choices: Sequence[str], similarity: float) -> str | None:
     close = get_close_matches(word, choices, n=1, cutoff=similarity)
     return close[0] if close else None
 
@@ -240,7 +252,7 @@ def _unknown(line: _Line, aliases: Sequence[str]) -> str:
         fix = f"did you mean '{line.name.replace(stranger, meant, 1)}'?" if meant else "add it"
         return f"{line.intro}: '{stranger}' is not in clusters; {fix}"
     name = accepted.RENAMED.get(line.name)
-    name = name or nearest(line.name, known_names(), similarity=ALMOST)
+    name = name or misspelled(line.name, known_names())
     if name is None:
         return f"{line.intro}: unknown key; remove it, or give a client setting its prefix"
     return f"{line.intro}: unknown key; did you mean '{line.sibling(name)}'?"

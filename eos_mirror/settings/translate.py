@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from eos_mirror.settings.java_names import DROPPED, RENAMED
 from eos_mirror.settings.librdkafka import SETTINGS, Role
 from eos_mirror.settings.mask import Masked
-from eos_mirror.settings.sections import ALMOST, nearest
+from eos_mirror.settings.sections import misspelled
 from eos_mirror.settings.security import (
     Given,
     take_ciphers,
@@ -78,7 +78,7 @@ def _rename(name: str, setting: Given, role: Role, out: Translation) -> None:
 
 
 def _report_unknown(name: str, setting: Given, out: Translation) -> None:
-    meant = nearest(name, sorted({*SETTINGS, *RENAMED, *DROPPED}), similarity=ALMOST)
+    meant = misspelled(name, sorted({*SETTINGS, *RENAMED, *DROPPED}))
     if meant:
         out.faults.append(f"{setting.intro}: unknown client setting; did you mean '{meant}'?")
     else:

@@ -94,22 +94,14 @@ def test_groups_on_the_target_follow_but_never_back_and_never_under_a_member(sit
     with mirrored(site, site.config(**SYNCED)) as running:
         truth = Truth(site)
         at = {offset: truth.of(everywhere(site, offset)) for offset in (100, 500, 900)}
-        wait_until(
-            lambda: committed(site.target, "reads", truth.remotes) == at[100],
-            within=SOON,
-            what="the groups on the target",
-        )
+        wait_moved(site, "reads", at[100])
         assert committed(site.target, "follows", truth.remotes) == at[100]
         commit(site.target, "is further", at[900])
         with member(site, "reads"):
             assert not running.found("group.waiting", group="reads")
             for group in ("follows", "is further", "reads"):
                 commit(site.source, group, everywhere(site, 500))
-            wait_until(
-                lambda: committed(site.target, "follows", truth.remotes) == at[500],
-                within=SOON,
-                what="the offsets of the group",
-            )
+            wait_moved(site, "follows", at[500])
             wait_rounds(running)
             assert committed(site.target, "is further", truth.remotes) == at[900]
             assert committed(site.target, "reads", truth.remotes) == at[100]
@@ -207,11 +199,7 @@ def test_at_least_once_translates_from_syncs_and_never_ahead(site: Site) -> None
         wait_mirrored(site, end)
         remotes = [TopicPartition(site.remote, p) for p in range(site.partitions)]
         ends = site.view.target.ends(remotes)
-        wait_until(
-            lambda: committed(site.target, "at the end", remotes) == ends,
-            within=SOON,
-            what="the exact offsets of the group at the end",
-        )
+        wait_moved(site, "at the end", ends)
         os.kill(running.pid(), signal.SIGKILL)
         site.produce(4_000, start=4_000)
         commit(site.source, "at the end", everywhere(site, 2 * end))

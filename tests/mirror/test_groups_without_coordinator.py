@@ -20,7 +20,7 @@ from eos_mirror.core.retries import LONGEST_PAUSE_S
 from eos_mirror.testing import KafkaCluster, wait_until
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.group_sync import SYNCED, commit, committed, mirrored, wait_moved
+from tests.mirror.group_sync import SYNCED, commit, mirrored, moved, wait_moved
 from tests.mirror.raw import commit_raw
 from tests.mirror.translation import Truth, everywhere
 
@@ -149,7 +149,7 @@ def test_groups_of_the_target_whose_coordinator_is_away_keep_nobody_waiting(
         assert waiting["reason"]
         trio.start_node(NODE)
         wait_until(
-            lambda: committed(trio, lost, list(at[50])) == at[50],
+            lambda: moved(site, lost, at[50]),
             within=timedelta(seconds=2 * LONGEST_PAUSE_S),
             what=f"the offsets of {lost}",
         )

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,16 +11,15 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AclOperation
 
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.errors import RestartTask
 from eos_mirror.testing import KafkaCluster, Security, wait_until
 from eos_mirror.testing.external import Cluster
 from tests.mirror.command_line import groups
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.group_sync import SYNCED, commit, committed, mirrored, wait_moved, wait_rounds
+from tests.mirror.group_sync import SYNCED, commit, mirrored, moved, wait_moved, wait_rounds
 from tests.mirror.rights import NOTHING, allow_again, deny, grant_all_but, login, resource_of
 from tests.mirror.surgery import create_on, edit_position
 from tests.mirror.toolbox import mirror, produce
-from tests.mirror.translation import Offsets, Truth, everywhere
+from tests.mirror.translation import Truth, everywhere
 
 pytestmark = pytest.mark.brokers
 
@@ -52,13 +50,6 @@ def trio(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips wi
     """Three brokers of which any may die without an election of controllers."""
     with KafkaCluster(3, name="trio", controllers="separate") as cluster:
         yield cluster
-
-
-def moved(site: Site, group: str, wanted: Offsets) -> bool:
-    """Return whether the group has these offsets; False while its coordinator moves."""
-    with suppress(RestartTask):
-        return committed(site.target, group, list(wanted)) == wanted
-    return False
 
 
 def test_a_position_that_was_edited_keeps_no_group_waiting_on_other_partitions(site: Site) -> None:

@@ -11,6 +11,7 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
     ("more", "fault"),
     [
         ("A->B.topcs = x", "f:5: A->B.topcs: unknown key; did you mean 'A->B.topics'?"),
+        ("topiks = x", "f:5: topiks: unknown key; did you mean 'topics'?"),
         ("sync.group.offsets.enabled = true\nemit.checkpoints.enabled = false", "f:6: flow A->B: "
          "sync.group.offsets.enabled needs emit.checkpoints.enabled = true"),
         ("topics.regex = .*", "f:5: topics.regex: unknown key; did you mean 'topics'?"),
