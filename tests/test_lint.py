@@ -45,6 +45,13 @@ def test_the_tool_has_nothing_to_say(command: list[str]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+TEXTS = {
+    tokenize.COMMENT,
+    tokenize.STRING,
+    getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING),  # f-strings are split since Python 3.12
+}
+
+
 def texts_of(source: Path) -> Iterator[str]:
     """Yield the texts that people read: a whole page, or the comments and strings of a module."""
     text = source.read_text(encoding="utf-8")
@@ -52,7 +59,7 @@ def texts_of(source: Path) -> Iterator[str]:
         yield text
         return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type in (tokenize.COMMENT, tokenize.STRING):
+        if token.type in TEXTS:
             yield token.string
 
 

@@ -79,7 +79,7 @@ def test_a_range_is_read_from_its_start_to_its_end(
     assert offsets(reader, log, start, end) == expected
 
 
-def test_one_range_after_the_other_is_read_anew(reader: RangeReader, log: TopicPartition) -> None:
+def test_each_range_is_read_from_its_own_start(reader: RangeReader, log: TopicPartition) -> None:
     """Records that the client prefetched for one range do not appear in the next."""
     for start, end in ((0, 3), (1_000, 1_002), (1, 4)):
         assert offsets(reader, log, start, end) == list(range(start, end))

@@ -65,7 +65,7 @@ def test_a_fault_ends_with_the_run(targets: ChaosTargets) -> None:
     assert nemesis.missed == ["toy"]
 
 
-def test_a_fault_that_fails_is_told(targets: ChaosTargets) -> None:
+def test_a_fault_that_fails_is_reported(targets: ChaosTargets) -> None:
     """A nemesis that could not do its work makes the run fail."""
 
     def act(_: ChaosTargets, __: random.Random) -> bool:

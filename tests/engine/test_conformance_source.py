@@ -196,7 +196,7 @@ def test_a_partition_that_moves_in_peace_is_let_go_first(source_bench: SourceBen
     assert len(one.listener.granted) == 1
 
 
-def test_joining_anew_takes_everything_back_and_gives_it_again(source_bench: SourceBench) -> None:
+def test_joining_again_revokes_and_assigns_every_partition(source_bench: SourceBench) -> None:
     """A second subscription to the same topics is a rebalance for the member."""
     partition = new_partition(source_bench)
     reader = Reader(source_bench, partition.topic)

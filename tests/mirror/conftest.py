@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eos_mirror.core.flow import Flow
-from eos_mirror.testing.checker import Comparison, compare_topics
+from eos_mirror.testing.checker import Comparison, compare_topics, read_topic
 from eos_mirror.testing.external import Cluster
 from tests.mirror.toolbox import FlowView, produce, write_config
 
@@ -47,6 +47,16 @@ class Site:
     def produce(self, count: int, *, start: int = 0) -> None:
         """Produce numbered records into the source topic."""
         produce(self.source, self.topic, count, partitions=self.partitions, start=start)
+
+    def wait_caught_up(self) -> None:
+        """Wait until the shadow offsets are at the ends of the source topic."""
+        self.view.wait_caught_up(self.topic, self.remote, partitions=self.partitions)
+
+    def values(self) -> list[list[bytes | None]]:
+        """Return what a read_committed reader of the copy sees, by partition."""
+        config = self.target.client_config()
+        arrived = read_topic(config, self.remote, partitions=self.partitions)
+        return [[record.value for record in partition] for partition in arrived]
 
     def compare(self, topic: str = "", remote: str = "") -> Comparison:
         """Compare two topics record by record; by default the site's topic and its copy."""

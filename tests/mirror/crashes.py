@@ -47,7 +47,7 @@ def undecided(site: Site, view: FlowView | None = None) -> int:
 def drain(site: Site, running: Mirror) -> None:
     """Wait until everything that is on the source has arrived, for a minute at most."""
     try:
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
     except TimeoutError as exc:
         positions = site.view.positions(site.remote, site.partitions)
         exc.add_note(f"{positions} {running.events[-20:]} {running.errors[-9:]}")

@@ -69,7 +69,7 @@ def checkpoints(site: Site, group: str) -> dict[TopicPartition, OffsetAndMetadat
 def mirrored(site: Site, config: Path) -> Iterator[Mirror]:
     """Run a mirror that has caught up when the block begins, and stop it after the block."""
     with mirror(config) as running:
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         yield running
         assert running.stop() == 0, running.errors
 

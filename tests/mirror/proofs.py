@@ -8,11 +8,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.mirror.conftest import Site
 
 SPARK = {"verify_spark_master": "local[2]"}
 CHILDREN: Mapping[str, str] = {}
 """Where ranges are compared: in a local Spark, or in child processes."""
+ON_BOTH = pytest.mark.parametrize(
+    "place",
+    [pytest.param(SPARK, marks=pytest.mark.spark, id="spark"), pytest.param(CHILDREN, id="local")],
+)
 
 DIFFERENT = 3
 """Exit code: the copy has a difference."""

@@ -80,7 +80,7 @@ def test_rights_that_may_not_be_listed_are_said_once_and_stop_nothing(
         skipped = running.wait_for("acls.skipped")
         assert "DESCRIBE on the cluster of the source" in skipped["reason"]
         look_again(running, 3)
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         assert running.stop() == 0, running.errors
     assert len(running.found("acls.skipped")) == 1
 

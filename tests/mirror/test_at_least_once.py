@@ -4,13 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Producer
 
 from eos_mirror.core.ledger import Kind, LedgerEntry
 from eos_mirror.core.metadata import GroupMetadata, encode_group
@@ -21,15 +19,11 @@ from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.operate.translate import MapReader
 from eos_mirror.ports import GroupOffset
-from eos_mirror.testing import KafkaCluster, wait_until
+from eos_mirror.testing import wait_until
 from eos_mirror.testing.entry import environ_for
-from eos_mirror.testing.external import Cluster
-from eos_mirror.testing.faults import Action, Api, Fault
-from eos_mirror.testing.proxy import fault_proxies
 from tests.mirror.command_line import UNSAFE
-from tests.mirror.conftest import Site, make_site
+from tests.mirror.conftest import Site
 from tests.mirror.crashes import hold_a_writer
-from tests.mirror.load import Load
 from tests.mirror.toolbox import mirror, state_of
 
 pytestmark = pytest.mark.brokers
@@ -191,7 +185,7 @@ def wait_position(site: Site, expected: int) -> None:
 
 
 @pytest.mark.parametrize("abort", ["true", "false"])
-def test_a_refused_record_stops_its_partition_or_is_dropped_and_told(
+def test_a_refused_record_stops_its_partition_or_is_dropped_and_reported(
     site: Site, abort: str
 ) -> None:
     """With either value of `abort.on.send.failure`, a refused record is reported."""
@@ -338,64 +332,3 @@ def test_what_cannot_be_adopted_is_said_in_a_line(site: Site) -> None:
     assert (never.returncode, against.returncode) == (2, 2)
     assert "never ran" in never.stderr
     assert "Set transaction.producer = false" in against.stderr
-
-
-@pytest.fixture
-def proxied_source(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
-    """A source that is reached through a proxy."""
-    with KafkaCluster(name="proxied-source", proxied=True) as cluster:
-        yield cluster
-
-
-@contextmanager
-def another_member(site: Site) -> Iterator[None]:
-    """Keep another member with some of the partitions in the source group, during the block."""
-    consumer = Consumer(
-        {
-            **site.source.client_config(),
-            "group.id": site.flow.source_group,
-            "partition.assignment.strategy": "cooperative-sticky",
-            "enable.auto.commit": False,
-        }
-    )
-    consumer.subscribe([site.topic])
-
-    def has_some() -> bool:
-        consumer.poll(0.1)
-        return bool(consumer.assignment())
-
-    wait_until(has_some, within=timedelta(seconds=30), what="partitions for another member")
-    try:
-        yield
-    finally:
-        consumer.close()
-
-
-def test_a_commit_that_crosses_a_rebalance_is_made_again_by_the_same_task(
-    tmp_path: Path, proxied_source: KafkaCluster, target_cluster: Cluster
-) -> None:
-    """ILLEGAL_GENERATION for a commit that was sent after a JoinGroup does not end the task."""
-    site = make_site(tmp_path, proxied_source, target_cluster)
-    config = site.config(**MODE)
-    direct, detour = proxied_source.bootstrap, proxied_source.proxied_bootstrap
-    config.write_text(config.read_text().replace(direct, detour))
-    with fault_proxies(proxied_source.proxy_ports) as proxies, mirror(config) as running:
-        running.wait_for("ready")
-        with Load(site).running() as load:
-            load.wait_for(2_000)
-            late = Fault(Api.JOIN_GROUP, Action.DELAY_RESPONSE, delay=timedelta(seconds=1.5))
-            struck = proxies[1].inject(late)
-            with another_member(site):
-                struck.wait_hit()
-                load.wait_for(5_000)
-        site_ends = site.view.ends(site.topic, site.partitions)
-        wait_until(
-            lambda: positions(site) == site_ends,
-            within=timedelta(seconds=60),
-            what=f"positions at {site_ends}",
-        )
-        assert running.stop() == 0, running.errors
-
-    assert not running.found("task.restarting")
-    compared = site.compare()
-    assert compared.exact, str(compared)

@@ -124,7 +124,7 @@ def test_a_source_topic_that_was_deleted_stays_deleted(site: Site) -> None:
     )
     with mirror(config) as running:
         running.wait_for("ready")
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         running.wait_for("checkpoints.emitted", count=2)
         delete_topic(site.source, site.topic)
         wait_more_summaries(running, str(site.flow))
@@ -151,7 +151,7 @@ def test_a_copy_that_was_deleted_stays_deleted_through_a_crash(site: Site) -> No
     config = site.config(**WATCHED, refresh_topics_interval_seconds=600, groups="none")
     with mirror(config) as running:
         running.wait_for("ready")
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         with Load(site).running() as load:
             load.wait_for(1_000)
             delete_topic(site.target, site.remote)

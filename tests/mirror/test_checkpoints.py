@@ -142,7 +142,7 @@ def test_a_group_far_behind_is_exact_after_everything_was_killed(site: Site) -> 
     """No part of the offset map is only in memory: a lagging group is translated exactly."""
     site.produce(100_000)
     with mirror(site.config(**SETTINGS)) as first:
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         first.kill()
     produce_with_gaps(site, 10)
     truth_at = everywhere(site, 10_000 // site.partitions)
@@ -152,7 +152,7 @@ def test_a_group_far_behind_is_exact_after_everything_was_killed(site: Site) -> 
         assert offsets_of(checkpoints(site, "slow")) == Truth(site).of(truth_at)
 
 
-def test_a_killed_group_task_comes_back_and_mirroring_goes_on(site: Site) -> None:
+def test_a_killed_checkpoint_task_is_replaced_and_mirroring_continues(site: Site) -> None:
     """The crash is reported, and the next group task resumes from the written checkpoints."""
     site.produce(400)
     commit(site.source, "readers", everywhere(site, 10))

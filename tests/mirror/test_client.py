@@ -101,7 +101,7 @@ def test_groups_are_found_by_a_pattern_and_strangers_are_counted(cluster: KafkaC
 
 
 @pytest.mark.brokers
-def test_the_consumer_of_the_page_goes_on_where_its_group_stood(cluster: KafkaCluster) -> None:
+def test_the_consumer_of_the_page_continues_at_its_groups_offset(cluster: KafkaCluster) -> None:
     """The snippet of docs/client.md resumes at the translated offsets; only its address differs."""
     (snippet,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     names: dict[str, Any] = {}

@@ -129,20 +129,20 @@ def test_a_copy_deleted_between_two_runs_is_not_created_again(
 
 
 @pytest.mark.long
-def test_a_deleted_copy_begins_anew_in_a_run_that_sees_what_was_done(site: Site) -> None:
+def test_a_deleted_copy_starts_again_in_a_run_that_sees_the_commands(site: Site) -> None:
     """Without a restart, the topic is checked again after growing pauses."""
     keep = f"{site.topic}-keep"
     site.source.create_topic(keep, site.partitions)
     site.produce(400)
     with mirror(site.config()) as running:
         running.wait_for("ready")
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         delete_topic(site.target, site.remote)
         running.wait_for("topic.refused", topic=site.topic)
         site.view.wait_caught_up(keep, f"{site.remote}-keep", partitions=site.partitions)
         forget(site, exactly_once=True)
         running.wait_for("topic.created", topic=site.remote, count=2, within_s=120)
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         assert running.stop() == 0, running.errors
     assert len(running.found("topic.refused")) == 1
     assert site.compare().exact

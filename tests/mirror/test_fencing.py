@@ -21,7 +21,7 @@ def test_a_transaction_with_offsets_alone_is_not_the_worst_moment(site: Site) ->
     """The task pauses in a transaction with records, which the broker lists as ongoing."""
     with mirror(site.config(), env=environ_for(pause_at="flushed:1")) as running:
         # the first commit has only the start positions
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         site.produce(1)
         task = hold_a_writer(running)
         listed = transaction_states(site.target.tool("TransactionsCommand", "list").stdout)

@@ -101,7 +101,7 @@ def test_a_record_that_the_target_refuses_stops_its_partition_only(site: Site) -
     site.produce(400)
     with mirror(site.config()) as running:
         running.wait_for("ready")
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         site.target.tool(
             "ConfigCommand", "--alter", "--entity-type", "topics", "--entity-name", site.remote,
             "--add-config", "max.message.bytes=20000",

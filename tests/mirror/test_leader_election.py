@@ -27,7 +27,7 @@ def config(site: Site) -> Path:
 def mirrored(site: Site, *, start: int) -> None:
     """Produce more records, and wait until the target has them."""
     site.produce(RECORDS, start=start)
-    site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+    site.wait_caught_up()
 
 
 def test_a_run_that_stands_by_takes_over_from_one_that_was_killed(site: Site, config: Path) -> None:

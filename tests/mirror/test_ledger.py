@@ -85,7 +85,7 @@ def test_a_fence_and_a_stop_are_in_the_ledger(site: Site) -> None:
         run.wait_for("ready")
         os.kill(run.pid(), signal.SIGKILL)
         fenced = run.wait_for("incarnation.fenced")
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         assert run.stop() == 0, run.errors
     site.produce(100, start=100)
     expire(site, 2)

@@ -31,7 +31,7 @@ A_MINUTE = timedelta(seconds=90)
 
 def wait_caught_up(site: Site) -> None:
     """Wait until the shadow offsets are at the ends of the source."""
-    site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+    site.wait_caught_up()
 
 
 def positions_of(site: Site) -> set[int]:

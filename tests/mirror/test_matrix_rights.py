@@ -153,7 +153,7 @@ def test_a_target_that_refuses_to_configure_a_topic_is_told_of(
         assert refused["set"] == {"flush.ms": "123456789"}
         assert "AUTHORIZATION" in refused["reason"]
         site.produce(100)
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         assert running.stop() == 0, running.errors
 
 

@@ -178,7 +178,7 @@ def test_a_worker_on_spark_that_slept_longer_than_its_session_doubles_nothing(lo
 
 
 @pytest.mark.parametrize("sleeper", [Flow.daemon, Flow.jvm])
-def test_the_copy_goes_on_while_spark_stands_still(
+def test_copying_continues_while_spark_is_paused(
     local: Flow, sleeper: Callable[[Flow], int]
 ) -> None:
     """No record passes through the daemon or the JVM, so their pause replaces no task."""
@@ -187,7 +187,7 @@ def test_the_copy_goes_on_while_spark_stands_still(
     assert local.restarts == before
 
 
-def test_a_driver_that_slept_longer_than_half_a_lease_goes_on(local: Flow) -> None:
+def test_a_driver_paused_longer_than_half_a_lease_continues(local: Flow) -> None:
     """Its tasks stop gracefully without it, and it starts them again."""
     before = local.restarts
     local.under_load(frozen(lambda flow: flow.running.process.pid, BEYOND_HALF_A_LEASE_S))

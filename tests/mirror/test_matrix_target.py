@@ -99,7 +99,7 @@ def test_t4_a_foreign_record_inside_a_transaction_of_ours_stops_its_partition(
         assert ours == source[number][: max(0, position)], "more or less than was committed"
 
 
-def test_t4_a_foreign_record_between_two_transactions_is_told(site: Site) -> None:
+def test_t4_a_foreign_record_between_two_transactions_is_reported(site: Site) -> None:
     """Mirrored records stay exact and in order; the event counts the foreign offsets."""
     site.produce(400)
     with mirror(site.config()) as running:
@@ -130,7 +130,7 @@ def reasons_of(running: Mirror) -> list[str]:
 
 
 @pytest.mark.parametrize("refresh", [1, 600], ids=["driver looks", "driver does not look"])
-def test_t1_a_remote_topic_deleted_while_it_is_written_is_not_started_anew(
+def test_t1_a_remote_topic_deleted_while_it_is_written_is_not_created_again(
     tmp_path: Path, source_cluster: Cluster, frail: KafkaCluster, refresh: int
 ) -> None:
     """It is refused or its partitions stop, with the reason, even if brokers create topics."""

@@ -195,7 +195,7 @@ def test_partitions_are_left_out_if_the_file_says_so(site: Site) -> None:
     site.produce(RECORDS)
     with mirror(config) as running:
         address = running.wait_for("metrics.listening")["address"]
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         text = text_at(address)
         assert "eos_mirror_records_total{" in text
         assert MM2 not in text

@@ -20,7 +20,7 @@ def test_killed_tasks_lose_and_double_nothing(site: Site) -> None:
             successor = len(running.found("task.started")) + 1
             os.kill(running.pid(round_number % 2), signal.SIGKILL)
             running.wait_for("task.started", count=successor)
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         assert running.stop() == 0, running.errors
 
     compared = site.compare()
@@ -29,7 +29,7 @@ def test_killed_tasks_lose_and_double_nothing(site: Site) -> None:
     assert running.found("incarnation.fenced"), "no kill left a claim behind"
 
 
-def test_a_restarted_run_goes_on_where_the_last_one_stopped(site: Site) -> None:
+def test_a_restarted_run_continues_where_the_last_one_stopped(site: Site) -> None:
     """A graceful stop releases every claim, so the next run has nothing to fence."""
     config = site.config()
     for start in range(0, 30_000, 10_000):
@@ -78,7 +78,7 @@ def test_a_quick_restart_still_gets_what_was_added_meanwhile(site: Site) -> None
         ready = second.wait_for("ready", within_s=30)
         assert ready["flows"][0]["partitions"] == 6
         site.produce(1_000, start=1_000)
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         assert second.stop() == 0, second.errors
 
     assert site.compare().exact

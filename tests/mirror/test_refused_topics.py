@@ -93,7 +93,7 @@ def test_an_impossible_topic_that_appears_later_is_reported_once(
         running.wait_for("topic.refused", topic=topic)
         wait_for_checks(running)
         site.produce(400)
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         assert running.stop() == 1, running.errors
     (refused,) = running.found("topic.refused")
     assert why in refused["reason"]

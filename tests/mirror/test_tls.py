@@ -61,7 +61,7 @@ def test_clusters_that_speak_tls_are_mirrored_with_java_settings(
     )
     client = MirrorClient(sealed.client_config())
     with client, mirror(config) as running:
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         running.wait_for("checkpoints.emitted")
         wait_until(lambda: bool(client.heartbeat_topics()), within=SOON, what="heartbeats")
         assert running.stop() == 0, running.errors

@@ -171,7 +171,7 @@ def test_a_topic_whose_copy_has_a_smaller_limit_waits_alone(site: Site) -> None:
         site.view.wait_caught_up(other, f"{site.flow.source}.{other}", partitions=site.partitions)
         assert set(site.view.positions(site.remote, site.partitions).values()) == {-1}
         alter(site.target, site.remote, put=f"max.message.bytes={LIMIT}")
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         assert running.stop() == 0, running.errors
 
     assert [event["reason"] for event in running.found("topic.refused")] == [reason]
@@ -193,7 +193,7 @@ def test_a_refused_topic_begins_when_its_limit_is_not_excluded_any_more(site: Si
         assert running.found("topic.refused", topic=site.topic)
         running.wait_for("task.started", task=1)
         config.write_text(config.read_text().replace(", max.message.bytes, cleanup.policy", ""))
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         assert running.stop() == 0, running.errors
 
     compared = site.compare()

@@ -31,7 +31,7 @@ def test_every_offset_translates_exactly_both_ways(site: Site) -> None:
             os.kill(running.pid(round_number % 2), signal.SIGKILL)
             running.wait_for("task.started", count=3 + round_number)
         produce_with_gaps(site, 30)
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         assert running.stop() == 0, running.errors
     assert site.compare().exact
 

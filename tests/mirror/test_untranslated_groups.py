@@ -119,7 +119,7 @@ def test_a_right_on_one_copy_keeps_no_group_waiting_on_other_copies(
     resource = resource_of("remote topic", site.flow, site)
     with mirror(config) as running:
         for one in (site, other):
-            one.view.wait_caught_up(one.topic, one.remote, partitions=one.partitions)
+            one.wait_caught_up()
             wait_moved(one, names[one.topic], Truth(one).of(everywhere(one, 10)))
         deny(guarded, resource, AclOperation.DESCRIBE)
         try:

@@ -2,13 +2,8 @@
 
 import hashlib
 import json
-import os
-import signal
 import struct
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -44,17 +39,11 @@ from tests.mirror.broken.faults_by_partition import (
     contents,
 )
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.proofs import CHILDREN, DIFFERENT, SPARK, verify, with_folder
+from tests.mirror.proofs import DIFFERENT, ON_BOTH, SPARK, verify, with_folder
 from tests.mirror.source_transactions import transact
 from tests.mirror.toolbox import mirror
 
 pytestmark = pytest.mark.brokers
-
-INTERRUPTED = 130
-ON_BOTH = pytest.mark.parametrize(
-    "place",
-    [pytest.param(SPARK, marks=pytest.mark.spark, id="spark"), pytest.param(CHILDREN, id="local")],
-)
 
 
 @ON_BOTH
@@ -316,7 +305,7 @@ def test_what_nobody_promised_is_not_missed(site: Site) -> None:
         site.produce(400, start=400)
         transact(site, [b"aborted"] * 9, commit=False)
         transact(site, [b"committed"] * 5, commit=True)
-        site.view.wait_caught_up(site.topic, site.remote, partitions=site.partitions)
+        site.wait_caught_up()
         assert running.stop() == 0, running.errors
     code, (topic,), said = verify(site)
     assert code == 0, said
@@ -374,57 +363,3 @@ def test_what_cannot_be_verified_is_said_in_a_line(site: Site) -> None:
     assert len(topic["incomparable"]) == site.partitions
     assert f"{site.remote} is gone from {site.flow.target}" in said
     assert "Traceback" not in said
-
-
-INTERRUPTIBLE = """
-import signal
-from eos_mirror.cli.main import program
-signal.signal(signal.SIGINT, signal.default_int_handler)
-program()
-"""
-"""A background shell makes the tests and their children ignore Ctrl-C; this restores it."""
-
-
-@pytest.mark.long
-@ON_BOTH
-def test_an_interrupted_proof_says_so_and_leaves_nothing_behind(
-    site: Site, place: Mapping[str, str]
-) -> None:
-    """After Ctrl-C while ranges are compared there is no traceback, no report and no process."""
-    site.produce(400)
-    with mirror(site.config(), "--once") as running:
-        assert running.wait() == 0, running.errors
-    report = site.folder / "report.json"
-    with subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTIBLE, "verify", str(site.config(**place)),
-         "--json", str(report)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        env=with_folder("stuck"),
-    ) as verifying:  # fmt: skip
-        assert verifying.stderr is not None
-        said = next(line for line in verifying.stderr if "slots" in line)
-        assert "400 offsets" in said
-        interrupt = os.kill if place else os.killpg  # a terminal signals the whole group
-        interrupt(verifying.pid, signal.SIGINT)
-        rest = verifying.stderr.read()
-    assert verifying.returncode == INTERRUPTED, rest
-    assert "interrupted" in rest
-    assert "Traceback" not in rest
-    assert not report.exists()
-    wait_until(
-        lambda: not processes_of(verifying.pid),
-        within=timedelta(seconds=20),
-        what="the exit of all processes",
-    )
-
-
-def processes_of(session: int) -> list[str]:
-    """Return the processes of a session that still run."""
-    left = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(FileNotFoundError, ProcessLookupError):
-            _, _, fields = path.read_text().rpartition(")")
-            state, _, _, its_session = fields.split()[:4]
-            if int(its_session) == session and state != "Z":
-                left.append(path.parent.name)
-    return left

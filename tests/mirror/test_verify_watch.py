@@ -61,7 +61,7 @@ def watching(site: Site, state: Path) -> Iterator[Watching]:
 
 
 @pytest.mark.spark
-def test_a_watch_proves_what_a_running_mirror_does_and_a_later_proof_goes_on_there(
+def test_a_watch_proves_a_running_mirror_and_a_later_proof_continues_there(
     site: Site,
 ) -> None:
     """A watch finds no difference under load; a later proof reads only new records."""

@@ -47,7 +47,9 @@ def test_a_chore_runs_again_and_again(scheduler: Scheduler) -> None:
     eventually(lambda: len(runs) >= 3)
 
 
-def test_a_chore_that_raises_is_reported_and_goes_on(scheduler: Scheduler, errors: Errors) -> None:
+def test_a_chore_that_raises_is_reported_and_runs_again(
+    scheduler: Scheduler, errors: Errors
+) -> None:
     """A failure ends neither the chore nor the other ones."""
     runs: list[int] = []
 

@@ -50,7 +50,7 @@ def holder_pid(stage: Stage, slot: int) -> int:
     return view.holder.pid if view and view.holder else 0
 
 
-def test_a_killed_worker_is_replaced_and_its_sibling_goes_on(
+def test_a_killed_worker_is_replaced_and_its_sibling_continues(
     stage: Stage, launcher: SparkLauncher
 ) -> None:
     """Two tasks are two jobs: a killed one is replaced in under 5 s, the other continues."""

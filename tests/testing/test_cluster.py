@@ -64,7 +64,7 @@ def test_acknowledged_records_and_the_address_survive_a_kill(single: KafkaCluste
     assert consume(single, ns, 2) == ["before", "after"]
 
 
-def test_a_paused_broker_hangs_and_goes_on(single: KafkaCluster) -> None:
+def test_a_paused_broker_hangs_and_continues(single: KafkaCluster) -> None:
     """A paused broker keeps its connections open, and answers nothing until it is resumed."""
     admin = single.admin()
     admin.list_topics(timeout=10)

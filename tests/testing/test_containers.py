@@ -93,7 +93,7 @@ def test_a_killed_container_is_started_again_not_replaced(made: list[FakeContain
         _ = cluster.clients
 
 
-def test_a_broker_that_never_answers_is_removed_and_its_log_told(
+def test_a_broker_that_never_answers_is_removed_and_its_log_shown(
     made: list[FakeContainer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No container remains, and the error contains what it wrote."""

@@ -58,7 +58,7 @@ def test_an_identity_is_of_one_process_only() -> None:
     assert not is_running("")
 
 
-def test_a_program_that_hangs_is_killed_and_its_output_told() -> None:
+def test_a_program_that_hangs_is_killed_and_its_output_shown() -> None:
     """A tool that does not exit in time raises an error that shows what it wrote."""
     with pytest.raises(TimeoutError, match="half an answer"):
         run(["/bin/sh", "-c", "echo half an answer; exec sleep 600"], timeout_s=0.5)
