@@ -32,6 +32,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 
+def fields_of(exc: BaseException) -> dict[str, str]:
+    """
+    Return the fields of an event that reports an error.
+
+    `cause` is the class, for programs. `reason` is one line for people; it names the class only of
+    an error that eos_mirror does not raise on purpose.
+    """
+    cause, text = type(exc).__name__, " ".join(str(exc).split())
+    reason = text if isinstance(exc, MirrorError) else f"unexpected {cause}: {text}"
+    return {"cause": cause, "reason": reason}
+
+
 class MirrorError(Exception):
     """Base of every error that eos_mirror raises on purpose."""
 

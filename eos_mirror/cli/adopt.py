@@ -7,6 +7,7 @@ from typing import Any
 
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.adopt import adopt
 from eos_mirror.settings.clients import mode_of
@@ -47,6 +48,7 @@ def run(args: argparse.Namespace) -> int:
             f"{flow.flow}: configured as {mode_of(flow).value}. Set transaction.producer = {value} "
             f"for the flow, then adopt."
         )
+    reach_clusters(settings, [flow])
     adopted = adopt(flow, on_event=_nothing)
     if adopted.partitions is None:
         sys.stdout.write(f"{flow.flow} is {adopted.mode.value} already\n")

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from eos_mirror.cli.flows import flow_named, settings_of
+from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.bench import Bench, Findings, Load, incoming_rate
 
@@ -47,6 +48,7 @@ def run(args: argparse.Namespace) -> int:
             raise ConfigError(f"{option} {number}: at least 1")
     settings = settings_of(args.file)
     flow = flow_named(settings, args.flow)
+    reach_clusters(settings, [flow])
     rate = args.rate
     if rate is None:
         rate = max(LEAST_RATE, incoming_rate(flow))

@@ -10,6 +10,8 @@ from typing import Any
 
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.core.ledger import LedgerEntry
+from eos_mirror.core.side import Side
+from eos_mirror.driver.first_contact import BOTH, reach_clusters
 from eos_mirror.operate.group_status import GroupStatus, group_statuses
 from eos_mirror.operate.status import FlowStatus, flow_status, ledger_entries
 from eos_mirror.settings.model import FlowSettings
@@ -34,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the verb and return the exit code; `main` prints errors."""
     settings = settings_of(args.file)
     flows = [flow_named(settings, args.flow)] if args.flow else settings.flows
+    reach_clusters(settings, flows, needed=[Side.TARGET] if args.ledger else BOTH)
     for flow in flows:
         if args.ledger:
             lines = _ledger(flow, as_json=args.json)

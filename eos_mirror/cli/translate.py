@@ -8,6 +8,8 @@ from typing import Any
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.core.offset_map import Untranslatable
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
+from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.translate import MapReader
 from eos_mirror.settings import clients
@@ -43,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(
             f"{flow.flow}: at least once keeps no exact offset map (transaction.producer = false)"
         )
+    reach_clusters(settings, [flow], needed=[Side.TARGET])
     offsets = MapReader(flow=flow.flow, client_config=clients.target_admin(flow)).load(remote)
     answer = offsets.reverse(args.offset) if args.reverse else offsets.translate(args.offset)
     known = not isinstance(answer, Untranslatable)

@@ -12,6 +12,7 @@ from typing import Any
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.cli.signals import note_interrupts
 from eos_mirror.cli.verify_watch import Lines, Silence, watch
+from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.proven_file import ProvenFile
 from eos_mirror.operate.verify import Planned, Wanted, auditing
@@ -94,6 +95,7 @@ def _verify(args: argparse.Namespace) -> int:
             "--folds is for the report of a proof that reads everything: "
             "add --json F, and remove --resume, --sample and --watch"
         )
+    reach_clusters(settings, flows)
     file = ProvenFile(args.resume)
     if args.watch:
         return _watch(args, settings, flows[0], wanted, file)

@@ -18,12 +18,16 @@ from opentelemetry.metrics import get_meter_provider
 
 from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.driver import cluster_watch
+from eos_mirror.driver.cluster_watch import ClusterWatch
 from eos_mirror.driver.config_reload import ConfigReload
+from eos_mirror.driver.first_contact import admin_configs, no_answer, reach_clusters
 from eos_mirror.driver.flow import MIRROR_ENTRY, SETTLED, FlowRunner
 from eos_mirror.driver.heartbeats import Heartbeats
 from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.driver.summary import Summary
-from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable
+from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable, fields_of
+from eos_mirror.kafka.cluster_probe import Silence
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.runtime.launcher import Launcher
 from eos_mirror.runtime.local import LocalLauncher
@@ -120,14 +124,15 @@ class Driver:
             ConfigError: The configuration or a right must be fixed.
             UnsafeError: The state of the clusters would break the guarantee.
         """
+        reach_clusters(self._settings, self._settings.flows)
         plans = []
         for runner in self.flows:
             try:
                 plans.append(runner.check())
             except SourceUnavailable as exc:
-                raise ConfigError(self._unreachable(runner.flow.source, exc)) from exc
+                raise ConfigError(self._no_answer(runner.flow.source, exc)) from exc
             except TargetUnavailable as exc:
-                raise ConfigError(self._unreachable(runner.flow.target, exc)) from exc
+                raise ConfigError(self._no_answer(runner.flow.target, exc)) from exc
         conflicts = cross_flow_conflicts(plans)
         if conflicts:
             raise ConfigError(*conflicts)
@@ -135,16 +140,8 @@ class Driver:
             check_spark(self._settings.spark, tasks_count=self._tasks_count)
         return plans
 
-    def _unreachable(self, alias: str, exc: Exception) -> str:
-        key = f"{alias}.bootstrap.servers"
-        where = self._settings.origins.get(key, str(self._settings.path))
-        servers = next(
-            (",".join(c.bootstrap_servers) for c in self._settings.clusters if c.alias == alias), ""
-        )
-        return (
-            f"{where}: cluster {alias} does not answer at {key}={servers}. Start it, or correct "
-            f"the address and its security settings. ({exc})"
-        )
+    def _no_answer(self, alias: str, exc: Exception) -> str:
+        return no_answer(self._settings, alias, Silence(str(exc)))
 
     def run(self, *, once: bool) -> Report:
         """
@@ -302,8 +299,7 @@ class Driver:
 
     def _start_chores(self, cleanup: ExitStack, *, once: bool) -> None:
         def failed(name: str, exc: Exception) -> None:
-            reason = f"{type(exc).__name__}: {exc}"
-            self._on_event("chore.failed", {"chore": name, "reason": reason})
+            self._on_event("chore.failed", {"chore": name, **fields_of(exc)})
 
         chores = Scheduler(on_error=failed)  # these call clusters, and may block
         watch = Scheduler(on_error=failed)
@@ -320,7 +316,11 @@ class Driver:
         if self._election is not None:
             watch.add("leadership", LOOK_AT_TURN, self._election.look)
         watch.add("summary", self._settings.summary_interval, self._tell_summary)
-        for scheduler in (chores, watch):
+        clusters = Scheduler(on_error=failed)
+        for alias, config in admin_configs(self._settings.flows).items():
+            look = ClusterWatch(alias, config, on_event=self._on_event).look
+            clusters.add(f"watch of {alias}", cluster_watch.EVERY, look, after=SETTLED)
+        for scheduler in (chores, watch, clusters):
             scheduler.start()
             cleanup.callback(scheduler.stop, timedelta(seconds=5))
         if not once:

@@ -22,7 +22,7 @@ from eos_mirror.driver.ledger import LedgerKeeper
 from eos_mirror.driver.partition_metrics import LOOK_EVERY, FlowPartitionMetrics
 from eos_mirror.driver.task_reports import TaskReports, TaskStatus
 from eos_mirror.driver.topic_sync import TopicSync
-from eos_mirror.errors import SourceUnavailable, TargetUnavailable, UnsafeError
+from eos_mirror.errors import SourceUnavailable, TargetUnavailable, UnsafeError, fields_of
 from eos_mirror.kafka.flow_mode import FlowMode
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import ClusterMetadata
@@ -374,8 +374,8 @@ class FlowRunner:
         self._on_event(name, {"flow": str(self.flow), **fields})
         self._ledger.hear(name, fields)
 
-    def _ledger_failed(self, reason: str) -> None:
-        self._tell("ledger.failed", {"reason": reason})
+    def _ledger_failed(self, exc: Exception) -> None:
+        self._tell("ledger.failed", fields_of(exc))
 
     def _give_orders(self, change: Callable[[Orders], Orders] = lambda orders: orders) -> None:
         """Change the orders, and send them with the current topics if anything changed."""

@@ -13,6 +13,7 @@ from datetime import timedelta
 from eos_mirror.core.internal_records import Heartbeat
 from eos_mirror.core.policy import HEARTBEATS_TOPIC
 from eos_mirror.core.reported import Reported
+from eos_mirror.errors import fields_of
 from eos_mirror.kafka.topic_writer import BestEffortWriter
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.runtime.scheduler import Scheduler
@@ -74,5 +75,4 @@ class _Pair:
                 self._reported.over()
         except Exception as exc:  # noqa: BLE001 - one pair must not stop the other pairs
             if self._reported.is_new():
-                reason = f"{type(exc).__name__}: {exc}"
-                self._on_event("heartbeats.failed", {"flow": str(self._flow), "reason": reason})
+                self._on_event("heartbeats.failed", {"flow": str(self._flow), **fields_of(exc)})

@@ -44,12 +44,13 @@ class LedgerKeeper:
         settings: FlowSettings,
         topics: Topics,
         *,
-        on_failure: Callable[[str], None],
+        on_failure: Callable[[Exception], None],
     ) -> None:
         """
         Args:
             topics: Topics of the target.
-            on_failure: Receives the reason why entries cannot be written, once until they can.
+            on_failure: Receives the error that keeps entries from being written, once until they
+                are written.
         """
         self._settings = settings
         self._topics = topics
@@ -105,7 +106,7 @@ class LedgerKeeper:
             self._ledger.append(*entry)
         except Exception as exc:  # noqa: BLE001 - no error may stop the ledger
             if reported.is_new():
-                self._on_failure(f"{type(exc).__name__}: {exc}")
+                self._on_failure(exc)
             return False
         return True
 

@@ -34,6 +34,11 @@ class Deadline:
         return self._now() >= self._at
 
     @property
+    def all_s(self) -> float:
+        """How many seconds a request may take that is not repeated."""
+        return max(self.left_s(at_most=self.within), LEAST_S)
+
+    @property
     def answer_s(self) -> float:
         """
         How many seconds one request may take.

@@ -17,7 +17,7 @@ from eos_mirror.core.metadata import GroupMetadata, encode_group
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.core.reported import Reported
 from eos_mirror.core.topic_limits import RefusedRecords
-from eos_mirror.errors import NotAuthorized, RefusedByTarget, RestartTask
+from eos_mirror.errors import NotAuthorized, RefusedByTarget, RestartTask, fields_of
 from eos_mirror.ports import GroupOffset, PlainProducer, SourceGroup, TaskContext
 from eos_mirror.replication.acquisition import Acquisition
 from eos_mirror.replication.adapters import Adapters, Ledger, OffsetSyncs
@@ -148,8 +148,7 @@ class AtLeastOnce:
         except (NotAuthorized, RestartTask) as exc:
             self._pairs_from = self._now() + PAIRS_AGAIN_S
             if self._reported.is_new():
-                reason = f"{type(exc).__name__}: {exc}"
-                self._context.event("offset-syncs.failed", {"reason": reason})
+                self._context.event("offset-syncs.failed", fields_of(exc))
             return None
 
     def reopen(self) -> "Batch":

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from datetime import timedelta
 
-from eos_mirror.errors import FatalError
+from eos_mirror.errors import FatalError, fields_of
 from eos_mirror.ports import TaskEntry
 from eos_mirror.runtime.context import RunningContext
 from eos_mirror.runtime.lifeline import LAST_GASP, Lifeline, die_with_parent
@@ -64,9 +64,9 @@ def _call_entry(spec: TaskSpec, context: RunningContext) -> tuple[Ending, BaseEx
         if context.halted is None:
             _resolve(spec.entry)(spec.config, context)
     except FatalError as exc:
-        return Ending(Outcome.FATAL, describe(exc)), exc
+        return Ending(Outcome.FATAL, **fields_of(exc)), exc
     except BaseException as exc:  # noqa: BLE001 - top of the task: every error exits the process
-        return Ending(Outcome.RESTART, describe(exc)), exc
+        return Ending(Outcome.RESTART, **fields_of(exc)), exc
     return context.halted or Ending(Outcome.STOPPED), None
 
 
@@ -74,8 +74,3 @@ def _resolve(entry: str) -> TaskEntry:
     module, _, function = entry.partition(":")
     found: TaskEntry = getattr(importlib.import_module(module), function)
     return found
-
-
-def describe(exc: BaseException) -> str:
-    """Return the class and the message in one line."""
-    return f"{type(exc).__name__}: {' '.join(str(exc).split())}"

@@ -145,7 +145,7 @@ class ControlServer:
             raise ConnectionError("no HELLO")
         self._pass_on(session.applicant, message)
         if message["op"] == "BYE":
-            ending = Ending(Outcome(message["outcome"]), message["error"])
+            ending = Ending(Outcome(message["outcome"]), message["reason"], message["cause"])
             self.leases.close(session.applicant, ending)
             return {"cmd": Command.STOP}
         beat = Beat(loop_age_s=message["loop_age_s"], events_dropped=message["events_dropped"])

@@ -103,7 +103,8 @@ class Link:
         message = {
             "op": "BYE",
             "outcome": ending.outcome,
-            "error": ending.reason,
+            "reason": ending.reason,
+            "cause": ending.cause,
             "reports": told.reports,
             "events": told.events,
         }

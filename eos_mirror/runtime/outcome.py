@@ -44,10 +44,12 @@ class Ending:
     Attributes:
         outcome: What to do next.
         reason: One line for people; empty if this end was requested.
+        cause: Class of the error that ended it; empty if it was no error of the task.
     """
 
     outcome: Outcome
     reason: str = ""
+    cause: str = ""
 
     @property
     def exit_code(self) -> ExitCode:

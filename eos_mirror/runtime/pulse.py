@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
+from eos_mirror.errors import fields_of
 from eos_mirror.runtime.context import RunningContext
 from eos_mirror.runtime.lifeline import Lifeline, last_words, main_thread_stack
 from eos_mirror.runtime.link import Answer, Link, RejectedError, Told
@@ -79,7 +80,7 @@ class Pulse:
                 if signal_name is not None:
                     self._halt(Outcome.RESTART, signal_name)
         except Exception as exc:  # noqa: BLE001 - top of a thread: it ends the task
-            self._halt(Outcome.RESTART, f"control thread: {type(exc).__name__}: {exc}")
+            self._halt(Outcome.RESTART, f"control thread: {fields_of(exc)['reason']}")
             if not self._done.wait(ORPHAN_GRACE.total_seconds()):
                 self._end_now("its control thread failed and the task does not return")
 

@@ -15,6 +15,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
+from eos_mirror.errors import fields_of
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.runtime.launcher import Launcher, Running
 from eos_mirror.runtime.leases import Command, Leases
@@ -196,10 +197,10 @@ class Supervisor:
         try:
             final = self._keep_running()
         except Exception as exc:  # noqa: BLE001 - top of a thread: shown as the state of the slot
-            final = Ending(Outcome.FATAL, f"supervisor: {type(exc).__name__}: {exc}")
+            final = Ending(Outcome.FATAL, **fields_of(exc))
         failed = final.outcome is Outcome.FATAL and not self._stopping.is_set()
         self._move(State.FAILED if failed else State.STOPPED, final.reason)
-        self._tell("task.failed" if failed else "task.stopped", reason=final.reason)
+        self._tell("task.failed" if failed else "task.stopped", **_why(final))
 
     def _keep_running(self) -> Ending:
         while True:
@@ -208,7 +209,7 @@ class Supervisor:
                 return ending
             delay = self._count(ending)
             self._move(State.BACKOFF, ending.reason)
-            self._tell("task.restarting", reason=ending.reason, delay_s=delay.total_seconds())
+            self._tell("task.restarting", **_why(ending), delay_s=delay.total_seconds())
             if self._stopping.wait(delay.total_seconds()):
                 return Ending(Outcome.STOPPED)
 
@@ -298,3 +299,7 @@ class Supervisor:
         lease = self._leases.view(self.slot)
         submission = lease.submission if lease else None
         self._on_event(name, {"task": self.slot, "submission": submission, **fields})
+
+
+def _why(ending: Ending) -> dict[str, str]:
+    return {"cause": ending.cause, "reason": ending.reason}

@@ -36,7 +36,7 @@ POLL_INTERVAL = timedelta(seconds=60)
 """A task that does not poll for this long leaves the group. Its transaction is gone by then."""
 
 COMMON = {
-    "log_level": "3",  # errors only: librdkafka retries whatever it warns about
+    "log_level": "0",  # its requests report what matters, and `driver/cluster_watch.py` an outage
     "enable.metrics.push": "false",
 }
 CONSUMER = {

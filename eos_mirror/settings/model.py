@@ -336,6 +336,14 @@ class Settings:
             "to exit.",
         ),
     ]
+    connect_timeout: Annotated[
+        Milliseconds,
+        Key(
+            "cluster.connect.timeout.ms",
+            "8000",
+            "How long a verb waits at its start for the first answer of each cluster.",
+        ),
+    ]
     summary_interval: Annotated[
         Seconds, Key("summary.interval.seconds", "60", "How often each flow logs a summary event.")
     ]

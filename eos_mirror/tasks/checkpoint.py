@@ -27,7 +27,13 @@ from eos_mirror.core.reported import Reported
 from eos_mirror.core.retries import Retries
 from eos_mirror.core.side import Side
 from eos_mirror.core.spread import Spread
-from eos_mirror.errors import FatalError, MirrorError, SourceUnavailable, TargetUnavailable
+from eos_mirror.errors import (
+    FatalError,
+    MirrorError,
+    SourceUnavailable,
+    TargetUnavailable,
+    fields_of,
+)
 from eos_mirror.kafka.checkpoints import Checkpoints, KafkaCheckpoints
 from eos_mirror.kafka.consumer_offsets_reader import GroupCommits
 from eos_mirror.kafka.group_offsets import NAMELESS, GroupOffsets, Refusal
@@ -155,7 +161,7 @@ class CheckpointTask:
         if self._unanswered == UNANSWERED:
             raise exc
         if self._reported.is_new():
-            self._context.event("checkpoints.failed", {"reason": f"{type(exc).__name__}: {exc}"})
+            self._context.event("checkpoints.failed", fields_of(exc))
 
     def _select(self, selection: GroupSelection) -> None:
         """Apply a new selection of groups, and list the groups immediately."""

@@ -52,6 +52,12 @@ EVENTS: Final = (
         Level.INFO,
         "A line of the configuration without effect, or not as it is written.",
     ),
+    Event(
+        "cluster.unreachable",
+        Level.WARNING,
+        "A cluster does not answer; address and reason. Logged once until it answers again.",
+    ),
+    Event("cluster.reachable", Level.INFO, "The cluster answers again; how long it did not."),
     Event("config.reloaded", Level.INFO, "The configuration changed; these keys were applied."),
     Event(
         "config.invalid",

@@ -241,7 +241,7 @@ def heard(event: str, **fields: object) -> Heard:
     "event",
     [
         heard("task.restarting", reason="killed by signal 9"),
-        heard("task.restarting", reason="ProducerFenced: commit: _FENCED"),
+        heard("task.restarting", cause="ProducerFenced", reason="commit: _FENCED"),
         heard("task.restarting", reason="watchdog: commit took longer than 7 s"),
         heard("commit.suspicious", reason="the commit took 0.9 s: it may have been sent twice"),
         heard("ready"),

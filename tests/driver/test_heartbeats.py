@@ -104,8 +104,8 @@ def test_a_failure_is_reported_once_and_stops_no_other_pair(stage: Stage) -> Non
 
     stage.beat()
 
-    reason = "TargetUnavailable: no answer"
-    assert stage.events == [("heartbeats.failed", {"flow": "A->B", "reason": reason})] * 2
+    fields = {"flow": "A->B", "cause": "TargetUnavailable", "reason": "no answer"}
+    assert stage.events == [("heartbeats.failed", fields)] * 2
 
 
 @pytest.fixture

@@ -12,14 +12,17 @@ CONFIGURATION, UNSAFE = 2, 4
 """Exit codes: the configuration is at fault; a start would not be safe."""
 
 
-def refused(config: Path, *arguments: str, code: int, says: list[str]) -> Mirror:
-    """Run, and check that it exits with this code and one line with all these words."""
+def refused(
+    config: Path, *arguments: str, code: int, says: list[str], lines_count: int = 1
+) -> Mirror:
+    """Run, and check the exit code, the number of lines, and that each has all these words."""
     with mirror(config, *arguments) as running:
         assert running.wait() == code, (running.errors, running.events)
     lines = [line for line in running.errors if line.startswith("eos-mirror: ")]
-    assert len(lines) == 1, running.errors
-    for words in says:
-        assert words in lines[0], f"{words!r} is not in {lines[0]}"
+    assert len(lines) == lines_count, running.errors
+    for line in lines:
+        for words in says:
+            assert words in line, f"{words!r} is not in {line}"
     assert "Traceback" not in "".join(running.errors), running.errors
     return running
 
@@ -53,6 +56,12 @@ def groups(config: Path) -> dict[str, dict[str, Any]]:
     """Return the objects of `status --groups`, by group."""
     lines = map(json.loads, quiet_status(config, "--groups", "--json").splitlines())
     return {one["group"]: one for one in lines}
+
+
+def fails(*arguments: str) -> tuple[int, list[str]]:
+    """Run a verb that fails; return the exit code and what is on stderr."""
+    done = _run(*arguments, check=False)
+    return done.returncode, done.stderr.splitlines()
 
 
 def _run(*arguments: str, check: bool) -> "subprocess.CompletedProcess[str]":

@@ -100,7 +100,9 @@ def test_an_alias_without_bootstrap_servers_is_refused(site: Site) -> None:
 
 def test_an_unreachable_cluster_is_refused_after_a_bounded_wait(site: Site) -> None:
     """The line names the key, the address, and the line of the configuration."""
-    config = rewrite(site.config(admin_timeout_ms=3000), site.target.bootstrap, "127.0.0.1:9")
+    config = rewrite(
+        site.config(cluster_connect_timeout_ms=3000), site.target.bootstrap, "127.0.0.1:9"
+    )
 
     refused(
         config,

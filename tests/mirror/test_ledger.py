@@ -106,7 +106,7 @@ def test_a_fence_and_a_stop_are_in_the_ledger(site: Site) -> None:
 
 
 @contextmanager
-def keeper(settings: FlowSettings, failures: list[str]) -> Iterator[LedgerKeeper]:
+def keeper(settings: FlowSettings, failures: list[Exception]) -> Iterator[LedgerKeeper]:
     """Run the part of the driver that writes the ledger."""
     topics = Topics(clients.target_admin(settings), side=Side.TARGET)
     keeper = LedgerKeeper(settings, topics, on_failure=failures.append)
@@ -125,7 +125,7 @@ def written(settings: FlowSettings) -> Sequence[LedgerEntry]:
 def test_restarts_are_one_entry_once_they_are_a_storm(site: Site) -> None:
     """Single restarts are only events, so that the ledger shows the other entries."""
     settings = settings_of(site.config())
-    failures: list[str] = []
+    failures: list[Exception] = []
     with keeper(settings, failures) as listening:
         for number in range(2 * STORM_RESTARTS):
             listening.hear("task.restarting", {"task": 0, "reason": f"reason {number}"})
@@ -144,12 +144,12 @@ def test_restarts_are_one_entry_once_they_are_a_storm(site: Site) -> None:
 def test_a_ledger_that_cannot_be_made_is_told_once_and_holds_nobody_up(site: Site) -> None:
     """A replication factor above the number of brokers is reported once and blocks no caller."""
     settings = settings_of(site.config(internal_topic_replication_factor=9))
-    failures: list[str] = []
+    failures: list[Exception] = []
     with keeper(settings, failures) as listening:
         for _ in range(3):
             listening.hear("partition.gap", {"partition": "orders-0", "offsets": 7})
         wait_until(lambda: bool(failures), within=SOON, what="a failure")
 
-    (reason,) = failures
-    assert "replication factor" in reason.lower()
+    (failure,) = failures
+    assert "replication factor" in str(failure).lower()
     assert not written(settings)

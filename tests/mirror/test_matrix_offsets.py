@@ -265,7 +265,7 @@ def test_o4_a_claims_topic_created_again_between_two_runs_fails_the_task(site: S
         assert second.wait() == 1, (second.errors, second.events)
 
     (failed,) = second.found("task.failed")
-    assert "FatalError" in failed["reason"]
+    assert failed["cause"] == "FatalError"
     assert site.flow.claims_topic in failed["reason"]
     assert positions_of(site) == {100}
 

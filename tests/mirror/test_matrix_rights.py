@@ -70,7 +70,7 @@ def test_p4_a_right_withdrawn_while_mirroring_ends_the_task_with_its_name(
 
     restarts = [one["reason"] for one in running.found("task.restarting")]
     assert len(restarts) <= 1, restarts
-    assert "NotAuthorized" in failed["reason"]
+    assert failed["cause"] == "NotAuthorized"
     assert operation.name in failed["reason"]
     with mirror(config, "--once") as again:
         assert again.wait() == 0, again.errors

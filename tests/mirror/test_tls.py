@@ -72,12 +72,19 @@ def test_clusters_that_speak_tls_are_mirrored_with_java_settings(
     assert compared.matched == 2_000
 
 
-@pytest.mark.parametrize("left_out", ["ssl.keystore", "ssl.truststore"])
-def test_a_key_that_is_missing_is_said_in_a_line(
-    tmp_path: Path, sealed: KafkaCluster, left_out: str
+@pytest.mark.parametrize(
+    ("left_out", "says"),
+    [
+        ("ssl.keystore", ["does not answer", "certificate", "security.protocol"]),
+        ("ssl.truststore", ["is not accepted", "certificate", "ssl.truststore.location"]),
+    ],
+)
+def test_a_key_that_is_missing_is_said_in_a_line_for_each_cluster(
+    tmp_path: Path, sealed: KafkaCluster, left_out: str, says: list[str]
 ) -> None:
-    """After a bounded wait, the line names the cluster's configuration key."""
+    """The line names the address, what was refused, and the key to correct."""
     site = make_site(tmp_path, sealed, sealed)
-    config = config_of(site, sealed, left_out, admin_timeout_ms=3000)
+    config = config_of(site, sealed, left_out, cluster_connect_timeout_ms=3000)
 
-    refused(config, code=CONFIGURATION, says=[f"{site.flow.source}.bootstrap.servers", "security"])
+    says = [f".bootstrap.servers={sealed.bootstrap}", *says]
+    refused(config, code=CONFIGURATION, says=says, lines_count=2)

@@ -155,12 +155,13 @@ def test_an_order_to_restart_replaces_the_process(stage: Stage) -> None:
 
 
 def test_an_error_restarts_with_its_reason(stage: Stage) -> None:
-    """The reason is one line, class and message; the delay grows from zero."""
+    """Cause and reason are those of the error; the delay grows from zero."""
     herd = stage.herd("fail")
 
     told = eventually(lambda: stage.heard("task.restarting")[2:])
 
-    assert told[0]["reason"] == "TargetUnavailable: B did not answer within 5 s"
+    assert told[0]["cause"] == "TargetUnavailable"
+    assert told[0]["reason"] == "B did not answer within 5 s"
     delays = [fields["delay_s"] for fields in stage.heard("task.restarting")[:3]]
     assert delays == [0.0, 0.2, 0.4]
     assert herd.statuses()[0].restarts >= 3
@@ -172,7 +173,7 @@ def test_a_fatal_error_is_not_repeated(stage: Stage) -> None:
 
     status = reaches(herd, "FAILED")
 
-    assert status.reason == "NotAuthorized: Write on topic A.orders"
+    assert status.reason == "Write on topic A.orders"
     assert (status.submission, status.restarts) == ("0.0", 0)
     herd.restart(0)
     eventually(lambda: herd.statuses()[0].submission == "0.1")

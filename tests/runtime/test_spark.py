@@ -92,7 +92,7 @@ def test_a_fatal_error_is_not_repeated(stage: Stage, launcher: SparkLauncher) ->
 
     status = reaches(herd, "FAILED", within_s=30)
 
-    assert status.reason == "NotAuthorized: Write on topic A.orders"
+    assert status.reason == "Write on topic A.orders"
     assert status.submission == "0.0"
 
 

@@ -1,0 +1,56 @@
+"""Reports when a cluster stops answering during a run, and when it answers again."""
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+from eos_mirror.kafka.cluster_probe import ClusterProbe
+from eos_mirror.kafka.deadline import Deadline
+from eos_mirror.runtime.control import EventSink
+
+EVERY: Final = timedelta(seconds=5)
+
+
+class ClusterWatch:
+    """
+    Asks one cluster periodically, and logs one event when its state changes.
+
+    The clients of the flows log nothing themselves: there are many of them, and each tries to
+    connect several times a second during an outage.
+    """
+
+    def __init__(
+        self,
+        alias: str,
+        config: Mapping[str, Any],
+        *,
+        on_event: EventSink,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """
+        Args:
+            alias: Name of the cluster.
+            config: Client settings for connection and security.
+            on_event: Receives `cluster.unreachable` and `cluster.reachable`.
+            now: A monotonic clock.
+        """
+        self.alias = alias
+        self._servers = config["bootstrap.servers"]
+        self._probe = ClusterProbe(config)
+        self._on_event = on_event
+        self._now = now
+        self._silent_since_s: float | None = None
+
+    def look(self) -> None:
+        """Ask once, for at most `EVERY`."""
+        asked_s = self._now()
+        silence = self._probe.ask(Deadline(EVERY))
+        if silence and self._silent_since_s is None:
+            self._silent_since_s = asked_s
+            reason = silence.cause or "no answer"
+            where = {"cluster": self.alias, "servers": self._servers}
+            self._on_event("cluster.unreachable", {**where, "reason": reason})
+        elif silence is None and self._silent_since_s is not None:
+            after_s, self._silent_since_s = self._now() - self._silent_since_s, None
+            self._on_event("cluster.reachable", {"cluster": self.alias, "after_s": round(after_s)})

@@ -1,0 +1,120 @@
+"""Finds out whether a cluster answers, and if not, why."""
+
+import logging
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from eos_mirror.kafka.deadline import GRACE_S, Deadline
+from eos_mirror.kafka.reconnecting import let_go
+
+POLL_S = 0.05
+FAILURES = 6
+"""librdkafka's level of the line when the peer closed the connection without an error."""
+
+_BROKER = re.compile(r"^(?:FAIL )?(?:\[\S+\] \[\S+\]: )?\S+/\S+: ")
+_WHEN = re.compile(r" \(after \d+ms in state .*\)$")
+_ADVICE = re.compile(r", verify that .*$")
+"""It names the setting as librdkafka calls it."""
+
+_ADDRESS = re.compile(r"\bipv[46]#")
+
+
+class Refusal(Enum):
+    """What a cluster, or the connection to it, refuses; waiting does not help."""
+
+    LOGIN = "login"
+    CERTIFICATE = "certificate"
+
+
+REFUSALS: Final = {
+    KafkaError._AUTHENTICATION: Refusal.LOGIN,  # noqa: SLF001 (the names of local errors)
+    KafkaError.SASL_AUTHENTICATION_FAILED: Refusal.LOGIN,
+    KafkaError._SSL: Refusal.CERTIFICATE,  # noqa: SLF001
+}
+
+
+class Silence(NamedTuple):
+    """
+    Why a cluster gave no answer.
+
+    Attributes:
+        cause: What the client saw last; empty if it saw nothing.
+        refusal: What was refused; None if nothing was.
+    """
+
+    cause: str
+    refusal: Refusal | None = None
+
+
+class ClusterProbe:
+    """Asks one cluster for its brokers, with a client of its own. For one thread."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        """
+        Args:
+            config: Client settings for connection and security.
+        """
+        self._config = config
+        self._seen = _Seen()
+        self._admin: AdminClient | None = None
+
+    def ask(self, deadline: Deadline) -> Silence | None:
+        """
+        Return None if the cluster answers before the deadline, otherwise why it does not.
+
+        A refusal ends the wait: the same client would be refused again. After a silence the next
+        question has a new client.
+        """
+        if self._admin is None:
+            self._seen = _Seen()
+            config = {**self._config, "log_level": FAILURES, "error_cb": self._seen.refused}
+            self._admin = AdminClient(config, logger=self._seen.logger())
+        answer = self._admin.describe_cluster(request_timeout=deadline.all_s)
+        while not (answer.done() or deadline.is_over or self._seen.refusal):
+            self._admin.poll(POLL_S)
+        if not self._seen.refusal:
+            with suppress(KafkaException, TimeoutError):
+                answer.result(timeout=GRACE_S)
+                return None
+        self._admin.poll(0)
+        let_go([self._admin])
+        self._admin = None
+        return Silence(self._seen.cause, self._seen.refusal)
+
+
+class _Seen(logging.Handler):
+    """Keeps the last failure that a client logs, and the first refusal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cause = ""
+        self.refusal: Refusal | None = None
+
+    def logger(self) -> logging.Logger:
+        """Return a logger for one client, outside the tree of loggers."""
+        logger = logging.Logger("librdkafka")  # noqa: LOG001 (private on purpose)
+        logger.addHandler(self)
+        return logger
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a failed connection. The line names the client, the thread and the broker first."""
+        text = record.getMessage()
+        if text.startswith("FAIL") and self.refusal is None:
+            self.cause = _cause(text)
+
+    def refused(self, error: KafkaError) -> None:
+        """Keep an error of the client, if it is a refusal."""
+        refusal = REFUSALS.get(error.code())
+        if refusal and self.refusal is None:
+            self.refusal, self.cause = refusal, _cause(error.str())
+
+
+def _cause(text: str) -> str:
+    """Return a failure without the names of client and broker, and without the client's state."""
+    return _ADVICE.sub("", _ADDRESS.sub("", _WHEN.sub("", _BROKER.sub("", text))))

@@ -1,0 +1,37 @@
+"""Events of a cluster that stops answering, and answers again."""
+
+from itertools import count
+
+import pytest
+
+from eos_mirror.driver import cluster_watch
+from eos_mirror.driver.cluster_watch import ClusterWatch
+from eos_mirror.kafka.cluster_probe import Silence
+from tests.driver.fake_probe import FakeProbe
+from tests.driver.fakes import Events
+
+SERVERS = "a:9092,b:9092"
+
+
+def test_each_outage_is_one_event_and_its_end_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often it is asked; the first reason counts, and a silence may have none."""
+    down, other, mute = Silence("Connection refused"), Silence("Disconnected"), Silence("")
+    answers = {SERVERS: [None, down, other, down, None, None, mute, None]}
+    monkeypatch.setattr(FakeProbe, "answers", answers)
+    monkeypatch.setattr(cluster_watch, "ClusterProbe", FakeProbe)
+    events = Events()
+    clock = count(100.0, 10.0)
+    watch = ClusterWatch(
+        "A", {"bootstrap.servers": SERVERS}, on_event=events, now=lambda: next(clock)
+    )
+
+    for _ in range(8):
+        watch.look()
+
+    where = {"cluster": "A", "servers": SERVERS}
+    assert list(events) == [
+        ("cluster.unreachable", {**where, "reason": "Connection refused"}),
+        ("cluster.reachable", {"cluster": "A", "after_s": 40}),
+        ("cluster.unreachable", {**where, "reason": "no answer"}),
+        ("cluster.reachable", {"cluster": "A", "after_s": 20}),
+    ]
