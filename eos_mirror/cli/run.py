@@ -78,6 +78,7 @@ def _check(driver: "Driver") -> int:
                     "create": [route.remote_topic for route in plan.to_create],
                     "grow": [small.remote_topic for small in plan.too_small],
                     "refused": plan.refused,
+                    "left_out": plan.left_out,
                 }
             )
             + "\n"

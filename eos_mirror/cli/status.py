@@ -80,6 +80,7 @@ def _as_json(status: FlowStatus) -> str:
                 for topic, changes in status.drift.items()
             },
             "refused": status.refused,
+            "left_out": list(status.left_out),
         }
     )
 
@@ -102,6 +103,8 @@ def _as_text(status: FlowStatus) -> Iterator[str]:
         yield f"  {remote} is not as its source topic: {', '.join(wanted)}"
     for reason in dict.fromkeys(status.refused.values()):  # once for several topics with one name
         yield f"  not mirrored: {reason}"
+    if status.left_out:
+        yield f"  not mirrored back to where they came from: {', '.join(status.left_out)}"
 
 
 def _groups(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:

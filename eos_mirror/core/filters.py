@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Protocol
 
-from eos_mirror.core.flow import INTERNAL_PREFIX, Flow
+from eos_mirror.core.flow import INTERNAL_PREFIX
 from eos_mirror.core.name_patterns import NamePatterns, Names, is_plain
 from eos_mirror.core.policy import (
-    IdentityReplicationPolicy,
-    RenamingPolicy,
     ReplicationPolicy,
     is_heartbeats_topic,
     is_internal_topic,
@@ -82,48 +80,45 @@ def unmatched(include: Sequence[str], topics: Collection[str]) -> Iterator[tuple
         yield pattern, sorted(alike)[:MOST_NEAR] or get_close_matches(plain, topics, MOST_NEAR)
 
 
-def is_replicated(
+def is_selected(
     topic: str,
     topic_filter: NameFilter,
     *,
     policy: ReplicationPolicy,
-    flow: Flow,
     heartbeats_replicated: bool = True,
 ) -> bool:
     """
-    Decide about one topic of the source.
+    Decide whether a topic of the source is asked for: by the filter, or as heartbeats.
 
     Args:
         topic: Its name on the source.
         topic_filter: The configured filter.
-        policy: Recognises internal topics, heartbeats and where copies came from.
-        flow: Copies that came from either of its clusters are excluded: they would go in circles.
+        policy: Recognises internal topics, which are never selected, and heartbeats.
         heartbeats_replicated: `heartbeats.replication.enabled`: heartbeats pass the filter.
 
-    Source: MirrorSourceConnector of Kafka 4.4 (KIP-1074, KIP-1089, KAFKA-9914); only the
-        exclusion of eos_mirror's own topics is ours.
+    Source: MirrorSourceConnector of Kafka 4.3 (KIP-1074, KIP-1089); only the exclusion of
+        eos_mirror's own topics is ours.
     """
     wanted = topic_filter.matches(topic) or (
         heartbeats_replicated and is_heartbeats_topic(policy, topic)
     )
-    return (
-        wanted
-        and not topic.startswith(INTERNAL_PREFIX)
-        and not is_internal_topic(policy, topic)
-        and not _is_cycle(topic, policy, flow)
-    )
+    return wanted and not topic.startswith(INTERNAL_PREFIX) and not is_internal_topic(policy, topic)
 
 
-def _is_cycle(topic: str, policy: ReplicationPolicy, flow: Flow) -> bool:
-    """Return True if the topic came through one of the flow's clusters."""
-    # Under the identity policy every topic claims to come from the source.
-    others = policy.others if isinstance(policy, RenamingPolicy) else policy
-    identity = isinstance(others, IdentityReplicationPolicy)
-    closed = {flow.target} if identity else {flow.source, flow.target}
+def came_from(topic: str, alias: str, policy: ReplicationPolicy) -> bool:
+    """
+    Return True if the name of a topic says that it came through this cluster.
+
+    Mirrored into that cluster, it would close a circle. A name that says that it came from the
+    source closes none: the copy of its copy is recognised.
+
+    Source: MirrorSourceConnector of Kafka 4.3. Kafka 4.4 also leaves out what came from the source
+        (KAFKA-9914).
+    """
     upstream: str | None = topic
     while upstream is not None:
         topic = upstream
-        if policy.topic_source(topic) in closed:
+        if policy.topic_source(topic) == alias:
             return True
         upstream = policy.upstream_topic(topic)
         if upstream == topic:

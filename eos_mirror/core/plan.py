@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from eos_mirror.core.filters import NameFilter, is_replicated
+from eos_mirror.core.filters import NameFilter, came_from, is_selected
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.policy import ReplicationPolicy
 
@@ -32,15 +32,25 @@ class TopicMapping:
     notes_provenance: bool = False
 
     def remote_of(self, topic: str) -> str | None:
-        """Return the name of a source topic on the target; None if it is excluded."""
-        is_wanted = is_replicated(
+        """Return the name of a source topic on the target; None if it is not mirrored."""
+        if not self._is_selected(topic) or self._came_from_target(topic):
+            return None
+        return self.policy.format_remote_topic(self.flow.source, topic)
+
+    def is_left_out(self, topic: str) -> bool:
+        """Return True if a source topic is selected but would go back to where it came from."""
+        return self._came_from_target(topic) and self._is_selected(topic)
+
+    def _is_selected(self, topic: str) -> bool:
+        return is_selected(
             topic,
             self.topic_filter,
             policy=self.policy,
-            flow=self.flow,
             heartbeats_replicated=self.heartbeats_replicated,
         )
-        return self.policy.format_remote_topic(self.flow.source, topic) if is_wanted else None
+
+    def _came_from_target(self, topic: str) -> bool:
+        return came_from(topic, self.flow.target, self.policy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +108,7 @@ class FlowPlan:
         too_small: Routes whose remote topic has too few partitions. Growing it is right if this
             flow created it. If it existed before, the caller decides.
         conflicts: Topics that cannot be copied, or not with all partitions.
+        left_out: Selected topics whose names say that they came from the target.
     """
 
     flow: Flow
@@ -105,6 +116,12 @@ class FlowPlan:
     to_create: Sequence[Route]
     too_small: Sequence[TooSmall]
     conflicts: Sequence[Conflict]
+    left_out: Sequence[str] = ()
+
+    @property
+    def why_left_out(self) -> str:
+        """Why the topics in `left_out` are not mirrored."""
+        return f"their names say that they came from {self.flow.target}, where they would return"
 
     @property
     def refused(self) -> dict[str, str]:
@@ -231,6 +248,7 @@ def plan_flow(
         to_create=tuple(route for route in routes if route.remote_topic not in target_topics),
         too_small=_too_small(routes, target_topics),
         conflicts=conflicts,
+        left_out=tuple(filter(mapping.is_left_out, sorted(source_topics))),
     )
 
 

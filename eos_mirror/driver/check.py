@@ -61,7 +61,8 @@ def check_flow(
                 deployment=deployment(settings),
                 has_company=settings.filters.provenance,
             )
-            for text in (*verdict.warnings, *_compacted(facts, topics)):
+            odd = topics.odd_heartbeats(facts.source_topics)
+            for text in (*verdict.warnings, *_compacted(facts, topics), *odd):
                 on_event("flow.warning", {"reason": text})
             faults = [*verdict.faults, *_tried(settings, clusters)]
             if faults:

@@ -166,7 +166,10 @@ def _warnings(facts: FlowFacts) -> Iterator[str]:
     for rights in facts.denied.values():
         for right in rights:
             yield f"{flow}: not authorized: {right}. Its partitions stop until it is granted."
-    if not facts.plan.routes and not facts.plan.conflicts:
+    if facts.plan.left_out and not facts.plan.routes:
+        topics = ", ".join(facts.plan.left_out)
+        yield f"{flow}: no topic to mirror yet: {topics}: {facts.plan.why_left_out}."
+    elif not facts.plan.routes and not facts.plan.conflicts:
         yield (
             f"{flow}: no topic to mirror yet: nothing that `topics` matches exists on "
             f"{flow.source}, or DESCRIBE on it is not granted."

@@ -2,10 +2,11 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from eos_mirror.core.copy_limits import ConfigSync
+from eos_mirror.core.heartbeat_names import odd_heartbeats
 from eos_mirror.core.plan import Conflict, FlowPlan, TopicMapping, plan_flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.retries import Retries
@@ -49,6 +50,7 @@ class TopicSync:
         partitions: Remote partition by source partition, also as of the last sync.
         deleted: Source topics that were deleted while they were mirrored.
         refused: The reason, by source topic, for each topic that is not mirrored.
+        left_out: Selected source topics that came from the target.
         mapping: What is mirrored, and under which names.
         config_sync: How remote topics follow the configuration of their source topics.
         others: The `TopicSync` of each other flow of this run. Their syncs never overlap: of two
@@ -70,6 +72,7 @@ class TopicSync:
         self.partitions: dict[TopicPartition, TopicPartition] = {}
         self.deleted: set[str] = set()
         self.refused: dict[str, str] = {}
+        self.left_out: Sequence[str] = ()
         self._begun: dict[str, str] = {}  # as `routes`, also topics refused since
         self._contested: set[Conflict] = set()  # their owners were searched for
         self._owners: set[str] = set()
@@ -100,6 +103,12 @@ class TopicSync:
         )
         self._remotes.reset()
 
+    def odd_heartbeats(self, topics: Collection[str]) -> list[str]:
+        """Return what is odd about topics of the source whose names end in `heartbeats`."""
+        flows = [self._flow, *(other.mapping.flow for other in self.others)]
+        aliases = {alias for flow in flows for alias in (flow.source, flow.target)}
+        return [f"{self._flow}: {text}." for text in odd_heartbeats(topics, self.mapping, aliases)]
+
     def plan(self, source: Mapping[str, int], target: Mapping[str, int]) -> FlowPlan:
         """
         Plan what to mirror, from the partition counts by topic.
@@ -129,7 +138,14 @@ class TopicSync:
         )
 
     def report(self, plan: FlowPlan) -> None:
-        """Log the topics that a plan refuses: each once, and again if the reason changes."""
+        """
+        Log the topics that a plan refuses: each once, and again if the reason changes.
+
+        The topics that it leaves out are logged together, and again if there are others.
+        """
+        if plan.left_out != self.left_out:
+            self.left_out = plan.left_out
+            self._tell("topics.left_out", topics=list(plan.left_out), reason=plan.why_left_out)
         refused = plan.refused
         for topic, reason in refused.items():
             if self.refused.get(topic) != reason:

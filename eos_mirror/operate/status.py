@@ -55,6 +55,7 @@ class FlowStatus:
             config sync is disabled; None if a right to describe configs is missing.
         refused: Why a source topic is not mirrored, by topic, as far as this is known without
             asking the target to create anything.
+        left_out: Selected source topics that came from the target, and are not mirrored back.
     """
 
     flow: str
@@ -62,6 +63,7 @@ class FlowStatus:
     partitions: Sequence[PartitionStatus]
     drift: Mapping[str, Changes] | None
     refused: Mapping[str, str]
+    left_out: Sequence[str]
 
     @property
     def lag(self) -> int:
@@ -111,6 +113,7 @@ def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) 
         ],
         drift=_drift(sync, plan, on_target),
         refused=plan.refused,
+        left_out=plan.left_out,
     )
 
 

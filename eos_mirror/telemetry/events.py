@@ -91,6 +91,11 @@ EVENTS: Final = (
         "A source topic is not mirrored, and why; logged again if the reason changes.",
     ),
     Event(
+        "topics.left_out",
+        Level.INFO,
+        "Selected source topics that came from the target are not mirrored back.",
+    ),
+    Event(
         "topic.deleted",
         Level.WARNING,
         "A source topic was deleted while it was mirrored; its copy is kept.",

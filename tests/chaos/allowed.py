@@ -89,6 +89,7 @@ EVENTS = {
     "heartbeats.failed": BY_CAUSE,
     "checkpoints.emitted": ALWAYS,
     "group-commits.unreadable": NEVER,
+    "topics.left_out": NEVER,
     "topic.deleted": NEVER,
     "flow.ended": NEVER,
     "groups.untranslated": r"list offsets of .*|its offset map is not whole; .*",

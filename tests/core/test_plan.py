@@ -74,6 +74,7 @@ def test_a_plan_routes_what_is_replicated() -> None:
         to_create=(_route("users", 2),),
         too_small=(TooSmall(source_topic="clicks", remote_topic="A.clicks", present=2, needed=5),),
         conflicts=(),
+        left_out=("B.back",),
     )
 
 
@@ -85,7 +86,7 @@ def test_a_remote_topic_with_more_partitions_is_fine() -> None:
 
 
 def test_filters_and_heartbeats_reach_the_plan() -> None:
-    """The plan selects as `is_replicated` does."""
+    """A plan has the topics that the filter selects, and heartbeats."""
     listed = TopicFilter(["orders"], [])
     topics = {"orders": 1, "clicks": 1, "heartbeats": 1}
 
