@@ -26,7 +26,7 @@ class Position(NamedTuple):
 
     Attributes:
         next_offset: First record not yet read (last offset + 1).
-        leader_epoch: Epoch of the last record read; None when nothing was read yet.
+        leader_epoch: Epoch of the last record read; None if it is unknown, or nothing was read.
     """
 
     next_offset: int
@@ -122,8 +122,26 @@ class DecodedRun:
         skip = bisect_left(self.offsets, next_offset)
         return self.part(skip, len(self.offsets)) if skip < len(self.offsets) else None
 
+    def head(self, count: int, *, after: int | None) -> "DecodedRun":
+        """
+        Return the first records.
+
+        Args:
+            after: Leader epoch of the record before the run. Epochs never decrease, so if the last
+                record of the run has it, too, every record has it.
+        """
+        part = self.part(0, count)
+        if after == self.leader_epoch:
+            part.leader_epoch = after
+        return part
+
     def part(self, start: int, stop: int) -> "DecodedRun":
-        """Return the records at these indices, `stop` not included; at least one."""
+        """
+        Return the records at these indices, `stop` not included; at least one.
+
+        Without the last record of the run, the epoch of the part's last record is unknown. A later
+        epoch in its place would make the next record look like one of another log.
+        """
         if start == 0 and stop == len(self.offsets):
             return self
         values = self.values[start:stop]
@@ -134,7 +152,7 @@ class DecodedRun:
             keys=self.keys[start:stop],
             values=values,
             headers=self.headers[start:stop],
-            leader_epoch=self.leader_epoch,
+            leader_epoch=self.leader_epoch if stop == len(self.offsets) else None,
             size_bytes=sum(len(value) for value in values if value is not None),
         )
 

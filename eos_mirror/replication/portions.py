@@ -49,6 +49,6 @@ class Portions:
             records += part.count
         if not records:
             return None
-        sent = decoded.part(0, records)
+        sent = decoded.head(records, after=owned.position.leader_epoch)
         owned.sent_to = sent.next_offset
         return sent

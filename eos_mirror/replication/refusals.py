@@ -114,7 +114,10 @@ class Refusals:
         refused = self._known(owned, run) or self._foreseen(owned, run)
         if refused is None:
             return run, None
-        return (run.decoded().part(0, refused.start) if refused.start else None), refused
+        if not refused.start:
+            return None, refused
+        before = owned.position.leader_epoch
+        return run.decoded().head(refused.start, after=before), refused
 
     def _foreseen(self, owned: OwnedPartition, run: RecordRun) -> RefusedRecords | None:
         topic = owned.remote.topic

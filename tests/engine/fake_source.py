@@ -13,7 +13,6 @@ from tests.engine.requests import Requests
 from tests.engine.source_cluster import SourceCluster, SourceEntry
 from tests.engine.source_group import Change, GroupCoordinator, News
 
-CHUNK_RECORDS = 3
 """Few, so that a transaction takes several polls."""
 
 
@@ -120,7 +119,7 @@ class FakeSource:
             return
         found = log.visible(reading.position)
         if found:
-            chunk = found[:CHUNK_RECORDS]
+            chunk = found[: self._cluster.chunk_records]
             reading.position = chunk[-1].offset + 1
             good = list(takewhile(_can_be_carried, chunk))
             if good:
@@ -129,7 +128,7 @@ class FakeSource:
                 polled.faults[partition] = RecordRefused(
                     f"{partition} next_offset={chunk[len(good)].offset}: timestamp 0"
                 )
-        if len(found) <= CHUNK_RECORDS:
+        if len(found) <= self._cluster.chunk_records:
             reading.position = max(reading.position, log.stable)
             if reading.end_told != reading.position:
                 reading.end_told = polled.ends[partition] = reading.position

@@ -92,16 +92,21 @@ class SourceLog:
         ]
 
 
+CHUNK_RECORDS = 3
+
+
 class SourceCluster:
     """
     Topics and their logs.
 
     Attributes:
         is_slow: More records are in flight, but polls do not return them for now.
+        chunk_records: The most records of one partition that a poll returns.
     """
 
     def __init__(self) -> None:
         self.is_slow = False
+        self.chunk_records = CHUNK_RECORDS
         self.logs: dict[TopicPartition, SourceLog] = {}
         self.leaderless: set[TopicPartition] = set()
         self.topic_ids: dict[str, str] = {}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.engine.fake_source import CHUNK_RECORDS
+from tests.engine.source_cluster import CHUNK_RECORDS
 from tests.engine.stage import BOUNDARY, Stage
 
 pytestmark = pytest.mark.usefixtures("one_core")

@@ -69,9 +69,12 @@ def copies_of(stage: Stage, partition: TopicPartition) -> list[Record]:
 
 
 def produce(stage: Stage, target: Target, dice: random.Random) -> None:
-    """Produce a few records, some of them refused."""
+    """Produce a few records, some of them refused, while partitions get new leaders."""
+    stage.source.chunk_records = dice.randrange(1, 9)
     for _ in range(dice.randrange(1, 25)):
         partition = dice.choice(stage.partitions)
+        if dice.random() < 0.1:
+            stage.log(partition).leader_epoch += 1
         stage.produce(partition)
         if dice.random() < 0.05:
             target.forbid(records_of(stage, partition)[-1].value)
