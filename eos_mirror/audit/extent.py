@@ -8,6 +8,7 @@ ends are frozen first, and records deleted by retention are reported as expired,
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from eos_mirror.audit.compacted import Compaction
 from eos_mirror.audit.ranges import Range
@@ -33,6 +34,14 @@ class OffsetWindow:
         return offset if self.end is None else min(offset, max(self.start, self.end))
 
 
+class Hidden(NamedTuple):
+    """Upstream offsets that cannot be read yet, start <= offset < end, and why."""
+
+    start: int
+    end: int
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionSnapshot:
     """
@@ -49,6 +58,7 @@ class PartitionSnapshot:
         compaction: None if neither side is compacted.
         window: The part to compare.
         source_topic_id: Identifies earlier proofs of the topic; so does `target_topic_id`.
+        hidden: What an open transaction of the source hides; None if nothing.
     """
 
     source: TopicPartition
@@ -64,6 +74,7 @@ class PartitionSnapshot:
     window: OffsetWindow = OffsetWindow()
     source_topic_id: str = ""
     target_topic_id: str = ""
+    hidden: Hidden | None = None
 
     @property
     def topics(self) -> str:
@@ -79,13 +90,14 @@ class Cause(StrEnum):
     LOST_ON_SOURCE = "lost on the source"
     """Mirrored, but now after the end of the source log: the log was truncated."""
 
+    OPEN_TRANSACTION = "behind an open transaction of the source"
     UNREADABLE = "unreadable"
     NOT_SAMPLED = "not in the sample"
 
     @property
     def is_harmless(self) -> bool:
         """Return whether retention causes this, or the user asked for it."""
-        return self not in (Cause.LOST_ON_SOURCE, Cause.UNREADABLE)
+        return self not in (Cause.LOST_ON_SOURCE, Cause.UNREADABLE, Cause.OPEN_TRANSACTION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +161,8 @@ def plan_extent(snapshot: PartitionSnapshot) -> Extent:
         )
         if start < until
     ]
+    if snapshot.hidden is not None:
+        unproven.append(_hidden(snapshot.source, snapshot.hidden))
     target_start, target_end = snapshot.target_start, snapshot.target_end
     if end < frozen:
         target_end = min(target_end, offsets.copy_of(end))
@@ -164,6 +178,16 @@ def plan_extent(snapshot: PartitionSnapshot) -> Extent:
         timestamps=snapshot.timestamps,
     )
     return _within(snapshot, Extent(whole=whole, unproven=unproven))
+
+
+def _hidden(partition: TopicPartition, hidden: Hidden) -> Unproven:
+    return Unproven(
+        partition=partition,
+        start=hidden.start,
+        end=hidden.end,
+        cause=Cause.OPEN_TRANSACTION,
+        reason=hidden.reason,
+    )
 
 
 def _within(snapshot: PartitionSnapshot, extent: Extent) -> Extent:

@@ -67,21 +67,26 @@ def _flow(report: Document) -> Iterator[str]:
     partitions = [one for topic in topics for one in topic["partitions"]]
     differences = sum(len(one["differences"]) for one in partitions)
     lost = sum(len(topic["incomparable"]) for topic in topics)
+    lost += sum(any(map(_is_harmful, one["unproven"])) for one in partitions)
     matched = sum(topic["matched"] for topic in topics)
     gaps = sum(len(one["unproven"]) for one in partitions)
     if report["holds"]:
         verdict, kind = "No difference", "ok"
     else:
         found = [
-            *([_count(differences, "difference")] if differences else []),
-            *([f"{_count(lost, 'partition')} could not be compared"] if lost else []),
+            _count(differences, "difference") if differences else "No difference",
+            *([f"{_count(lost, 'partition')} not fully compared"] if lost else []),
         ]
-        verdict, kind = ", ".join(found) or "Not all of it could be compared", "bad"
+        verdict, kind = ", but ".join(found), "bad"
     yield f"<h1>Proof of {escape(report['flow'])}</h1>"
     yield f'<p class="verdict {kind}">{verdict}: {_n(matched)} records match'
     yield f"; not compared: {_count(gaps, 'range')}</p>" if gaps else "</p>"
     for topic in sorted(topics, key=_badness, reverse=True):
         yield from _topic(topic)
+
+
+def _is_harmful(gap: Document) -> bool:
+    return not Cause(gap["cause"]).is_harmless
 
 
 def _badness(topic: Document) -> int:

@@ -12,6 +12,7 @@ from eos_mirror.audit.examine import Folded
 from eos_mirror.audit.extent import Cause, Unproven
 from eos_mirror.audit.proof import PartitionProof
 from eos_mirror.audit.record_pairs import Record, RecordPair
+from eos_mirror.core.plural import counted
 
 VERSION = 1
 SHOWN = 10
@@ -52,6 +53,13 @@ class TopicReport:
         return sum((Counter(one.explained) for one in self.partitions), Counter())
 
     @property
+    def incomplete(self) -> int:
+        """Return how many partitions were not fully compared, for another cause than retention."""
+        return len(self.incomparable) + sum(
+            any(not gap.cause.is_harmless for gap in one.unproven) for one in self.partitions
+        )
+
+    @property
     def unproven(self) -> list[Unproven]:
         """Return all ranges that were not compared, by partition and offset."""
         return [gap for one in self.partitions for gap in one.unproven]
@@ -75,21 +83,24 @@ class Report:
     @property
     def holds(self) -> bool:
         """Return whether there is no difference, and only retention limited the comparison."""
-        return not any(
-            topic.differences
-            or topic.incomparable
-            or any(not gap.cause.is_harmless for gap in topic.unproven)
-            for topic in self.topics
-        )
+        return not any(topic.differences or topic.incomplete for topic in self.topics)
 
     def lines(self) -> Iterator[str]:
         """Yield the report as lines of text."""
         for topic in self.topics:
             yield from _topic_lines(topic, explain=self.explain)
         matched = sum(topic.matched for topic in self.topics)
+        yield f"{self.flow}: {_matches(matched)}, {self._verdict()}"
+
+    def _verdict(self) -> str:
         differences = sum(len(topic.differences) for topic in self.topics)
-        verdict = "no difference" if not differences else f"{differences} differences"
-        yield f"{self.flow}: {matched} records match, {verdict}"
+        found = counted(differences, "difference") if differences else "no difference"
+        incomplete = sum(topic.incomplete for topic in self.topics)
+        if incomplete:
+            return f"{found}, but {counted(incomplete, 'partition')} not fully compared"
+        if any(topic.unproven for topic in self.topics):
+            return f"{found} in what was compared"
+        return found
 
     def document(self) -> dict[str, Any]:
         """Return the report as JSON, as docs/verify.md describes it."""
@@ -103,10 +114,14 @@ class Report:
         }
 
 
+def _matches(count: int) -> str:
+    return f"{counted(count, 'record')} match{'es' if count == 1 else ''}"
+
+
 def _topic_lines(topic: TopicReport, *, explain: bool) -> Iterator[str]:
     counts = Counter(difference.kind.value for difference in topic.differences)
     found = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or "equal"
-    yield f"{topic.source} -> {topic.target}: {topic.matched} records match, {found}"
+    yield f"{topic.source} -> {topic.target}: {_matches(topic.matched)}, {found}"
     for one in topic.differences[:SHOWN]:
         pair = topic.record_pairs.get(one)
         fields = f" ({', '.join(pair.fields)})" if pair and pair.fields else ""
@@ -130,7 +145,7 @@ def _gap_lines(gaps: Sequence[Unproven]) -> Iterator[str]:
     """Yield a line for each gap. The gaps of a sample are many, so they share one line."""
     not_sampled = sum(gap.end - gap.start for gap in gaps if gap.cause is Cause.NOT_SAMPLED)
     if not_sampled:
-        yield f"  not in the sample: {not_sampled} offsets"
+        yield f"  not in the sample: {counted(not_sampled, 'offset')}"
     for gap in gaps:
         if gap.cause is Cause.NOT_SAMPLED:
             continue

@@ -7,6 +7,7 @@ from typing import Any
 
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.plural import counted
 from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.adopt import adopt
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     if adopted.partitions is None:
         sys.stdout.write(f"{flow.flow} is {adopted.mode.value} already\n")
     else:
-        carried = f"{adopted.partitions} positions carried over"
+        carried = f"{counted(adopted.partitions, 'position')} carried over"
         sys.stdout.write(f"{flow.flow} is {adopted.mode.value} now: {carried}\n")
     return 0
 

@@ -10,10 +10,11 @@ from typing import Any
 
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.core.ledger import LedgerEntry
+from eos_mirror.core.plural import counted
 from eos_mirror.core.side import Side
 from eos_mirror.driver.first_contact import BOTH, reach_clusters
 from eos_mirror.operate.group_status import GroupStatus, group_statuses
-from eos_mirror.operate.status import FlowStatus, flow_status, ledger_entries
+from eos_mirror.operate.status import FlowStatus, PartitionStatus, flow_status, ledger_entries
 from eos_mirror.settings.model import FlowSettings
 
 
@@ -70,6 +71,7 @@ def _as_json(status: FlowStatus) -> str:
                     "end": one.end,
                     "lag": one.lag,
                     "reason": one.reason,
+                    "open_transaction": _open_transaction(one),
                 }
                 for one in status.partitions
             ],
@@ -85,18 +87,29 @@ def _as_json(status: FlowStatus) -> str:
     )
 
 
+def _open_transaction(one: PartitionStatus) -> dict[str, Any] | None:
+    found = one.open_transaction
+    if found is None:
+        return None
+    began_at = found.began_at.isoformat() if found.began_at else None
+    return {"since": found.since, "hidden": found.hidden, "began_at": began_at}
+
+
 def _as_text(status: FlowStatus) -> Iterator[str]:
     mode = status.mode.value if status.mode else "never ran"
-    yield f"{status.flow}: {mode}, {len(status.partitions)} partitions, lag {status.lag:,}"
+    count = counted(len(status.partitions), "partition")
+    yield f"{status.flow}: {mode}, {count}, lag {status.lag:,}"
     for topic, group in groupby(status.partitions, key=lambda one: one.source.topic):
         partitions = list(group)
         lag = sum(one.lag or 0 for one in partitions)
         without = sum(one.position is None for one in partitions)
         note = f", {without} without a position" if without else ""
-        yield f"  {topic}: {len(partitions)} partitions, lag {lag:,}{note}"
+        yield f"  {topic}: {counted(len(partitions), 'partition')}, lag {lag:,}{note}"
         for one in partitions:
             if one.reason:
                 yield f"  {one.source}: lag unknown: {one.reason}"
+            if one.open_transaction:
+                yield f"  {one.source}: {one.open_transaction}"
     for remote, changes in (status.drift or {}).items():
         wanted = [f"{name} should be {value}" for name, value in sorted(changes.set.items())]
         wanted += [f"{name} should not be set" for name in changes.delete]

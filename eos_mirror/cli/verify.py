@@ -12,6 +12,7 @@ from typing import Any
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.cli.signals import note_interrupts
 from eos_mirror.cli.verify_watch import Lines, Silence, watch
+from eos_mirror.core.plural import counted
 from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.proven_file import ProvenFile
@@ -161,10 +162,12 @@ class ProgressLines:
     def planned(self, planned: Planned) -> None:
         """Print the plan. See `operate.verify.Watcher`."""
         self._tasks_count = planned.tasks_count
+        topics = counted(planned.topics_count, "topic")
+        offsets = counted(planned.offsets_count, "offset")
+        tasks, slots = counted(planned.tasks_count, "task"), counted(planned.slots, "slot")
         sys.stderr.write(
-            f"{self._flow}: {planned.topics_count} topics, {planned.offsets_count} offsets, about "
-            f"{planned.size_bytes / 1e9:.2g} GB on both sides together: {planned.tasks_count} "
-            f"tasks on {planned.slots} slots, about {max(1, round(planned.minutes))} min\n"
+            f"{self._flow}: {topics}, {offsets}, about {planned.size_bytes / 1e9:.2g} GB on both "
+            f"sides together: {tasks} on {slots}, about {max(1, round(planned.minutes))} min\n"
         )
         self._began = time.monotonic()
 

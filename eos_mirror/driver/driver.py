@@ -25,6 +25,7 @@ from eos_mirror.driver.first_contact import admin_configs, no_answer, reach_clus
 from eos_mirror.driver.flow import MIRROR_ENTRY, SETTLED, FlowRunner
 from eos_mirror.driver.heartbeats import Heartbeats
 from eos_mirror.driver.leader_election import LeaderElection
+from eos_mirror.driver.start_ends import StartEnds
 from eos_mirror.driver.summary import Summary
 from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable, fields_of
 from eos_mirror.kafka.cluster_probe import Silence
@@ -239,6 +240,12 @@ class Driver:
         ended += [
             f"{runner.flow}: {why}" for runner in self.flows for why in runner.waiting.values()
         ]
+        ended += [
+            f"{runner.flow} {partition} of {runner.flow.source}: {transaction}. Find its producer "
+            f"with kafka-transactions.sh describe-producers"
+            for runner in self.flows
+            for partition, transaction in runner.hidden.items()
+        ]
         return ended + [
             f"{runner.flow} task {slot}: {task.slot.reason}"
             for runner in self.flows
@@ -257,11 +264,27 @@ class Driver:
         while not self._ended and not condition():
             self._stop.wait(every_s)
 
-    def _catch_up(self, runner: FlowRunner, ends: Mapping[TopicPartition, int]) -> None:
-        self._wait_until(
-            lambda: runner.has_failed or runner.reached(ends), every_s=CAUGHT_UP_POLL_S
-        )
-        if not runner.has_failed and not self._ended:
+    def _catch_up(self, runner: FlowRunner, ends: StartEnds) -> None:
+        def has_reached(offsets: Mapping[TopicPartition, int]) -> bool:
+            self._wait_until(
+                lambda: runner.has_failed or runner.reached(offsets), every_s=CAUGHT_UP_POLL_S
+            )
+            return not (runner.has_failed or self._ended)
+
+        if not has_reached(ends.stable):
+            return
+        runner.hidden = ends.open_transactions()
+        if not has_reached(ends.ended(runner.hidden)):
+            return
+        left_out = {
+            "stopped": runner.stopped_count,
+            "waiting": len(runner.waiting),
+            "refused": len(runner.topics.refused),
+            "open_transactions": {str(p): str(one) for p, one in runner.hidden.items()},
+        }
+        if any(left_out.values()):
+            self._on_event("flow.incomplete", {"flow": str(runner.flow), **left_out})
+        else:
             self._on_event("flow.caught_up", {"flow": str(runner.flow)})
 
     def _is_ready(self) -> bool:

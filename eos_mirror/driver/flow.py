@@ -20,12 +20,14 @@ from eos_mirror.driver.checkpoint_tasks import CheckpointTasks
 from eos_mirror.driver.cluster_facts import FlowClusters
 from eos_mirror.driver.ledger import LedgerKeeper
 from eos_mirror.driver.partition_metrics import LOOK_EVERY, FlowPartitionMetrics
+from eos_mirror.driver.start_ends import StartEnds
 from eos_mirror.driver.task_reports import TaskReports, TaskStatus
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import SourceUnavailable, TargetUnavailable, UnsafeError, fields_of
 from eos_mirror.kafka.flow_mode import FlowMode
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.open_transactions import OpenTransaction
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.runtime.control import ControlServer, EventSink
@@ -85,6 +87,8 @@ class FlowRunner:
 
     Attributes:
         ended_for: Why the whole flow was ended; empty if it was not.
+        hidden: With `--once`, transactions of the source that were open at the start and at the
+            end, by source partition.
     """
 
     def __init__(
@@ -125,6 +129,7 @@ class FlowRunner:
         self._is_ordered = False
         self._reports = TaskReports()
         self.ended_for = ""
+        self.hidden: Mapping[TopicPartition, OpenTransaction] = {}
         self._claims_topic_id = ""
         self._is_mode_noted = False
         self._looks_short = 0
@@ -304,14 +309,10 @@ class FlowRunner:
         reports = self._task_reports()
         return {p: reason for report in reports for p, reason in report.waiting.items()}
 
-    def source_ends(self) -> Mapping[TopicPartition, int]:
-        """Return the last stable offset of every planned source partition that has a leader."""
-        planned = list(self.topics.partitions)
-        found, reasons = self._clusters.source_metadata.ends_or_reasons(planned)
-        for reason in reasons.values():
-            if not isinstance(reason, SourceUnavailable):
-                raise reason
-        return found
+    def source_ends(self) -> StartEnds:
+        """Return the ends of every planned source partition."""
+        config, planned = clients.source_admin(self.settings), list(self.topics.partitions)
+        return StartEnds(self._clusters.source_metadata, config, planned)
 
     def reached(self, ends: Mapping[TopicPartition, int]) -> bool:
         """

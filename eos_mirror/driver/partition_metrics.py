@@ -28,15 +28,29 @@ ENDS_KEPT: Final = 240
 
 
 class Behind:
-    """The lag of a partition in records and in time. Pure: time is passed in."""
+    """
+    The lag of a partition in records and in time. Pure: time is passed in.
+
+    Attributes:
+        records: Offsets from the position to the high watermark.
+        hidden: How many of them lie behind an open transaction of the source.
+    """
 
     def __init__(self) -> None:
         self._unreached: deque[tuple[float, int]] = deque()
         self.records = 0
+        self.hidden = 0
 
-    def look(self, now_s: float, *, end: int, position: int) -> None:
-        """Record the current end of the source and the position of the copy."""
+    def look(self, now_s: float, *, end: int, position: int, stable: int | None = None) -> None:
+        """
+        Record the current end of the source and the position of the copy.
+
+        Args:
+            end: High watermark.
+            stable: Last stable offset; None if it is not known.
+        """
         self.records = max(0, end - position)
+        self.hidden = 0 if stable is None else max(0, end - stable)
         if not self._unreached or end > self._unreached[-1][1]:
             self._unreached.append((now_s, end))
         while self._unreached and self._unreached[0][1] <= position:
@@ -70,6 +84,7 @@ class _Partition:
     def values(self, now_s: float) -> Iterator[tuple[str, float]]:
         if self.behind is not None:
             yield "lag.records", self.behind.records
+            yield "lag.hidden", self.behind.hidden
             yield "lag.time", self.behind.since(now_s)
             if self.records:
                 yield "lag.bytes", self.behind.records * self.bytes // self.records
@@ -134,10 +149,15 @@ class FlowPartitionMetrics:
         with suppress(SourceUnavailable, TargetUnavailable):
             # positions first, or a copy could seem ahead of its source
             offsets = self._positions.read([self._key(*pair) for pair in mirrored.items()])
-            ends, _ = self._source.ends_or_reasons(list(mirrored))
+            ends, _ = self._source.high_watermarks_or_reasons(list(mirrored))
+            stable, _ = self._source.ends_or_reasons(list(ends))
             self._note(
                 {
-                    remote: (end, offsets[self._key(source, remote)].position.next_offset)
+                    remote: (
+                        end,
+                        offsets[self._key(source, remote)].position.next_offset,
+                        stable.get(source),
+                    )
                     for source, remote in mirrored.items()
                     if (end := ends.get(source)) is not None
                     and self._key(source, remote) in offsets
@@ -151,13 +171,13 @@ class FlowPartitionMetrics:
         """Return the partition under which the position is committed."""
         return remote if self._is_exact else source
 
-    def _note(self, seen: Mapping[TopicPartition, tuple[int, int]]) -> None:
+    def _note(self, seen: Mapping[TopicPartition, tuple[int, int, int | None]]) -> None:
         now = self._now()
         with self._lock:
-            for remote, (end, position) in seen.items():
+            for remote, (end, position, stable) in seen.items():
                 one = self._of(remote)
                 one.behind = one.behind or Behind()
-                one.behind.look(now, end=end, position=position)
+                one.behind.look(now, end=end, position=position, stable=stable)
 
     def read(self) -> list[tuple[dict[str, str], dict[str, float]]]:
         """Return the attributes and values of every partition."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.filters import unmatched
 from eos_mirror.core.plan import FlowPlan
+from eos_mirror.core.plural import counted
 from eos_mirror.driver.cluster_facts import FlowFacts, RemotePartition
 from eos_mirror.kafka.groups import GroupMember
 
@@ -141,9 +142,9 @@ def _too_small(plan: FlowPlan, partitions: Iterable[RemotePartition]) -> Iterato
         if small.remote_topic not in started:
             yield (
                 small.remote_topic,
-                f"it has {small.present} partitions, {small.source_topic} has {small.needed}, and "
-                f"the flow did not create it. Raise it to {small.needed} with kafka-topics.sh "
-                f"--alter, or delete it and let the flow create it",
+                f"it has {counted(small.present, 'partition')}, {small.source_topic} has "
+                f"{small.needed}, and the flow did not create it. Raise it to {small.needed} with "
+                f"kafka-topics.sh --alter, or delete it and let the flow create it",
             )
 
 

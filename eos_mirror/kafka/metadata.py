@@ -166,6 +166,12 @@ class ClusterMetadata:
         """Return `ends` where they are known, and reasons for the other partitions."""
         return self.offsets_or_reasons(partitions, OffsetSpec.latest())
 
+    def high_watermarks_or_reasons(self, partitions: Sequence[TopicPartition]) -> Offsets:
+        """Return `high_watermarks` where they are known, and reasons for the other partitions."""
+        return self.offsets_or_reasons(
+            partitions, OffsetSpec.latest(), isolation=IsolationLevel.READ_UNCOMMITTED
+        )
+
     def high_watermarks(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the high watermarks, where a read_uncommitted reader stops."""
         return self.offsets(

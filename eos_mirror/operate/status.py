@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from eos_mirror.core.claims import DeliveryMode
@@ -13,8 +14,12 @@ from eos_mirror.driver.cluster_facts import FlowClusters
 from eos_mirror.driver.flow import open_clusters
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.kafka.ledger import read_ledger
-from eos_mirror.settings.clients import mode_of, target_admin
+from eos_mirror.kafka.open_transactions import OpenTransaction, open_transactions
+from eos_mirror.settings.clients import mode_of, source_admin, target_admin
 from eos_mirror.settings.model import FlowSettings
+
+OPEN_FOR = timedelta(seconds=2)
+"""A transaction is shown if it stays open for this long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +30,9 @@ class PartitionStatus:
     Attributes:
         position: Upstream offset to resume from; None if nothing was committed yet, or if a
             commit is undecided now.
-        end: Last stable offset of the source; None if no leader answers.
+        end: High watermark of the source; None if no leader answers.
         reason: Why `end` is None.
+        open_transaction: What hides the last offsets; None if nothing does.
     """
 
     source: TopicPartition
@@ -34,6 +40,7 @@ class PartitionStatus:
     position: int | None
     end: int | None
     reason: str = ""
+    open_transaction: OpenTransaction | None = None
 
     @property
     def lag(self) -> int | None:
@@ -97,7 +104,9 @@ def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) 
     has_run = flow.claims_topic in on_target
     mode = (clusters.mode.read() or mode_of(settings)) if has_run else None
     positions = _positions(clusters, mode, remotes, known)
-    ends, reasons = clusters.source_metadata.ends_or_reasons(list(remotes))
+    metadata = clusters.source_metadata
+    ends, reasons = metadata.high_watermarks_or_reasons(list(remotes))
+    hidden = open_transactions(metadata, source_admin(settings), list(ends), within=OPEN_FOR)
     return FlowStatus(
         flow=str(flow),
         mode=mode,
@@ -108,6 +117,7 @@ def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) 
                 position=positions.get(source),
                 end=ends.get(source),
                 reason=str(reasons.get(source, "")),
+                open_transaction=hidden.get(source),
             )
             for source, remote in remotes.items()
         ],

@@ -4,11 +4,11 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from eos_mirror.audit.compacted import Compaction
-from eos_mirror.audit.extent import OffsetWindow, PartitionSnapshot
+from eos_mirror.audit.extent import Hidden, OffsetWindow, PartitionSnapshot
 from eos_mirror.core.map_records import StartRecord, segments_in, starts_in
 from eos_mirror.core.map_segment import decode_segment
 from eos_mirror.core.metadata import decode
@@ -21,6 +21,7 @@ from eos_mirror.kafka.authorization import MIRROR_FROM, missing_topic_rights
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.offset_maps import whole_map
+from eos_mirror.kafka.open_transactions import OpenTransaction, open_transactions
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.ports import KnownTopic
@@ -29,6 +30,9 @@ from eos_mirror.settings.model import FlowSettings
 from eos_mirror.settings.plugins import policy_of
 
 SETTLED_WITHIN_S = 10.0
+OPEN_FOR = timedelta(seconds=5)
+"""A transaction of the source that stays open for this long hides records from the comparison."""
+
 CREATE_TIME = "CreateTime"
 CLEANUP_POLICY, COMPACT = "cleanup.policy", "compact"
 
@@ -75,12 +79,13 @@ class Surveyor:
     def __init__(self, settings: FlowSettings) -> None:
         self._flow = settings.flow
         self._target_config = clients.target_admin(settings)
-        self._source = ClusterMetadata(clients.source_admin(settings), side=Side.SOURCE)
+        self._source_config = clients.source_admin(settings)
+        self._source = ClusterMetadata(self._source_config, side=Side.SOURCE)
         self._target = ClusterMetadata(self._target_config, side=Side.TARGET)
         self._shadows = CommittedOffsets(
             self._target_config, self._flow.shadow_group, side=Side.TARGET, stable=True
         )
-        self._source_topics = Topics(clients.source_admin(settings), side=Side.SOURCE)
+        self._source_topics = Topics(self._source_config, side=Side.SOURCE)
         self._target_topics = Topics(self._target_config, side=Side.TARGET)
         self._policy = policy_of(settings)
 
@@ -240,6 +245,7 @@ class Surveyor:
         sources = [self._source_of(remote) for remote in remotes]
         source_starts, source_ends = self._source.starts(sources), self._source.ends(sources)
         target_starts, target_ends = self._target.starts(remotes), self._settled_ends(maps)
+        hidden = open_transactions(self._source, self._source_config, sources, within=OPEN_FOR)
         configs = _Configs(
             source=_read(self._source_topics, {one.topic for one in sources}),
             target=_read(self._target_topics, {one.topic for one in remotes}),
@@ -260,6 +266,7 @@ class Surveyor:
                 target_log_end=target_ends[remote],
                 source_topic_id=_id(ids_on_source.get(source.topic)),
                 target_topic_id=_id(ids_on_target.get(remote.topic)),
+                hidden=_hidden(hidden.get(source)),
             )
             for source, remote in zip(sources, remotes, strict=True)
         ]
@@ -281,6 +288,10 @@ class _Configs:
         on_source = COMPACT in self.source[source].get(CLEANUP_POLICY, "")
         on_target = COMPACT in self.target[remote].get(CLEANUP_POLICY, "")
         return Compaction(source=on_source, target=on_target) if on_source or on_target else None
+
+
+def _hidden(found: OpenTransaction | None) -> Hidden | None:
+    return None if found is None else Hidden(found.since, found.end, str(found))
 
 
 def _id(topic: KnownTopic | None) -> str:

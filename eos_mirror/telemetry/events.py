@@ -31,6 +31,11 @@ EVENTS: Final = (
     Event("flow.summary", Level.INFO, "What a flow did since the last summary."),
     Event("flow.caught_up", Level.INFO, "`--once`: every end seen at the start is reached."),
     Event(
+        "flow.incomplete",
+        Level.WARNING,
+        "`--once`: everything that could be mirrored is, but not everything that was asked for.",
+    ),
+    Event(
         "flow.warning",
         Level.WARNING,
         "The flow starts, but something needs attention; `reason` says what.",

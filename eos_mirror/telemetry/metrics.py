@@ -147,8 +147,16 @@ METRICS: Final = (
         "eos_mirror.lag.records",
         "{record}",
         Kind.GAUGE,
-        "Offsets from the committed position to the last stable offset of the source.",
+        "Offsets from the committed position to the high watermark of the source.",
         "lag.records",
+        Of.PARTITION,
+    ),
+    Metric(
+        "eos_mirror.lag.hidden",
+        "{record}",
+        Kind.GAUGE,
+        "Offsets of this lag behind an open transaction of the source; nothing can read them.",
+        "lag.hidden",
         Of.PARTITION,
     ),
     Metric(

@@ -44,6 +44,7 @@ EVENTS = {
     "ready": ALWAYS,
     "flow.summary": ALWAYS,
     "flow.caught_up": NEVER,
+    "flow.incomplete": NEVER,
     "flow.warning": (
         rf"A->B: A\.{PICKY} is compacted and {PICKY} is not: .*"
         r"|its tasks run eos_mirror\.testing\.entry:mirror, .*"

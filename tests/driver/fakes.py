@@ -21,11 +21,12 @@ from eos_mirror.driver import check, cluster_facts, flow
 from eos_mirror.driver.cluster_facts import FlowClusters
 from eos_mirror.errors import MirrorError, NotAuthorized
 from eos_mirror.kafka.groups import CommittedOffsets, GroupMember
-from eos_mirror.kafka.metadata import ClusterMetadata, Offsets
+from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.topics import Described, Topics, TopicSpec
-from eos_mirror.ports import UNSTABLE, GroupOffset, KnownTopic, ShadowOffset, Unstable
+from eos_mirror.ports import UNSTABLE, GroupOffset, ShadowOffset, Unstable
 from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.model import FlowSettings, Settings
+from tests.driver.fake_metadata import FakeMetadata
 
 FLOW = Flow("A", "B")
 ORDERS = TopicPartition("orders", 0)
@@ -229,26 +230,6 @@ class FakeTopics:
 
     def _refusals(self, names: Sequence[str]) -> dict[str, MirrorError]:
         return {name: self.refused[name] for name in names if name in self.refused}
-
-
-@dataclass(kw_only=True)
-class FakeMetadata:
-    """`ClusterMetadata` of the source."""
-
-    known: dict[str, KnownTopic] = field(default_factory=dict)
-    ends: dict[TopicPartition, int] = field(default_factory=dict)
-    reasons: dict[TopicPartition, MirrorError] = field(default_factory=dict)
-
-    def topics(self, names: Sequence[str]) -> dict[str, KnownTopic]:
-        """See `ClusterMetadata`."""
-        return {name: self.known[name] for name in names if name in self.known}
-
-    def ends_or_reasons(self, partitions: Sequence[TopicPartition]) -> Offsets:
-        """See `ClusterMetadata`."""
-        reasons = {one: self.reasons[one] for one in partitions if one in self.reasons}
-        return Offsets(
-            {one: self.ends.get(one, 0) for one in partitions if one not in reasons}, reasons
-        )
 
 
 @dataclass(kw_only=True)

@@ -37,3 +37,15 @@ def test_a_copy_ahead_of_the_end_that_was_seen_is_not_behind() -> None:
     behind = Behind()
     behind.look(0.0, end=10, position=12)
     assert (behind.records, behind.since(1.0)) == (0, 0.0)
+
+
+def test_what_an_open_transaction_hides_is_part_of_the_lag() -> None:
+    """The lag counts to the high watermark, and grows older while nothing can be read."""
+    behind = Behind()
+    behind.look(1, end=1_011, position=10, stable=10)
+    behind.look(6, end=1_011, position=10, stable=10)
+
+    assert (behind.records, behind.hidden, behind.since(6)) == (1_001, 1_001, 5)
+
+    behind.look(11, end=1_011, position=1_011, stable=1_011)
+    assert (behind.records, behind.hidden, behind.since(11)) == (0, 0, 0)

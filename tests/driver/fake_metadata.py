@@ -1,0 +1,41 @@
+"""Offsets of the source for the tests of the driver, without a broker."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import MirrorError
+from eos_mirror.kafka.metadata import Offsets
+from eos_mirror.ports import KnownTopic
+
+
+@dataclass(kw_only=True)
+class FakeMetadata:
+    """
+    `ClusterMetadata` of the source.
+
+    Attributes:
+        ends: Last stable offsets.
+        hidden: How many offsets of a partition lie behind an open transaction.
+    """
+
+    known: dict[str, KnownTopic] = field(default_factory=dict)
+    ends: dict[TopicPartition, int] = field(default_factory=dict)
+    reasons: dict[TopicPartition, MirrorError] = field(default_factory=dict)
+    hidden: dict[TopicPartition, int] = field(default_factory=dict)
+
+    def topics(self, names: Sequence[str]) -> dict[str, KnownTopic]:
+        """See `ClusterMetadata`."""
+        return {name: self.known[name] for name in names if name in self.known}
+
+    def ends_or_reasons(self, partitions: Sequence[TopicPartition]) -> Offsets:
+        """See `ClusterMetadata`."""
+        reasons = {one: self.reasons[one] for one in partitions if one in self.reasons}
+        return Offsets(
+            {one: self.ends.get(one, 0) for one in partitions if one not in reasons}, reasons
+        )
+
+    def high_watermarks_or_reasons(self, partitions: Sequence[TopicPartition]) -> Offsets:
+        """See `ClusterMetadata`."""
+        found, reasons = self.ends_or_reasons(partitions)
+        return Offsets({one: end + self.hidden.get(one, 0) for one, end in found.items()}, reasons)
