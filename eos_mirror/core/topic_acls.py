@@ -5,10 +5,13 @@ A principal that may read the source topic may read the copy. Only the mirror ma
 so ALLOW WRITE is not copied, and ALLOW ALL becomes ALLOW READ; unless all rights are wanted, as for
 a copy that applications will switch to. DENY is copied unchanged.
 
-Source: Kafka's MirrorSourceConnector (KIP-382).
+An ACL of the source may cover many topics: by a prefix, or all of them. Each copy gets an ACL for
+its full name instead. The same prefix could cover other topics of the target.
+
+Source: Kafka's MirrorSourceConnector (KIP-382), which copies ACLs of full names only.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,15 +19,18 @@ ALL: Final = "ALL"
 ALLOW: Final = "ALLOW"
 READ: Final = "READ"
 WRITE: Final = "WRITE"
+EVERY_TOPIC: Final = "*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Acl:
     """
-    One binding of one topic by its full name.
+    One ACL of topics.
 
     Attributes:
+        topic: The full name of one topic; `*` for every topic; or a prefix of names.
         operation, permission: Kafka's names, such as READ and ALLOW.
+        prefixed: True if `topic` is a prefix.
     """
 
     topic: str
@@ -32,26 +38,40 @@ class Acl:
     host: str
     operation: str
     permission: str
+    prefixed: bool = False
 
 
 def missing_acls(
     source: Collection[Acl], target: Collection[Acl], routes: Mapping[str, str], *, full: bool
 ) -> list[Acl]:
     """
-    Return the bindings to add on the target; none is ever removed there.
+    Return the ACLs to add on the target, by full names; none is ever removed there.
 
     Args:
-        source, target: Existing bindings of topics by their full names.
+        source, target: The existing ACLs.
         routes: Remote topic by source topic.
         full: Also copy ALLOW WRITE, and ALLOW ALL as it is.
     """
     wanted = {
-        replace(acl, topic=routes[acl.topic], operation=acl.operation if full else _downgraded(acl))
+        replace(
+            acl,
+            topic=routes[topic],
+            operation=acl.operation if full else _downgraded(acl),
+            prefixed=False,
+        )
         for acl in source
-        if acl.topic in routes
-        and (full or not (acl.permission == ALLOW and acl.operation == WRITE))
+        if full or not (acl.permission == ALLOW and acl.operation == WRITE)
+        for topic in _covered(acl, routes)
     }
     return sorted(wanted - set(target))
+
+
+def _covered(acl: Acl, topics: Collection[str]) -> Iterable[str]:
+    if acl.prefixed:
+        return (topic for topic in topics if topic.startswith(acl.topic))
+    if acl.topic == EVERY_TOPIC:
+        return topics
+    return (acl.topic,) if acl.topic in topics else ()
 
 
 def _downgraded(acl: Acl) -> str:

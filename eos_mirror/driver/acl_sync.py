@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from itertools import islice
 
 from eos_mirror.core.reported import Reported
 from eos_mirror.core.side import Side
@@ -12,6 +13,9 @@ from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
 from eos_mirror.settings.values import AclMode
+
+NAMED = 5
+"""One ACL of the source can be refused for every topic. The log line names this many."""
 
 
 class AclSync:
@@ -55,15 +59,28 @@ class AclSync:
             return
         for acl in missing:
             if acl not in refused:
-                self._on_event("acl.added", asdict(acl))
+                self._on_event("acl.added", _fields(acl))
         if refused:
-            self._tell_once("; ".join(f"{_named(acl)}: {why}" for acl, why in refused.items()))
+            self._tell_once(_reason(refused))
         else:
             self._reported.over()
 
     def _tell_once(self, reason: str) -> None:
         if self._reported.is_new(reason):
             self._on_event("acls.skipped", {"reason": reason})
+
+
+def _fields(acl: Acl) -> dict[str, str]:
+    fields = asdict(acl)
+    del fields["prefixed"]  # an ACL of a copy never is
+    return fields
+
+
+def _reason(refused: Mapping[Acl, str]) -> str:
+    named = [f"{_named(acl)}: {why}" for acl, why in islice(refused.items(), NAMED)]
+    if len(refused) > NAMED:
+        named.append(f"and {len(refused) - NAMED} more")
+    return "; ".join(named)
 
 
 def _named(acl: Acl) -> str:

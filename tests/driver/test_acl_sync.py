@@ -27,21 +27,25 @@ class FakeAcls:
         refused: Why the cluster does not add an ACL.
         has_authorizer: False: the cluster has no access control.
         error: Raised by every request.
+        requests: What was called.
     """
 
     there: set[Acl] = field(default_factory=set)
     refused: dict[Acl, str] = field(default_factory=dict)
     has_authorizer: bool = True
     error: MirrorError | None = None
+    requests: list[str] = field(default_factory=list)
 
     def list(self) -> set[Acl]:
         """See `TopicAcls`."""
+        self.requests.append("list")
         if self.error is not None:
             raise self.error
         return set(self.there)
 
     def add(self, acls: Collection[Acl]) -> dict[Acl, str] | None:
         """See `TopicAcls`."""
+        self.requests.append("add")
         if not self.has_authorizer:
             return None
         self.there.update(acl for acl in acls if acl not in self.refused)
@@ -67,20 +71,27 @@ def events() -> Events:
 
 
 @pytest.fixture
+def routes() -> dict[str, str]:
+    """The mirrored topic, and its copy."""
+    return {"orders": "A.orders"}
+
+
+@pytest.fixture
 def sync(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     source: FakeAcls,
     target: FakeAcls,
+    routes: dict[str, str],
     events: Events,
 ) -> Sync:
-    """Makes the sync of a flow that mirrors the topic `orders`."""
+    """Makes the sync of a flow that mirrors the topics in `routes`."""
     sides = {Side.SOURCE: source, Side.TARGET: target}
     monkeypatch.setattr(acl_sync, "TopicAcls", lambda _config, *, side: sides[side])
 
     def make(**keys: str) -> AclSync:
         named: Mapping[str, object] = {key.replace("_", "."): value for key, value in keys.items()}
-        return AclSync(flow_of(tmp_path, named), lambda: {"orders": "A.orders"}, on_event=events)
+        return AclSync(flow_of(tmp_path, named), lambda: routes, on_event=events)
 
     return make
 
@@ -127,6 +138,35 @@ def test_a_refused_acl_does_not_hold_up_the_others_and_is_reported_once(
     target.there, target.refused = set(), refused
     following.follow()
     assert len(events.of("acls.skipped")) == 2
+
+
+def test_an_acl_of_every_topic_is_listed_and_added_in_one_request(
+    sync: Sync, source: FakeAcls, target: FakeAcls, routes: dict[str, str], events: Events
+) -> None:
+    """A thousand copies get it by their full names; each is reported."""
+    routes.update({f"orders-{number}": f"A.orders-{number}" for number in range(1, 1_000)})
+    source.there = {replace(READ, topic="*")}
+    sync().follow()
+
+    assert (source.requests, target.requests) == (["list"], ["list", "add"])
+    assert target.there == {replace(READ, topic=remote) for remote in routes.values()}
+    assert {fields["topic"] for fields in events.of("acl.added")} == set(routes.values())
+    assert events[0][1].keys() == {"topic", "principal", "host", "operation", "permission"}
+
+
+def test_many_refused_acls_are_counted(
+    sync: Sync, source: FakeAcls, target: FakeAcls, routes: dict[str, str], events: Events
+) -> None:
+    """A few are named: one ACL of every topic may be refused for each copy."""
+    routes.update({f"orders-{number}": f"A.orders-{number}" for number in range(1, 1_000)})
+    source.there = {replace(READ, topic="*")}
+    target.refused = {replace(READ, topic=remote): "why" for remote in routes.values()}
+    sync().follow()
+
+    (skipped,) = events.of("acls.skipped")
+    named = skipped["reason"].split("; ")
+    assert named[0] == "ALLOW READ on A.orders to User:reader from *: why"
+    assert named[5:] == ["and 995 more"]
 
 
 def test_a_target_without_access_control_is_reported_once(
