@@ -2,7 +2,7 @@
 Client settings that exactly once depends on.
 
 They cannot have another value. A line with the forced value is accepted, because configurations of
-MirrorMaker 2 often have one. A line that would create topics is accepted too; it has no effect.
+MirrorMaker 2 often have one. So is a line that has no effect in MirrorMaker 2 either, with a note.
 """
 
 from collections.abc import Mapping
@@ -28,30 +28,32 @@ class Forced:
     is_fault: bool = True
 
 
-_START = "is decided by start.position = earliest | latest | timestamp:...; remove the line"
-_GROUP = "is chosen by eos_mirror, one for each flow and task; remove the line"
+_START = "is decided by start.position = earliest | latest | timestamp:...; write that instead"
+_COMMITS = "no effect: only eos_mirror commits offsets"
+_GROUP = "no effect: eos_mirror chooses it, one for each flow and task"
 _CREATES_NOTHING = "no effect: a topic is never created because a client asks for it"
-_STATIC = "tasks are static members of a cooperative-sticky classic group; remove the line"
+_STATIC = "no effect: tasks are static members of a cooperative-sticky classic group"
 
 CONNECTION_RULES = {
     "bootstrap.servers": Forced(fix="set it for the cluster, as A.bootstrap.servers"),
     "allow.auto.create.topics": Forced(meant=("false",), fix=_CREATES_NOTHING, is_fault=False),
 }
 MEMBER_RULES = {
-    "enable.auto.commit": Forced(meant=("false",)),
+    "enable.auto.commit": Forced(meant=("false",), fix=_COMMITS, is_fault=False),
     "enable.auto.offset.store": Forced(meant=("false",)),
     "isolation.level": Forced(meant=("read_committed",)),
     "auto.offset.reset": Forced(meant=("error", "none", "earliest"), fix=_START),
-    "group.id": Forced(fix=_GROUP),
-    "group.instance.id": Forced(fix=_GROUP),
+    "group.id": Forced(fix=_GROUP, is_fault=False),
+    "group.instance.id": Forced(fix=_GROUP, is_fault=False),
     "partition.assignment.strategy": Forced(
         meant=(
             "cooperative-sticky",
             "org.apache.kafka.clients.consumer.cooperativestickyassignor",
         ),
         fix=_STATIC,
+        is_fault=False,
     ),
-    "group.protocol": Forced(meant=("classic",), fix=_STATIC),
+    "group.protocol": Forced(meant=("classic",), fix=_STATIC, is_fault=False),
     "enable.partition.eof": Forced(meant=("true",)),
     "check.crcs": Forced(meant=("true",)),
 }

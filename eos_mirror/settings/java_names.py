@@ -6,6 +6,8 @@ A name that is not listed here is the same in both, or unknown (`librdkafka.SETT
 
 from collections.abc import Callable
 
+from eos_mirror.settings.librdkafka import SETTINGS, Role
+
 
 def _same(value: str) -> str:
     return value
@@ -34,6 +36,8 @@ def _idle(value: str) -> str:
 
 def _reset(value: str) -> str:
     """Convert `none`, Java's word for an error."""
+    if value.startswith("by_duration:"):
+        raise ValueError("write start.position = timestamp:... instead")
     return "error" if value == "none" else value
 
 
@@ -66,6 +70,9 @@ RENAMED: dict[str, tuple[str, Translate]] = {
     ),
 }
 """Java's name, or an alias of librdkafka's, to librdkafka's name and the value's conversion."""
+
+PRODUCERS_ONLY = frozenset({"max.request.size"})
+"""Java's names for producers, where librdkafka's counterpart exists for every client."""
 
 DROPPED = frozenset(
     {
@@ -140,3 +147,11 @@ DROPPED = frozenset(
     }
 )
 """Java's names that librdkafka has no counterpart for. They are dropped, with a note."""
+
+
+def role_of(name: str) -> Role | None:
+    """Return the kind of client that has a setting, by either name; None if librdkafka has none."""
+    if name in PRODUCERS_ONLY:
+        return Role.PRODUCER
+    known = SETTINGS.get(RENAMED[name][0] if name in RENAMED else name)
+    return known.role if known else None

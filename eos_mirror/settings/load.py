@@ -89,6 +89,7 @@ def load_settings(
     known = {alias: _cluster(alias, path, resolver) for alias in aliases}
     enabled = _enabled(aliases, path, sections.flows, resolver)
     _note_unheard(enabled, sections.clients, report)
+    _note_untargeted(enabled, aliases, sections.settings, report)
     if clusters is not None:
         enabled = _into(clusters, enabled, aliases, report)
     flows = [_flow(flow, known, sections.clients, resolver) for flow in enabled]
@@ -270,6 +271,7 @@ def _check_together(flow: FlowSettings, resolver: Resolver, owners: Sequence[str
             "hold in a topic that others write, too",
         )
     _check_classes(flow, fault)
+    _check_alias(flow, resolver, owners)
     separator, source = flow.replication_policy_separator, flow.flow.source
     if separator in source and flow.replication_policy == PolicyClass.DEFAULT:
         resolver.report.note(
@@ -282,7 +284,11 @@ def _check_classes(flow: FlowSettings, fault: Callable[[Sequence[str], str], Non
     """Check that the classes of a flow exist and accept their settings."""
     if not flow.replication_policy_separator and flow.replication_policy == PolicyClass.DEFAULT:
         key = "replication.policy.separator"
-        fault((key,), f"{key} may be empty only with IdentityReplicationPolicy")
+        fault(
+            (key,),
+            f"{key} may be empty only with replication.policy.class = IdentityReplicationPolicy, "
+            "which keeps the names of topics",
+        )
         return
     for name, of in (
         ("replication.policy.class", policy_of),
@@ -294,6 +300,44 @@ def _check_classes(flow: FlowSettings, fault: Callable[[Sequence[str], str], Non
             of(flow)
         except ConfigError as exc:
             fault((name,), str(exc))
+
+
+def _check_alias(flow: FlowSettings, resolver: Resolver, owners: Sequence[str]) -> None:
+    """Check that remote topics are not to be named after another alias, as in MirrorMaker 2."""
+    line = resolver.line("source.cluster.alias", owners)
+    if line is None or flow.replication_policy != PolicyClass.DEFAULT:
+        return
+    alias = line.value.strip()
+    if alias == flow.flow.source or not (alias or flow.replication_policy_separator):
+        return
+    fix = (
+        f"use '{alias}' in clusters"
+        if alias
+        else "replication.policy.class = IdentityReplicationPolicy keeps the names of topics"
+    )
+    resolver.report.fault(
+        f"{line.place}: {line.key} = {alias}: flow {flow.flow} names remote topics after "
+        f"'{flow.flow.source}'; {fix}, or remove the line"
+    )
+
+
+def _note_untargeted(
+    enabled: Sequence[Flow],
+    aliases: Sequence[str],
+    lines: Mapping[str, Property],
+    report: Report,
+) -> None:
+    """Add a note for each setting of flows into a cluster that is no target."""
+    rows = (*FLOW_ROWS, *GROUP_ROWS, *FILTER_ROWS)
+    targets = {flow.target for flow in enabled}
+    report.note(
+        *(
+            f"{lines[key].place}: {key}: no effect: no flow into {alias} is enabled"
+            for alias in aliases
+            for key in (f"{alias}.{row.name}" for row in rows)
+            if alias not in targets and key in lines
+        )
+    )
 
 
 def _note_unheard(enabled: Sequence[Flow], lines: Mapping[str, Property], report: Report) -> None:

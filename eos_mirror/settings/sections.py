@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from eos_mirror.settings import accepted
+from eos_mirror.settings.java_names import DROPPED, RENAMED, role_of
 from eos_mirror.settings.key import Scope
 from eos_mirror.settings.keys import FALLBACKS, ROWS, known_names
+from eos_mirror.settings.librdkafka import SETTINGS, Role
 from eos_mirror.settings.properties import Property
 
 ARROW = "->"
@@ -36,6 +38,9 @@ FLOW_CLIENT_PREFIXES = (
     "target.admin.",
     "producer.override.",
 )
+KINDS = {Role.CONSUMER: "consumer.", Role.PRODUCER: "producer."}
+FLOW_KINDS = {Role.CONSUMER: "source.consumer.", Role.PRODUCER: "producer.override."}
+"""The prefixes with which a client setting has an effect."""
 CLUSTER_OVERRIDES = ("source.cluster.", "target.cluster.")
 AUDITS = "verify."
 PROVIDERS, PROVIDER_PARAMETERS = "config.providers.", ".param."
@@ -68,7 +73,7 @@ class Sections:
     The configuration, sorted. Dictionaries are by full key; the last of duplicates counts.
 
     Attributes:
-        settings: Keys of the table.
+        settings: Keys of the table, and accepted ones.
         clients: Client settings.
         spark: `spark.*` and `verify.spark.*`.
         flows: Every valid `A->B` that is mentioned.
@@ -203,6 +208,7 @@ def _place_family(line: _Line, sections: Sections) -> bool:
     """Place a line without a row: accepted, client or Spark. Return False if it is unknown."""
     about = accepted.purpose(line.name)
     if about is not None:
+        sections.settings[line.prop.key] = line.prop
         sections.notes.append(f"{line.intro}: accepted, no effect in this version ({about})")
     elif line.scope is Scope.TOP and f"{line.name}.".startswith(PROVIDERS):
         _place_provider(line, sections)
@@ -214,11 +220,8 @@ def _place_family(line: _Line, sections: Sections) -> bool:
             f"{line.intro}: no effect: the data producer is set by "
             f"{line.owner}.producer.override.{name}"
         )
-    elif line.scope is Scope.FLOW and is_common_client_key(line.name):
-        sections.notes.append(
-            f"{line.intro}: no effect: write {line.owner}.source.consumer.{line.name} "
-            f"or {line.owner}.producer.override.{line.name}"
-        )
+    elif _is_client_name(line.name):
+        sections.notes.append(f"{line.intro}: no effect: {_advice(line)}")
     elif line.scope is Scope.TOP and line.name.startswith(SPARK_PREFIXES):
         sections.spark[line.name] = line.prop
     else:
@@ -239,6 +242,26 @@ def _is_client_key(line: _Line) -> bool:
     if line.name.startswith(CLUSTER_OVERRIDES):
         return is_common_client_key(line.name.split(".", 2)[2])
     return line.name.startswith(FLOW_CLIENT_PREFIXES)
+
+
+def _is_client_name(name: str) -> bool:
+    """Return whether a name without a client prefix is one that MirrorMaker 2 ignores."""
+    if name in accepted.RENAMED:
+        return False
+    return name in {*SETTINGS, *RENAMED, *DROPPED} or is_common_client_key(name)
+
+
+def _advice(line: _Line) -> str:
+    """Return where a client setting that stands without a client prefix would have an effect."""
+    if line.name in DROPPED:
+        return "librdkafka has no such setting"
+    prefixes = FLOW_KINDS if line.scope is Scope.FLOW else KINDS
+    places = [
+        line.sibling(prefix + line.name)
+        for role, prefix in prefixes.items()
+        if role_of(line.name) in {None, Role.ANY, role}
+    ]
+    return f"write {' or '.join(places)}"
 
 
 def _is_offset_sync_producer(name: str) -> bool:

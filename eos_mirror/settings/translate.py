@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from eos_mirror.settings.java_names import DROPPED, RENAMED
+from eos_mirror.settings.java_names import DROPPED, RENAMED, role_of
 from eos_mirror.settings.librdkafka import SETTINGS, Role
 from eos_mirror.settings.mask import Masked
 from eos_mirror.settings.sections import misspelled
@@ -56,12 +56,12 @@ def translate(given: Mapping[str, Given], role: Role) -> Translation:
 
 def _rename(name: str, setting: Given, role: Role, out: Translation) -> None:
     renamed, convert = RENAMED.get(name, (name, str))
-    known = SETTINGS.get(renamed)
-    if known is None:
+    known, needed = SETTINGS.get(renamed), role_of(name)
+    if known is None or needed is None:
         _report_unknown(name, setting, out)
         return
-    if known.role not in {Role.ANY, role}:
-        out.notes.append(f"{setting.intro}: no effect: only a {known.role.value} has this setting")
+    if needed not in {Role.ANY, role}:
+        out.notes.append(f"{setting.intro}: no effect: only a {needed.value} has this setting")
         return
     try:
         value = convert(setting.value)

@@ -99,7 +99,7 @@ WELL_KNOWN = {
 """Java classes of others that do what a built-in policy does."""
 RESERVED_ALIASES = frozenset({"admin", "consumer", "producer", "sasl", "spark", "ssl", "verify"})
 _COMMENT = re.compile(r"(?:^|\s)#.*")
-_HOST_PORT = re.compile(r"(?:[A-Za-z]+://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):\d{1,5}")
+_HOST_PORT = re.compile(r"(?:[A-Za-z]+://)?(?:\[[0-9A-Fa-f:.]+\]|[\w%.-]+):\d{1,5}")
 _TOPIC_CHARACTERS = re.compile(r"[A-Za-z0-9._-]+")
 _BROKER_DEFAULT = "-1"
 _LAST_PORT = 65535

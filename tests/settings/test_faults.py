@@ -25,8 +25,6 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
         ("topics.blacklist = x", "f:5: topics.blacklist: unknown key; "
          "did you mean 'topics.exclude'?"),
         ("zzz = x", "f:5: zzz: unknown key; remove it, or give a client setting its prefix"),
-        ("fetch.min.bytes = 1", "f:5: fetch.min.bytes: unknown key; "
-         "remove it, or give a client setting its prefix"),
         ("C.bootstrap.servers = c:1", "f:5: C.bootstrap.servers: 'C' is not in clusters; add it"),
         ("A->C.enabled = true", "f:5: flow A->C names the unknown cluster 'C'; clusters = A, B"),
         ("A->A.enabled = true", "f:5: flow A->A joins a cluster to itself"),
@@ -52,7 +50,14 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
         ("replication.policy.class = com.x.P", "f:5: replication.policy.class = com.x.P: "
          "this is a Java class; only Python classes can be loaded"),
         ("replication.policy.separator =", "f:5: flow A->B: replication.policy.separator may be "
-         "empty only with IdentityReplicationPolicy"),
+         "empty only with replication.policy.class = IdentityReplicationPolicy, which keeps the "
+         "names of topics"),
+        ("source.cluster.alias = eu", "f:5: source.cluster.alias = eu: flow A->B names remote "
+         "topics after 'A'; use 'eu' in clusters, or remove the line"),
+        ("A->B.source.cluster.alias =", "f:5: A->B.source.cluster.alias = : flow A->B names remote "
+         "topics after 'A'; replication.policy.class = IdentityReplicationPolicy keeps the names "
+         "of topics, or remove the line"),
+        ("B.bootstrap.servers = =b:1", "f:5: B.bootstrap.servers = =b:1: '=b:1' is not host:port"),
         ("replication.policy.separator = #", "f:5: replication.policy.separator = #: "
          "a comment needs a line of its own; move '#' there"),
         ("start.position = timestamp:2025-01-31T12:00:00", "f:5: start.position = "
@@ -73,13 +78,11 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
         ("transforms = mask", "f:5: transforms: transforms are not available in this version; "
          "records are copied unchanged"),
         ("consumer.auto.offset.reset = latest", "f:5: consumer.auto.offset.reset = latest: is "
-         "decided by start.position = earliest | latest | timestamp:...; remove the line"),
+         "decided by start.position = earliest | latest | timestamp:...; write that instead"),
+        ("A.consumer.auto.offset.reset = by_duration:PT1H", "f:5: A.consumer.auto.offset.reset: "
+         "write start.position = timestamp:... instead"),
         ("A.consumer.isolation.level = read_uncommitted", "f:5: A.consumer.isolation.level = "
          "read_uncommitted: exactly once depends on it; remove the line"),
-        ("A.consumer.group.id = g", "f:5: A.consumer.group.id = g: "
-         "is chosen by eos_mirror, one for each flow and task; remove the line"),
-        ("A.consumer.group.protocol = consumer", "f:5: A.consumer.group.protocol = consumer: tasks "
-         "are static members of a cooperative-sticky classic group; remove the line"),
         ("B.producer.transaction.timeout.ms = 50", "f:5: flow A->B: "
          "transaction.boundary.interval.ms must be below transaction.timeout.ms"),
         ("A.consumer.session.timeout.ms = soon", "f:5: A.consumer.session.timeout.ms = soon: "

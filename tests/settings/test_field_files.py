@@ -37,6 +37,24 @@ CONSUMER, PRODUCER, ADMIN = "source_consumer", "target_producer", "source_admin"
         ("A.consumer.bootstrap.servers = a:9092", CONSUMER, {"bootstrap.servers": "a:9092"}, None),
         ("A.consumer.foo.bar = 1", CONSUMER, {},
          "f:5: A.consumer.foo.bar: no effect: no Kafka client has this setting"),
+        ("A.consumer.group.id = g", CONSUMER, {}, "f:5: A.consumer.group.id = g: no effect: "
+         "eos_mirror chooses it, one for each flow and task"),
+        ("A.consumer.enable.auto.commit = true", CONSUMER, {}, "f:5: A.consumer.enable.auto.commit "
+         "= true: no effect: only eos_mirror commits offsets"),
+        ("A.consumer.group.protocol = consumer", CONSUMER, {}, "f:5: A.consumer.group.protocol = "
+         "consumer: no effect: tasks are static members of a cooperative-sticky classic group"),
+        ("A.consumer.max.request.size = 5", CONSUMER, {}, "f:5: A.consumer.max.request.size: "
+         "no effect: only a producer has this setting"),
+        ("fetch.min.bytes = 9", CONSUMER, {}, "f:5: fetch.min.bytes: no effect: "
+         "write consumer.fetch.min.bytes"),
+        ("A.max.poll.records = 9", CONSUMER, {}, "f:5: A.max.poll.records: no effect: "
+         "librdkafka has no such setting"),
+        ("B.max.request.size = 9", PRODUCER, {}, "f:5: B.max.request.size: no effect: "
+         "write B.producer.max.request.size"),
+        ("A->B.client.rack = r", CONSUMER, {}, "f:5: A->B.client.rack: no effect: "
+         "write A->B.source.consumer.client.rack or A->B.producer.override.client.rack"),
+        ("A.tasks.max = 4", CONSUMER, {}, "f:5: A.tasks.max: no effect: "
+         "no flow into A is enabled"),
         ("A.admin.partition.assignment.strategy = x.Y", ADMIN, {},
          "f:5: A.admin.partition.assignment.strategy: no effect: only a consumer has this setting"),
     ],
@@ -118,6 +136,20 @@ def test_the_identity_policy_needs_no_separator(load: Load, name: str) -> None:
     assert policy.format_remote_topic("A", "orders") == "orders"
     assert policy.format_remote_topic("A", "heartbeats") == "Aheartbeats"
     assert policy.topic_source("orders") == "A"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "source.cluster.alias = A\n",
+        "source.cluster.alias =\nreplication.policy.class = IdentityReplicationPolicy\n",
+    ],
+)
+def test_an_alias_that_names_the_same_topics_is_accepted(load: Load, lines: str) -> None:
+    """MirrorMaker 2 names remote topics after it, but not with the identity policy."""
+    assert load(lines).notes == (
+        "f:5: source.cluster.alias: accepted, no effect in this version (follows from the flow)",
+    )
 
 
 PROVIDER = "org.apache.kafka.common.config.provider"
