@@ -25,6 +25,7 @@ OWNERS = {
     "confluent_kafka": {"kafka", "testing", "demo/source"},
     "pyspark": {"runtime/spark", "audit", "testing"},
     "py4j": {"runtime/spark"},
+    "cryptography": {"settings/key_stores"},
     "pydantic": {"settings"},
     "pydantic_settings": {"settings"},
     "tenacity": {"kafka"},

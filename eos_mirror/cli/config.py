@@ -61,7 +61,8 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             sys.stdout.write(json.dumps(shown._asdict()) + "\n")
         else:
-            sys.stdout.write(f"{shown.key} = {shown.value}  ({shown.origin})\n")
+            value = shown.value.replace("\n", "\\n")  # of PEM, as a file would have it
+            sys.stdout.write(f"{shown.key} = {value}  ({shown.origin})\n")
     return 0
 
 

@@ -25,8 +25,8 @@ FILES = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl
 """The library says no more of a missing file than that its format is wrong."""
 
 JAVA = {
-    "ssl.truststore.location": ("ssl.ca.location",),
-    "ssl.keystore.location": FILES[1:],
+    "ssl.truststore.location": ("ssl.ca.location", "ssl.ca.pem"),
+    "ssl.keystore.location": (*FILES[1:], "ssl.certificate.pem", "ssl.key.pem"),
     "ssl.keystore.password": ("ssl.keystore.location", "ssl.key.location"),
     "sasl.jaas.config": ("sasl.username", "sasl.password"),
     "sasl.mechanism": ("sasl.username", "sasl.password"),

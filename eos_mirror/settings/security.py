@@ -1,8 +1,8 @@
 """
-Translates TLS and SASL settings from Java to librdkafka.
+Translates SASL settings, PEM and cipher suites from Java to librdkafka.
 
 Each function removes the settings that it understands from those it is given. A setting that
-librdkafka cannot support is a fault that names the command or the key that helps.
+librdkafka cannot support is a fault that names the key or the value that helps.
 """
 
 import re
@@ -48,58 +48,7 @@ CREDENTIALS = {
 }
 
 
-def take_truststore(pending: Pending, config: Config, report: Report) -> None:
-    """Translate `ssl.truststore.*` to the certificate authorities that librdkafka trusts."""
-    kind = _take_store_type(pending, "ssl.truststore.type")
-    location = pending.pop("ssl.truststore.location", None)
-    certificates = pending.pop("ssl.truststore.certificates", None)
-    pending.pop("ssl.truststore.password", None)  # the certificates in a PEM file are not secret
-    if certificates is not None:
-        config["ssl.ca.pem"] = _pem(certificates.value)
-    if location is None:
-        return
-    if kind == "PEM":
-        config["ssl.ca.location"] = location.value
-        return
-    command = (
-        f"openssl pkcs12 -nokeys -in {location.value} -out truststore.pem"
-        if kind == "PKCS12"
-        else f"keytool -list -rfc -keystore {location.value} > truststore.pem"
-    )
-    report(
-        f"{location.intro}: a {kind} truststore cannot be read; "
-        f"run '{command}' and set ssl.truststore.type = PEM"
-    )
-
-
-def take_keystore(pending: Pending, config: Config, report: Report) -> None:
-    """Translate `ssl.keystore.*` to librdkafka's certificate and key; PKCS12 works unchanged."""
-    kind = _take_store_type(pending, "ssl.keystore.type")
-    for java, librdkafka in (
-        ("ssl.keystore.certificate.chain", "ssl.certificate.pem"),
-        ("ssl.keystore.key", "ssl.key.pem"),
-    ):
-        given = pending.pop(java, None)
-        if given is not None:
-            config[librdkafka] = _pem(given.value)
-    location = pending.pop("ssl.keystore.location", None)
-    password = pending.pop("ssl.keystore.password", None)
-    if location is None:
-        return
-    if kind == "PEM":
-        config["ssl.certificate.location"] = config["ssl.key.location"] = location.value
-    elif kind == "PKCS12":
-        config["ssl.keystore.location"] = location.value
-        config["ssl.keystore.password"] = password.value if password else ""
-    else:
-        report(
-            f"{location.intro}: a {kind} keystore cannot be read; run 'keytool -importkeystore "
-            f"-srckeystore {location.value} -destkeystore keystore.p12 -deststoretype PKCS12' "
-            "and set ssl.keystore.type = PKCS12"
-        )
-
-
-def _pem(text: str) -> str:
+def restored_pem(text: str) -> str:
     """Restore the line ends of PEM: Java reads it without them, OpenSSL does not."""
 
     def block(match: re.Match[str]) -> str:
@@ -108,11 +57,6 @@ def _pem(text: str) -> str:
         return "\n".join((f"-----BEGIN {label}-----", *lines, f"-----END {label}-----\n"))
 
     return _PEM_BLOCK.sub(block, text)
-
-
-def _take_store_type(pending: Pending, key: str) -> str:
-    given = pending.pop(key, None)
-    return given.value.upper() if given else "JKS"  # Java's default
 
 
 def take_ciphers(pending: Pending, config: Config, report: Report) -> None:

@@ -4,16 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from eos_mirror.settings.java_names import DROPPED, RENAMED, role_of
+from eos_mirror.settings.key_stores import take_keystore, take_truststore
 from eos_mirror.settings.librdkafka import SETTINGS, Role
 from eos_mirror.settings.mask import Masked
 from eos_mirror.settings.sections import misspelled
-from eos_mirror.settings.security import (
-    Given,
-    take_ciphers,
-    take_keystore,
-    take_sasl,
-    take_truststore,
-)
+from eos_mirror.settings.security import Given, take_ciphers, take_sasl
 
 
 @dataclass(slots=True, kw_only=True)

@@ -77,6 +77,13 @@ def test_secrets_are_not_shown(file: Path, capsys: pytest.CaptureFixture[str]) -
     assert "hunter2" not in printed
 
 
+def test_each_value_is_shown_in_one_line(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Line ends, which PEM has, are shown as in a configuration."""
+    file.write_text(f"{FILE}B.admin.client.rack = a\\nb\n")
+    assert main(["config", "show", str(file)]) == 0
+    assert r"A->B.target.admin.client.rack = a\nb  (" in capsys.readouterr().out
+
+
 def test_a_file_that_cannot_be_read_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

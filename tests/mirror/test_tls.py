@@ -1,5 +1,6 @@
 """Clusters with mutual TLS: brokers and clients have keys."""
 
+import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -70,6 +71,39 @@ def test_clusters_that_speak_tls_are_mirrored_with_java_settings(
     compared = site.compare()
     assert compared.exact, compared
     assert compared.matched == 2_000
+
+
+@pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
+def test_key_stores_and_trust_stores_of_java_are_used_as_they_are(
+    tmp_path: Path, sealed: KafkaCluster, kind: str
+) -> None:
+    """Every client presents the key of the store and trusts the certificate of the trust store."""
+    if kind == "PKCS12":
+        pytest.importorskip("cryptography")
+    site = make_site(tmp_path, sealed, sealed)
+    site.produce(200)
+    given = sealed.java_properties()
+    password = given["ssl.keystore.password"]
+    for words in (
+        ["-importkeystore", "-srckeystore", given["ssl.keystore.location"], "-srcstorepass",
+         password, "-destkeystore", "k", "-deststoretype", kind, "-deststorepass", password],
+        ["-importcert", "-alias", "brokers", "-file", given["ssl.truststore.location"],
+         "-keystore", "t", "-storetype", kind, "-storepass", password],
+    ):  # fmt: skip
+        command = ["keytool", *words, "-noprompt"]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    config = config_of(site, sealed, "ssl.")
+    with config.open("a") as file:
+        for name, store in (("keystore", "k"), ("truststore", "t")):
+            file.write(f"ssl.{name}.location = {tmp_path / store}\n")
+            file.write(f"ssl.{name}.password = {password}\n")
+
+    with mirror(config) as running:
+        site.wait_caught_up()
+        assert running.stop() == 0, running.errors
+    compared = site.compare()
+    assert compared.exact, compared
+    assert compared.matched == 200
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient
 
 from eos_mirror.settings import (
-    FlowSettings,
     Masked,
     Settings,
     clients,
@@ -21,22 +18,9 @@ from eos_mirror.settings import (
     target_producer,
 )
 from eos_mirror.settings.clients import checkpoint_config, task_config
-from tests.settings.conftest import Faults, Load
-
-NOWHERE = "clusters = A, B\nA->B.enabled = true\nbootstrap.servers = 127.0.0.1:1\n"
-"""A cluster that does not exist; a client can be constructed without network."""
+from tests.settings.conftest import NOWHERE, Faults, Load, construct
 
 STORE = ("-keystore", "k.p12", "-storetype", "PKCS12", "-storepass", "hunter2")
-
-
-def construct(flow: FlowSettings) -> None:
-    """Construct every client of the flow, as the engine does; raises if librdkafka refuses one."""
-    quiet = {"log_level": "0"}
-    Consumer({**source_consumer(flow, slot=0), **quiet}).close()
-    Producer({**target_producer(flow), "transactional.id": "t", **quiet})
-    for config in (source_admin(flow), target_admin(flow)):
-        AdminClient({**config, **quiet})
-        Consumer({**config, "group.id": "reader", **quiet}).close()
 
 
 def test_the_source_consumer_reads_exactly_once(load: Load) -> None:

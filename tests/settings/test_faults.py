@@ -109,15 +109,15 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
          "set it for the cluster, as A.bootstrap.servers"),
         ("B.producer.buffer.memory = big", "f:5: B.producer.buffer.memory: "
          "expected a whole number"),
-        ("A.ssl.truststore.location = /t.jks", "f:5: A.ssl.truststore.location: a JKS truststore "
-         "cannot be read; run 'keytool -list -rfc -keystore /t.jks > truststore.pem' and set "
-         "ssl.truststore.type = PEM"),
-        ("A.ssl.truststore.type = pkcs12\nA.ssl.truststore.location = /t.p12",
-         "f:6: A.ssl.truststore.location: a PKCS12 truststore cannot be read; run 'openssl pkcs12 "
-         "-nokeys -in /t.p12 -out truststore.pem' and set ssl.truststore.type = PEM"),
-        ("A.ssl.keystore.location = /k.jks", "f:5: A.ssl.keystore.location: a JKS keystore cannot "
-         "be read; run 'keytool -importkeystore -srckeystore /k.jks -destkeystore keystore.p12 "
-         "-deststoretype PKCS12' and set ssl.keystore.type = PKCS12"),
+        ("A.ssl.truststore.location = /t.jks", "f:5: A.ssl.truststore.location: /t.jks cannot be "
+         "read: No such file or directory; correct the path"),
+        ("A.ssl.keystore.location = /k.jks", "f:5: A.ssl.keystore.location: "
+         "needs ssl.keystore.password, too"),
+        ("A.ssl.keystore.type = BCFKS\nA.ssl.keystore.location = /k.bcfks\n"
+         "A.ssl.keystore.password = hunter2",
+         "f:6: A.ssl.keystore.location: /k.bcfks: the type BCFKS cannot be read; run 'keytool "
+         "-importkeystore -srckeystore /k.bcfks -srcstoretype BCFKS -destkeystore store.p12 "
+         "-deststoretype PKCS12', and name store.p12 and PKCS12"),
         ("A.ssl.cipher.suites = TLS_AES_128_GCM_SHA256", "f:5: A.ssl.cipher.suites: "
          "write OpenSSL's cipher names, such as ECDHE-RSA-AES256-GCM-SHA384"),
         ("A.sasl.mechanism = GSSAPI", "f:5: A.sasl.mechanism: GSSAPI is not available; "
