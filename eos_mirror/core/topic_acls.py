@@ -3,7 +3,8 @@ Decides which ACLs of source topics are copied to their remote topics.
 
 A principal that may read the source topic may read the copy. Only the mirror may write the copy,
 so ALLOW WRITE is not copied, and ALLOW ALL becomes ALLOW READ; unless all rights are wanted, as for
-a copy that applications will switch to. DENY is copied unchanged.
+a copy that applications will switch to. DENY is copied unchanged, except DENY WRITE for many
+topics: nothing that is copied grants WRITE.
 
 An ACL of the source may cover many topics: by a prefix, or all of them. Each copy gets an ACL for
 its full name instead. The same prefix could cover other topics of the target.
@@ -60,10 +61,20 @@ def missing_acls(
             prefixed=False,
         )
         for acl in source
-        if full or not (acl.permission == ALLOW and acl.operation == WRITE)
+        if full or not _is_needless(acl)
         for topic in _covered(acl, routes)
     }
     return sorted(wanted - set(target))
+
+
+def _is_needless(acl: Acl) -> bool:
+    """Return True for WRITE, which no copied ACL grants: not even a denial for many topics counts.
+
+    A denial that protects the source would lock the mirror out of its copies. Only one for the full
+    name of a topic is copied.
+    """
+    is_broad = acl.prefixed or acl.topic == EVERY_TOPIC
+    return acl.operation == WRITE and (acl.permission == ALLOW or is_broad)
 
 
 def _covered(acl: Acl, topics: Collection[str]) -> Iterable[str]:

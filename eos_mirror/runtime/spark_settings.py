@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from eos_mirror.core.plural import counted
 from eos_mirror.errors import ConfigError
 
 ENFORCED: Mapping[str, tuple[str, str]] = {
@@ -127,7 +126,7 @@ def _shortage(settings: Mapping[str, str], tasks_count: int) -> Iterator[str]:
     slots = slots_count(settings)
     if slots is not None and slots < tasks_count:
         yield (
-            f"spark.master={settings['spark.master']} has {counted(slots, 'slot')}, "
+            f"spark.master={settings['spark.master']} has {slots} slot{'' if slots == 1 else 's'}, "
             f"tasks.max={tasks_count} needs {tasks_count}: "
             "a task without a slot waits indefinitely"
         )

@@ -126,7 +126,7 @@ def test_a_topic_that_is_gone_is_shown() -> None:
     """A topic that is gone is shown with the reason, although it has no partitions."""
     gone = topic("orders", incomparable={"orders-0": "A.orders is gone from B"})
     shown = read(report(gone, holds=False))
-    assert "1 partition could not be compared" in shown.text
+    assert "1 partition not fully compared" in shown.text
     assert "A.orders is gone from B" in shown.text
 
 
@@ -170,7 +170,7 @@ def test_a_range_that_cannot_be_read_is_a_verdict() -> None:
         [report(topic("orders", partition(0, unproven=[gap])), holds=False)], made="", version=""
     )
 
-    assert "Not all of it could be compared: 5,000 records match" in page
+    assert "No difference, but 1 partition not fully compared: 5,000 records match" in page
     assert "unreadable: a corrupt batch" in page
 
 

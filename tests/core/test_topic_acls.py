@@ -86,7 +86,9 @@ def test_an_acl_that_covers_no_mirrored_topic_is_not_copied(acl: Acl) -> None:
         ("ALLOW", "WRITE", False, None),
         ("ALLOW", "WRITE", True, "WRITE"),
         ("ALLOW", "ALL", True, "ALL"),
-        ("DENY", "WRITE", False, "WRITE"),
+        ("DENY", "READ", False, "READ"),
+        ("DENY", "WRITE", False, None),
+        ("DENY", "WRITE", True, "WRITE"),
     ],
 )
 def test_an_acl_of_many_topics_becomes_one_of_each_copy(

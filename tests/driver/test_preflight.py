@@ -85,7 +85,7 @@ def test_a_copy_that_is_too_small_is_refused_unless_the_flow_started_it(has_comp
     foreign = judged(plan=plan, partitions=[NEW], has_company=has_company)
     ours = judged(plan=plan, partitions=[MIRRORED], has_company=has_company)
 
-    assert "has 1 partitions, orders has 3" in foreign.refused["orders"]
+    assert "has 1 partition, orders has 3" in foreign.refused["orders"]
     assert not ours.refused
 
 
