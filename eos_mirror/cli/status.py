@@ -126,12 +126,21 @@ def _groups(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:
         for one in groups:
             yield json.dumps({"flow": str(settings.flow), **_group_object(one)})
         return
-    behind = sum(any(p.is_behind for p in one.partitions) for one in groups)
-    skipped = sum(one.is_skipped for one in groups)
-    note = f", {skipped} skipped" if skipped else ""
-    yield f"{settings.flow}: {len(groups)} groups, {behind} behind on {settings.flow.target}{note}"
+    yield f"{settings.flow}: {len(groups)} groups, {_counts(groups, str(settings.flow.target))}"
     for one in groups:
         yield f"  {one.group or '(no name)'}: {_group_text(one)}"
+
+
+def _counts(groups: Sequence[GroupStatus], target: str) -> str:
+    """Return the counts of the header. "0 behind" is true only if every group is translated."""
+    counts = {
+        f"behind on {target}": sum(any(p.is_behind for p in one.partitions) for one in groups),
+        "not translated": sum(one.is_untranslated for one in groups),
+        "skipped": sum(one.is_skipped for one in groups),
+    }
+    said = [f"{count} {what}" for what, count in counts.items() if count]
+    is_complete = not (counts[f"behind on {target}"] or counts["not translated"])
+    return ", ".join([f"0 behind on {target}", *said] if is_complete else said)
 
 
 def _group_object(status: GroupStatus) -> dict[str, Any]:
@@ -161,8 +170,8 @@ def _group_text(status: GroupStatus) -> str:
     }
     said = [f"{count} {what}" for what, count in counts.items() if count]
     text = ", ".join([f"{len(status.partitions)} partitions", *(said or ["in step"])])
-    is_kept = status.reason and counts["behind on the target"]
-    return f"{text}: {status.reason}" if is_kept else text
+    is_kept = counts["behind on the target"] or counts["not translated"]
+    return f"{text}: {status.reason}" if status.reason and is_kept else text
 
 
 def _ledger(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:

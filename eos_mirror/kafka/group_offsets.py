@@ -7,6 +7,7 @@ when the group's coordinator moves crashes its process. `groups.CommittedOffsets
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from itertools import islice
@@ -62,6 +63,7 @@ class Refusal(NamedTuple):
     may_pass: bool
 
 
+HAS_MEMBERS = "it has members on the target"
 NO_ANSWER = Refusal("its coordinator does not answer", may_pass=True)
 
 
@@ -102,14 +104,15 @@ class GroupOffsets:
 
     def names(self) -> set[str]:
         """
-        Return every consumer group, including groups that only ever committed offsets.
+        Return every group that may have offsets: of consumers, of Kafka Streams, or of neither.
 
-        Groups of Connect and of share consumers are excluded. One group may have the empty name.
+        Groups of Connect are excluded. One group may have the empty name.
 
         Raises:
             RestartTask: No broker answers.
         """
-        return {group.group_id for group in self._list().valid}
+        listed = {group.group_id for group in self._list().valid}
+        return listed if self.unlisted else listed | self._of_unknown_kinds()
 
     def read(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, GroupOffset]]:
         """
@@ -144,7 +147,8 @@ class GroupOffsets:
         """
         Return the groups without members.
 
-        Groups that do not exist or may not be described are included. Groups that cannot be asked
+        Groups that do not exist or may not be described are included, and so are those of Kafka
+        Streams: the cluster refuses the commit if they have members. Groups that cannot be asked
         are excluded; see `refused`.
 
         Raises:
@@ -186,6 +190,25 @@ class GroupOffsets:
             self._client.replace()  # this client would wait for the lost broker each time
         return listed
 
+    def _of_unknown_kinds(self) -> set[str]:
+        """
+        Return the groups whose kind the client library does not know.
+
+        These are groups of Kafka Streams (`group.protocol=streams`, KIP-1071), and of share
+        consumers, which have no offsets. Only the deprecated request shows them. It describes all
+        groups, and takes twice as long: 15 ms instead of 8 for a thousand groups of one broker.
+        """
+        self.requests += 1
+        self._before_wait()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                found: Any = self._client.client.list_groups(timeout=WITHIN_S)
+        except KafkaException as exc:
+            self.unlisted = str(exc.args[0])
+            return set()
+        return {group.id for group in found if not group.protocol_type}
+
     def write(self, wanted: Mapping[str, Mapping[TopicPartition, GroupOffset]]) -> set[str]:
         """
         Commit offsets for groups without members; the cluster refuses groups with members.
@@ -210,7 +233,9 @@ class GroupOffsets:
         for group, answer in self._all(wanted, ask, "set the offsets of group"):
             errors = [one.error for one in answer.topic_partitions or () if one.error is not None]
             if errors:
-                self.refused[group] = _refusal(errors[0])
+                by_members = errors[0].code() == KafkaError.UNKNOWN_MEMBER_ID  # we are none
+                has_members = Refusal(HAS_MEMBERS, may_pass=False)
+                self.refused[group] = has_members if by_members else _refusal(errors[0])
             else:
                 done.add(group)
         return done

@@ -172,6 +172,10 @@ class ClusterMetadata:
             partitions, OffsetSpec.latest(), isolation=IsolationLevel.READ_UNCOMMITTED
         )
 
+    def starts_or_reasons(self, partitions: Sequence[TopicPartition]) -> Offsets:
+        """Return `starts` where they are known, and reasons for the other partitions."""
+        return self.offsets_or_reasons(partitions, OffsetSpec.earliest())
+
     def high_watermarks(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the high watermarks, where a read_uncommitted reader stops."""
         return self.offsets(

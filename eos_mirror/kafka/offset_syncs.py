@@ -6,16 +6,15 @@ Mirror tasks write them, the checkpoint task reads them.
 Source: KIP-382; Kafka's OffsetSyncWriter and OffsetSyncStore.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eos_mirror.core.internal_records import OffsetSync
 from eos_mirror.core.offset_syncs import Sync, SyncStore
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.core.retries import Retries
 from eos_mirror.core.side import Side
 from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.spaced_offsets import SpacedOffsets
 from eos_mirror.kafka.topic_reader import TopicReader
 from eos_mirror.kafka.topic_writer import BestEffortWriter
 
@@ -63,12 +62,11 @@ class FollowedSyncs:
             group: A group that this principal may describe. It is never joined.
         """
         self._topic = TopicReader(config, topic, group=group)
-        self._metadata = ClusterMetadata(config, side=Side.TARGET)
+        self._ends = SpacedOffsets(ClusterMetadata(config, side=Side.TARGET).ends_or_reasons)
         self._stores: dict[TopicPartition, SyncStore] = {}
         self._is_loaded = False
         self.unreadable = 0
         self.reasons: dict[TopicPartition, str] = {}
-        self._retries = Retries()
 
     def read(
         self, partitions: Mapping[TopicPartition, TopicPartition]
@@ -101,22 +99,9 @@ class FollowedSyncs:
                 store.clear(sync)
         self._is_loaded = True
         known = [source for source in partitions if source in self._stores]
-        ends = self._ends([partitions[source] for source in known])
+        ends, self.reasons = self._ends.read([partitions[source] for source in known])
         return {
             remote: (self._stores[source], ends[remote])
             for source in known
             if (remote := partitions[source]) in ends
         }
-
-    def _ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Return the ends. A copy without a leader is asked less often: that takes some seconds."""
-        now_s = time.monotonic()
-        waiting = self._retries.waiting(map(str, remotes), now_s=now_s)
-        self.reasons = {one: waiting[str(one)] for one in remotes if str(one) in waiting}
-        asked = [one for one in remotes if one not in self.reasons]
-        ends, reasons = self._metadata.ends_or_reasons(asked)
-        for remote, reason in reasons.items():
-            self.reasons[remote] = str(reason)
-            self._retries.refused(str(remote), str(reason), now_s=now_s)
-        self._retries.accepted(map(str, ends))
-        return ends

@@ -1,23 +1,24 @@
 """Reads the state of a flow's groups from its clusters, whether or not the flow runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from eos_mirror.core.checkpoints import joined
 from eos_mirror.core.flow import INTERNAL_PREFIX
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.driver.flow import open_clusters
-from eos_mirror.kafka.group_offsets import GroupOffsets
+from eos_mirror.kafka.group_offsets import HAS_MEMBERS, GroupOffsets
 from eos_mirror.operate.status import routes_of
 from eos_mirror.ports import GroupOffset
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
 from eos_mirror.settings.plugins import group_filter_of
-from eos_mirror.tasks.group_offset_sync import HAS_MEMBERS
-from eos_mirror.tasks.offset_translation import Offsets, OffsetTranslation
+from eos_mirror.tasks.offset_translation import Offsets, OffsetTranslation, Translated
 
 SYNC_IS_OFF = "sync.group.offsets.enabled is false"
+NOT_MIRRORED = "nothing of it is mirrored yet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,8 @@ class GroupPartition:
 
     Attributes:
         committed: The committed offset on the source.
-        upstream: The highest offset up to `committed` that can be translated; None if none can.
+        upstream: The highest offset up to `committed` that can be translated, or the first
+            mirrored one, if the source has no earlier record either; None if there is none.
         downstream: `upstream` translated to the target.
         there: The group's committed offset on the target; None without one.
     """
@@ -57,8 +59,8 @@ class GroupStatus:
 
     Attributes:
         partitions: By topic and number; none if the group cannot be read on the source.
-        reason: Why it cannot be read on the source, or its offsets not be synced on the target;
-            empty if there is no obstacle.
+        reason: Why it cannot be read on the source, or its offsets cannot be translated or not be
+            synced on the target; empty if there is no obstacle.
     """
 
     group: str
@@ -69,6 +71,11 @@ class GroupStatus:
     def is_skipped(self) -> bool:
         """Return whether the group cannot be read on the source."""
         return not self.partitions
+
+    @property
+    def is_untranslated(self) -> bool:
+        """Return whether the group has an offset without a translation."""
+        return any(one.upstream is None for one in self.partitions)
 
 
 def group_statuses(settings: FlowSettings) -> list[GroupStatus]:
@@ -84,7 +91,30 @@ def group_statuses(settings: FlowSettings) -> list[GroupStatus]:
     """
     routes = routes_of(settings, open_clusters(settings))
     found, skipped = _committed(settings, routes)
-    checkpoints = _checkpoints(settings, found, routes)
+    translated = _translated(settings, found, routes)
+    checkpoints: dict[str, dict[TopicPartition, Checkpoint]] = {}
+    for one in translated.checkpoints:
+        checkpoints.setdefault(one.group, {})[one.partition] = one
+    there, kept = _on_target(settings, found)
+    statuses = [GroupStatus(group=g, partitions=[], reason=why) for g, why in skipped.items()]
+    for group, offsets in found.items():
+        partitions = [
+            _partition(
+                source,
+                TopicPartition(routes[source.topic], source.partition),
+                offset,
+                checkpoints=checkpoints.get(group, {}),
+                there=there.get(group, {}),
+            )
+            for source, offset in sorted(offsets.items())
+        ]
+        reason = _reason(group, partitions, translated, kept.get(group, ""))
+        statuses.append(GroupStatus(group=group, partitions=partitions, reason=reason))
+    return sorted(statuses, key=lambda one: one.group)
+
+
+def _on_target(settings: FlowSettings, found: Offsets) -> tuple[Offsets, dict[str, str]]:
+    """Return the offsets of these groups on the target, and why they are not synced there."""
     target = GroupOffsets(clients.target_admin(settings), side=Side.TARGET)
     there = target.read(found)
     refused = dict(target.refused)
@@ -93,25 +123,7 @@ def group_statuses(settings: FlowSettings) -> list[GroupStatus]:
     reasons.update({group: one.reason for group, one in {**refused, **target.refused}.items()})
     if not settings.groups.sync_offsets:
         reasons = dict.fromkeys(found, SYNC_IS_OFF)
-    statuses = [
-        GroupStatus(
-            group=group,
-            partitions=[
-                _partition(
-                    source,
-                    TopicPartition(routes[source.topic], source.partition),
-                    offset,
-                    checkpoints=checkpoints.get(group, {}),
-                    there=there.get(group, {}),
-                )
-                for source, offset in sorted(offsets.items())
-            ],
-            reason=reasons.get(group, ""),
-        )
-        for group, offsets in found.items()
-    ]
-    statuses += [GroupStatus(group=g, partitions=[], reason=why) for g, why in skipped.items()]
-    return sorted(statuses, key=lambda one: one.group)
+    return there, reasons
 
 
 def _partition(
@@ -146,16 +158,25 @@ def _committed(settings: FlowSettings, routes: Mapping[str, str]) -> tuple[Offse
     return {group: of for group, of in found.items() if of}, skipped
 
 
-def _checkpoints(
-    settings: FlowSettings, found: Offsets, routes: Mapping[str, str]
-) -> dict[str, dict[TopicPartition, Checkpoint]]:
-    """Return the checkpoints by group and remote partition."""
+def _translated(settings: FlowSettings, found: Offsets, routes: Mapping[str, str]) -> Translated:
     translation = OffsetTranslation(
         settings.flow,
+        clients.source_admin(settings),
         clients.target_admin(settings),
         syncs_topic=clients.syncs_topic(settings),
     )
-    checkpoints: dict[str, dict[TopicPartition, Checkpoint]] = {}
-    for one in translation.translate(found, routes).checkpoints:
-        checkpoints.setdefault(one.group, {})[one.partition] = one
-    return checkpoints
+    return translation.translate(found, routes)
+
+
+def _reason(
+    group: str, partitions: Iterable[GroupPartition], translated: Translated, kept: str
+) -> str:
+    """Return why partitions of a group are not translated, and why its offsets are not synced."""
+    before = translated.before.get(group, {})
+    untranslated = [
+        before.get(one.source)
+        or f"{one.source}: {translated.reasons.get(one.remote, NOT_MIRRORED)}"
+        for one in partitions
+        if one.upstream is None
+    ]
+    return "; ".join(filter(None, [joined(untranslated), kept]))

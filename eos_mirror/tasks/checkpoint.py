@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from eos_mirror.core.checkpoints import is_more_recent
+from eos_mirror.core.checkpoints import is_more_recent, joined
 from eos_mirror.core.filters import NameFilter, TopicFilter
 from eos_mirror.core.flow import INTERNAL_PREFIX
 from eos_mirror.core.internal_records import Checkpoint
@@ -91,7 +91,10 @@ class CheckpointTask:
         self._source = GroupOffsets(clients.source_admin, side=Side.SOURCE, before_wait=self.report)
         self._sync_offsets = GroupOffsetSync(clients.target_admin, before_wait=self.report)
         self._translation = OffsetTranslation(
-            config.flow, clients.target_admin, syncs_topic=config.syncs_topic
+            config.flow,
+            clients.source_admin,
+            clients.target_admin,
+            syncs_topic=config.syncs_topic,
         )
         self._topic = KafkaCheckpoints(
             clients.target_admin,
@@ -113,6 +116,7 @@ class CheckpointTask:
         self._known: Checkpoints | None = None
         self._retries, self._untranslated = Retries(), Retries()
         self._groups: set[str] = set()
+        self._before: dict[str, set[TopicPartition]] = {}
         self._reported = Reported()
         self._unanswered = 0
         self._done = _Done()
@@ -205,8 +209,9 @@ class CheckpointTask:
             if self._topic.unreadable:
                 self._context.event("checkpoints.unreadable", {"records": self._topic.unreadable})
         found = self._offsets(routes, only)
-        checkpoints, ahead, untranslated = self._translation.translate(found, routes)
+        checkpoints, ahead, untranslated, before = self._translation.translate(found, routes)
         self._tell_untranslated(untranslated, all_groups=only is None)
+        self._tell_before(found, before, all_groups=only is None)
         news = [
             checkpoint
             for checkpoint in checkpoints
@@ -241,6 +246,23 @@ class CheckpointTask:
                 )
         if all_groups:
             self._untranslated.keep({str(remote) for remote in reasons})
+
+    def _tell_before(
+        self,
+        found: Offsets,
+        before: Mapping[str, Mapping[TopicPartition, str]],
+        *,
+        all_groups: bool,
+    ) -> None:
+        """Log a group before the beginning of a copy once, and again if it is so on more copies."""
+        for group in found:
+            reasons = before.get(group, {})
+            if reasons.keys() - self._before.get(group, set()):
+                reason = joined([reasons[partition] for partition in sorted(reasons)])
+                self._context.event("group.waiting", {"group": group, "reason": reason})
+            self._before[group] = set(reasons)
+        if all_groups:
+            self._before = {group: some for group, some in self._before.items() if group in found}
 
     def _measure(self, checkpoints: int, took_ms: int) -> None:
         """Add the latency from the offset request to the acknowledged checkpoints."""
@@ -296,8 +318,8 @@ class CheckpointTask:
         """
         List the groups of the source.
 
-        A group that is no longer listed is asked for its offsets once more: it may be deleted, its
-        coordinator may be unavailable, or the client does not list its kind.
+        A group that is no longer listed is asked for its offsets once more: it may be deleted, or
+        its coordinator may be unavailable.
         """
         names = self._source.names()
         if "" in names and self._filter.matches(""):

@@ -9,10 +9,8 @@ from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.retries import Retries
 from eos_mirror.core.side import Side
-from eos_mirror.kafka.group_offsets import GroupOffsets, Refusal
+from eos_mirror.kafka.group_offsets import HAS_MEMBERS, GroupOffsets, Refusal
 from eos_mirror.ports import GroupOffset
-
-HAS_MEMBERS = "it has members on the target"
 
 
 class GroupOffsetSync:

@@ -1,28 +1,54 @@
 """Translates group offsets of the source into checkpoints, by the offset map or offset syncs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from eos_mirror.core.checkpoints import Pair, exact, sparse
+from eos_mirror.core.checkpoints import (
+    Beginning,
+    Pair,
+    beginning_of_map,
+    beginning_of_syncs,
+    exact,
+    from_beginning,
+    sparse,
+    why_untranslated,
+)
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
+from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.metadata import Offsets as FoundOffsets
 from eos_mirror.kafka.offset_maps import FollowedMaps
 from eos_mirror.kafka.offset_syncs import FollowedSyncs
+from eos_mirror.kafka.spaced_offsets import SpacedOffsets
 from eos_mirror.ports import GroupOffset
 
 Offsets = Mapping[str, Mapping[TopicPartition, GroupOffset]]
 """Committed offsets by group and source partition."""
 
-Translate = Callable[[int], Pair | None]
+
+class KnownCopy(NamedTuple):
+    """
+    What is known about the offsets of one copy.
+
+    Attributes:
+        translate: Returns the translation of an upstream offset; None if there is none.
+        beginning: Where the part begins that `translate` knows.
+    """
+
+    translate: Callable[[int], Pair | None]
+    beginning: Beginning
+
+
 Reader = Callable[
     [Mapping[TopicPartition, TopicPartition], Mapping[TopicPartition, int]],
-    tuple[Mapping[TopicPartition, Translate], Mapping[TopicPartition, str]],
+    tuple[Mapping[TopicPartition, KnownCopy], Mapping[TopicPartition, str]],
 ]
 """Receives the remote partition, and the smallest offset to translate, of each source partition.
 
-Returns a translation for each known remote partition, and the reason for each unknown one."""
+Returns the known copies by remote partition, and the reason for each unknown one."""
 
 
 class Translated(NamedTuple):
@@ -32,12 +58,16 @@ class Translated(NamedTuple):
     Attributes:
         checkpoints: One for every offset that can be translated.
         ahead: Groups that have read records that are not mirrored yet.
-        reasons: By remote partition, why no group is translated on it.
+        reasons: By remote partition, why no group, or none before the beginning of the copy, is
+            translated on it.
+        before: By group and source partition, why a group is not translated whose offset lies
+            before the beginning of the copy.
     """
 
     checkpoints: list[Checkpoint]
     ahead: set[str]
-    reasons: Mapping[TopicPartition, str]
+    reasons: dict[TopicPartition, str]
+    before: dict[str, dict[TopicPartition, str]]
 
 
 class OffsetTranslation:
@@ -46,17 +76,22 @@ class OffsetTranslation:
     def __init__(
         self,
         flow: Flow,
+        source: Mapping[str, Any],
         target: Mapping[str, str],
         *,
         syncs_topic: str | None,
     ) -> None:
         """
         Args:
-            target: Connection to the target and its security.
+            source: Connection to the source and its security.
+            target: The same for the target.
             syncs_topic: Topic of the offset syncs (at least once); None to use the offset map,
                 which is exact.
         """
         self._read = _reader(flow, target, syncs_topic=syncs_topic)
+        self._source = source
+        self._metadata: ClusterMetadata | None = None  # few flows need it, and it has a connection
+        self._log_starts = SpacedOffsets(self._ask_log_starts)
 
     def translate(self, found: Offsets, routes: Mapping[str, str]) -> Translated:
         """
@@ -67,7 +102,7 @@ class OffsetTranslation:
             routes: Remote topic by source topic.
 
         Raises:
-            RestartTask: The target did not answer (TargetUnavailable).
+            RestartTask: A cluster did not answer (SourceUnavailable, TargetUnavailable).
         """
         remotes = {
             partition: TopicPartition(routes[partition.topic], partition.partition)
@@ -79,18 +114,55 @@ class OffsetTranslation:
             for partition, offset in offsets.items():
                 at = offset.position.next_offset
                 lowest[partition] = min(at, lowest.get(partition, at))
-        known, reasons = self._read(remotes, lowest)
-        checkpoints, ahead = [], set()
+        copies, reasons = self._read(remotes, lowest)
+        log_starts, unknown = self._log_starts_before(lowest, remotes, copies)
+        result = Translated([], set(), {**reasons, **unknown}, {})
         for group, offsets in found.items():
             for partition, offset in offsets.items():
                 remote, at = remotes[partition], offset.position.next_offset
-                translate = known.get(remote)
-                pair = None if translate is None else translate(at)
-                if pair is None or pair.upstream < at:
-                    ahead.add(group)
+                copy = copies.get(remote)
+                if copy is not None and at < copy.beginning.at.upstream:
+                    log_start = log_starts.get(partition)
+                    pair = from_beginning(copy.beginning, log_start)
+                    if pair is None and remote not in unknown:
+                        why = why_untranslated(partition, at, copy.beginning, log_start)
+                        result.before.setdefault(group, {})[partition] = why
+                else:
+                    pair = None if copy is None else copy.translate(at)
+                    if pair is None or pair.upstream < at:
+                        result.ahead.add(group)
                 if pair is not None:
-                    checkpoints.append(_checkpoint(group, remote, pair, offset.metadata))
-        return Translated(checkpoints, ahead, reasons)
+                    result.checkpoints.append(_checkpoint(group, remote, pair, offset.metadata))
+        return result
+
+    def _log_starts_before(
+        self,
+        lowest: Mapping[TopicPartition, int],
+        remotes: Mapping[TopicPartition, TopicPartition],
+        copies: Mapping[TopicPartition, KnownCopy],
+    ) -> tuple[Mapping[TopicPartition, int], dict[TopicPartition, str]]:
+        """
+        Read the log starts on the source where a group lies before the beginning of its copy.
+
+        Returns:
+            The log start by source partition, and by remote partition why it is unknown.
+        """
+        wanted = [
+            partition
+            for partition, at in lowest.items()
+            if (copy := copies.get(remotes[partition])) is not None
+            and copy.beginning.is_first
+            and at < copy.beginning.at.upstream
+        ]
+        if not wanted:
+            return {}, {}
+        starts, unknown = self._log_starts.read(wanted)
+        return starts, {remotes[partition]: reason for partition, reason in unknown.items()}
+
+    def _ask_log_starts(self, partitions: Sequence[TopicPartition]) -> FoundOffsets:
+        if self._metadata is None:
+            self._metadata = ClusterMetadata(self._source, side=Side.SOURCE)
+        return self._metadata.starts_or_reasons(partitions)
 
 
 def _checkpoint(group: str, remote: TopicPartition, pair: Pair, metadata: str) -> Checkpoint:
@@ -109,7 +181,7 @@ def _reader(flow: Flow, target: Mapping[str, str], *, syncs_topic: str | None) -
         maps = FollowedMaps(flow, target)
         return lambda remotes, lowest: (
             {
-                remote: partial(exact, offsets)
+                remote: KnownCopy(partial(exact, offsets), beginning_of_map(offsets))
                 for remote, offsets in maps.read(
                     {remotes[partition]: offset for partition, offset in lowest.items()}
                 ).items()
@@ -119,7 +191,7 @@ def _reader(flow: Flow, target: Mapping[str, str], *, syncs_topic: str | None) -
     syncs = FollowedSyncs(target, syncs_topic, group=flow.shadow_group)
     return lambda remotes, _lowest: (
         {
-            remote: partial(sparse, store, end)
+            remote: KnownCopy(partial(sparse, store, end), beginning_of_syncs(store, end))
             for remote, (store, end) in syncs.read(remotes).items()
         },
         syncs.reasons,

@@ -196,7 +196,8 @@ EVENTS: Final = (
     Event(
         "group.waiting",
         Level.INFO,
-        "The offsets of a group are not synced to the target, and why; logged when that changes.",
+        "The offsets of a group are not translated or not synced, and why; logged when that "
+        "changes.",
     ),
     Event(
         "checkpoints.failed",

@@ -2,7 +2,19 @@
 
 import pytest
 
-from eos_mirror.core.checkpoints import Pair, exact, forward, is_more_recent, sparse
+from eos_mirror.core.checkpoints import (
+    Beginning,
+    Pair,
+    beginning_of_map,
+    beginning_of_syncs,
+    exact,
+    forward,
+    from_beginning,
+    is_more_recent,
+    joined,
+    sparse,
+    why_untranslated,
+)
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.offset_syncs import Sync, SyncStore
@@ -55,6 +67,59 @@ def test_what_the_map_does_not_know_has_no_checkpoint() -> None:
     assert exact(OffsetMap([], tail), 7) is None
     tail.add([(5, 10)], 0)
     assert exact(OffsetMap([], tail), 4) is None
+
+
+@pytest.mark.parametrize(
+    ("log_start", "pair"),
+    [(None, None), (300, None), (999, None), (1_000, Pair(1_000, 0)), (1_500, Pair(1_000, 0))],
+)
+def test_a_group_before_the_copy_starts_at_it_if_the_source_has_nothing_earlier(
+    log_start: int | None, pair: Pair | None
+) -> None:
+    """It must not skip a record that the source still has and that was not mirrored."""
+    assert from_beginning(Beginning(Pair(1_000, 0), is_first=True), log_start) == pair
+
+
+def test_a_map_that_continues_an_older_copy_moves_no_group_to_its_beginning() -> None:
+    """After `adopt` the copy has earlier records, which the group may not have read."""
+    fresh, adopted = MapTail.empty(1_000, downstream=0), MapTail.empty(1_000, downstream=70)
+    for tail in (fresh, adopted):
+        tail.add([(1_002, 10)], tail.downstream_end or 0)
+    start = beginning_of_map(OffsetMap([], fresh))
+    assert from_beginning(start, 1_000) == Pair(1_000, 0)
+    assert from_beginning(beginning_of_map(OffsetMap([], adopted)), 1_000) is None
+
+
+def test_a_group_before_an_empty_copy_gets_its_end() -> None:
+    """Everything had expired: the group reads every later record of the copy."""
+    start = beginning_of_map(OffsetMap([], MapTail.empty(1_000, downstream=0)))
+    assert from_beginning(start, 1_000) == Pair(1_000, 0)
+
+
+def test_syncs_move_a_group_to_the_beginning_of_the_copy_only() -> None:
+    """Before a later sync, the copy has records which the group may not have read."""
+    assert from_beginning(beginning_of_syncs(SyncStore(Sync(10, 0)), 5), 10) == Pair(10, 0)
+    assert from_beginning(beginning_of_syncs(SyncStore(Sync(10, 5)), 5), 10) is None
+
+
+def test_the_reason_counts_what_the_group_would_skip() -> None:
+    """The count begins at the log start if the group's next records have expired."""
+    start = Beginning(Pair(1_000, 0), is_first=True)
+    assert why_untranslated(HERE, 300, start, 0) == (
+        "A.orders-0: records before offset 1000 were not mirrored (up to 700); the group is at 300"
+    )
+    assert "(up to 500)" in why_untranslated(HERE, 300, start, 500)
+    later = Beginning(Pair(1_000, 70), is_first=False)
+    assert why_untranslated(HERE, 300, later, None) == (
+        "A.orders-0: offsets before 1000 cannot be translated; the group is at 300"
+    )
+
+
+def test_a_group_with_many_partitions_has_a_short_reason() -> None:
+    """The first reasons are enough to act; the others are counted."""
+    assert joined([]) == ""
+    assert joined(["a", "b", "c"]) == "a; b; c"
+    assert joined(["a", "b", "c", "d", "e"]) == "a; b; c; and 2 more partitions"
 
 
 def test_syncs_are_never_ahead_of_the_copy() -> None:

@@ -1,6 +1,6 @@
 """
-Requests that no client library sends, encoded byte by byte: records (magic 2), markers, and
-offsets of groups with any name and any metadata.
+Requests that the client library cannot send, encoded byte by byte: records (magic 2), markers,
+offsets of groups with any name and any metadata, and heartbeats of Kafka Streams.
 """
 
 import socket
@@ -21,6 +21,9 @@ WRITE_TXN_MARKERS, WRITE_TXN_MARKERS_VERSION = 27, 1
 OFFSET_COMMIT, OFFSET_COMMIT_VERSION = 8, 2
 OFFSET_FETCH, OFFSET_FETCH_VERSION = 9, 2
 FIND_COORDINATOR, FIND_COORDINATOR_VERSION = 10, 0
+STREAMS_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT_VERSION = 88, 0
+JOINS, LEAVES = 0, -1
+"""Member epochs of the first and the last heartbeat."""
 NOT_LEADER = 6
 NOT_COORDINATOR = 16
 LATER = frozenset({14, 15, 16})
@@ -161,6 +164,41 @@ def _commit(
         errors += struct.unpack_from(">h", answer, at + 2 + length + 8)
         at += 2 + length + 10
     return next((int(error) for error in errors if error), 0)
+
+
+def streams_heartbeat(admin: AdminClient, group: str, topic: str, *, epoch: int) -> None:
+    """Join or leave a group as the member of a Kafka Streams application (KIP-1071)."""
+    answers: list[int] = []
+
+    def is_taken() -> bool:
+        answers.append(_streams_heartbeat(admin, group, topic, epoch))
+        return answers[-1] not in LATER
+
+    wait_until(is_taken, within=timedelta(seconds=30), what=f"a coordinator of group {group!r}")
+    assert answers[-1] == 0, f"the broker refused the heartbeat: error {answers[-1]}"
+
+
+def _streams_heartbeat(admin: AdminClient, group: str, topic: str, epoch: int) -> int:
+    """Return the error code of one heartbeat, or that of the coordinator lookup."""
+    broker = next(iter(admin.list_topics(timeout=10).brokers.values()))
+    coordinator = coordinator_named_by((str(broker.host), broker.port), group)
+    if isinstance(coordinator, int):
+        return coordinator
+    none, empty, end = b"\0", b"\x01", b"\0"  # arrays and texts have a length plus one
+    subtopology = _compact("0") + b"\x02" + _compact(topic) + empty * 5 + end
+    topology = b"\x01" + struct.pack(">i", 0) + b"\x02" + subtopology + end
+    body = _compact(group) + _compact("member") + struct.pack(">ii", epoch, -1)
+    body += none + none + struct.pack(">i", 60_000)  # no instance, no rack
+    body += topology + empty * 3 if epoch == JOINS else b"\xff" + none * 3  # and its tasks
+    body += _compact("process") + b"\xff" + none * 3 + b"\0" + end
+    header = _header(STREAMS_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT_VERSION) + end
+    (error,) = struct.unpack_from(">h", _ask(coordinator, header + body), 4 + 1 + 4)
+    return int(error)
+
+
+def _compact(text: str) -> bytes:
+    data = text.encode()
+    return bytes([len(data) + 1]) + data
 
 
 def coordinator_named_by(address: tuple[str, int], group: str) -> tuple[str, int] | int:

@@ -11,8 +11,8 @@ import pytest
 from eos_mirror.client import MirrorClient, OffsetAndMetadata
 from eos_mirror.core.internal_records import OffsetSync
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka.group_offsets import HAS_MEMBERS
 from eos_mirror.kafka.topic_reader import TopicReader
-from eos_mirror.tasks.group_offset_sync import HAS_MEMBERS
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.checker import read_topic
 from eos_mirror.testing.entry import environ_for

@@ -2,8 +2,8 @@
 
 import pytest
 
+from eos_mirror.kafka.group_offsets import HAS_MEMBERS
 from eos_mirror.operate.group_status import SYNC_IS_OFF
-from eos_mirror.tasks.group_offset_sync import HAS_MEMBERS
 from tests.mirror.command_line import groups, quiet_status
 from tests.mirror.conftest import Site
 from tests.mirror.group_sync import SETTINGS, SYNCED, commit, member, mirrored, wait_moved

@@ -8,13 +8,13 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.kafka.group_offsets import NAMELESS
+from eos_mirror.kafka.group_offsets import HAS_MEMBERS, NAMELESS
 from eos_mirror.testing import KafkaCluster, wait_until
 from eos_mirror.testing.external import Cluster
 from tests.mirror.command_line import groups, quiet_status
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.group_sync import SYNCED, checkpoints, commit, mirrored, wait_moved, wait_rounds
-from tests.mirror.raw import commit_raw
+from tests.mirror.raw import JOINS, LEAVES, commit_raw, streams_heartbeat
 from tests.mirror.translation import Truth, everywhere
 
 pytestmark = pytest.mark.brokers
@@ -85,6 +85,35 @@ def test_metadata_that_the_client_library_wrote_arrives_unchanged(site: Site) ->
 
     found = checkpoints(site, f"python-{site.topic}")
     assert {one.metadata for one in found.values()} == {f"of python-{site.topic}"}
+
+
+def test_groups_of_kafka_streams_are_synced_unless_they_run_on_the_target(site: Site) -> None:
+    """The client library does not list groups of `group.protocol=streams`; they are synced, too."""
+    group = f"streams-{site.topic}"
+    site.produce(400)
+    source, target = site.source.admin(), site.target.admin()
+    streams_heartbeat(source, group, site.topic, epoch=JOINS)
+    streams_heartbeat(source, group, site.topic, epoch=LEAVES)
+    commit(site.source, group, everywhere(site, 50))
+    listed = {one.group_id for one in source.list_consumer_groups().result(10).valid}
+    assert group not in listed, "the client library lists it; the fault is never hit"
+
+    config = site.config(**SYNCED, groups=f".*-{site.topic}")
+    with mirrored(site, config) as running:
+        truth = Truth(site)
+        at = {n: truth.of(everywhere(site, n)) for n in (50, 90)}
+        wait_moved(site, group, at[50])
+        streams_heartbeat(target, group, site.remote, epoch=JOINS)
+        commit(site.source, group, everywhere(site, 90))
+        assert running.wait_for("group.waiting", group=group)["reason"] == HAS_MEMBERS
+        streams_heartbeat(target, group, site.remote, epoch=LEAVES)
+        wait_moved(site, group, at[90])
+        assert not running.found("group.skipped")
+
+    assert quiet_status(config, "--groups").splitlines() == [
+        f"{site.flow}: 1 groups, 0 behind on {site.flow.target}",
+        f"  {group}: 4 partitions, in step",
+    ]
 
 
 @pytest.fixture(scope="module")
