@@ -5,6 +5,7 @@ MirrorError
 +- ConfigError              fix the configuration (exit 2); lists every fault with file and line
 +- UnsafeError              refused: continuing could lose, double or reorder records (exit 4)
 +- RetriableError           same call again; stays inside kafka/
++- TooFewBrokers            a topic needs more replicas than the cluster has brokers
 +- NewIncarnation           new transactional id, claim again, read the shadow offsets, continue
 +- RefusedByTarget          the target refused a batch; send it again in smaller ones
 +- TransactionVoid          never commit it; new incarnation, without the partitions that it names
@@ -74,6 +75,10 @@ class UnsafeError(MirrorError):
 
 class RetriableError(MirrorError):
     """The same call may succeed if it is repeated. Never leaves kafka/."""
+
+
+class TooFewBrokers(MirrorError):
+    """The cluster has fewer brokers than a new topic needs replicas. The topic is not created."""
 
 
 class NewIncarnation(MirrorError):

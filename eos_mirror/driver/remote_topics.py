@@ -8,7 +8,7 @@ from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.retries import Retries
 from eos_mirror.core.topic_configs import ConfigFilter, initial_config
 from eos_mirror.driver.cluster_facts import FlowClusters
-from eos_mirror.errors import MirrorError, NotAuthorized, RetriableError
+from eos_mirror.errors import ConfigError, MirrorError, NotAuthorized, RetriableError, TooFewBrokers
 from eos_mirror.kafka.topics import KNOWN_EVERYWHERE, TopicSpec
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.model import FlowSettings
@@ -71,6 +71,7 @@ class RemoteTopics:
 
         Raises:
             NotAuthorized: A right is missing for every topic, so the flow cannot mirror any.
+            ConfigError: The target has too few brokers for every topic.
             SourceUnavailable, TargetUnavailable: The cluster did not answer.
         """
         specs, refused = self._specs(plan, rules)
@@ -78,6 +79,12 @@ class RemoteTopics:
         denied = [one for one in refused.values() if isinstance(one, NotAuthorized)]
         if denied and len(denied) == len(plan.routes):
             raise denied[0]
+        wide = [one for one in refused.values() if isinstance(one, TooFewBrokers)]
+        if wide and len(wide) == len(plan.routes):
+            raise ConfigError(
+                f"{self._flow}: {wide[0]}. Set replication.factor to at most the number of brokers "
+                f"of {self._flow.target}."
+            )
         plan = plan.refusing(_texts(refused))
         stuck = self._target.grow(_sizes(plan), validate_only=True)
         return plan.not_growing(_texts(self._by_source(plan, stuck)))

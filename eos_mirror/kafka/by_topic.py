@@ -20,6 +20,7 @@ from eos_mirror.errors import (
     NotAuthorized,
     SourceUnavailable,
     TargetUnavailable,
+    TooFewBrokers,
 )
 from eos_mirror.kafka.deadline import GRACE_S
 from eos_mirror.kafka.errors import translated
@@ -94,6 +95,8 @@ def _explained(request: Request, topic: str) -> Iterator[None]:
         if error.code() in NOT_ALLOWED:
             why = f"{error.name()}, {request.right} is not granted"
             raise NotAuthorized(f"{where}: {why}") from exc
+        if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
+            raise TooFewBrokers(f"{where}: {error.name()} ({error.str()})") from exc
         if error.code() == KafkaError.INVALID_CONFIG:
             raise ConfigError(
                 f"{where}: {error.str()}. Exclude the entry from remote topics with "

@@ -10,7 +10,7 @@ from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.retries import FIRST_PAUSE_S
 from eos_mirror.core.topic_configs import LIMIT, ConfigFilter, Entry, Origin
 from eos_mirror.driver.remote_topics import RemoteTopics
-from eos_mirror.errors import MirrorError, NotAuthorized, RetriableError
+from eos_mirror.errors import ConfigError, MirrorError, NotAuthorized, RetriableError, TooFewBrokers
 from tests.driver.fakes import Events, FakeClusters, denied, entry, flow_of, plan_of
 
 RULES = ConfigFilter(names=TopicFilter([".*"], ["secret.*"]), keeps_defaults=False)
@@ -175,6 +175,17 @@ def test_a_rehearsal_writes_nothing_and_finds_what_would_be_refused(stage: Stage
     assert "DESCRIBE on A.orders (B) is not granted" in rehearsed.refused["orders"]
     assert stage.target.writes == []
     assert stage.target.counts == {"A.users": 1, "A.orders": 2}
+
+
+def test_too_few_brokers_for_every_topic_are_a_fault_of_the_configuration(stage: Stage) -> None:
+    """The key is named; with a copy that exists the flow starts, and the others are refused."""
+    wide = TooFewBrokers("create A.orders: INVALID_REPLICATION_FACTOR")
+    stage.target.refused = {"A.orders": wide, "A.users": wide}
+    with pytest.raises(ConfigError, match=r"Set replication\.factor to at most"):
+        stage.topics.rehearse(stage.plan, RULES)
+
+    stage.target.counts["A.users"] = 1
+    assert mirrored(stage.topics.rehearse(stage.plan, RULES)) == {"users": 1}
 
 
 def test_a_right_that_is_missing_for_every_topic_stops_the_flow(stage: Stage) -> None:
