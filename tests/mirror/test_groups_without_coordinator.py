@@ -58,9 +58,15 @@ def java_hash(text: str) -> int:
 
 def coordinator_of(cluster: KafkaCluster, group: str) -> int | None:
     """Return the leader of the group's partition of `__consumer_offsets`."""
-    count = len(
-        cluster.admin().list_topics(COORDINATORS, timeout=10).topics[COORDINATORS].partitions
-    )
+    count = 0
+
+    def is_known() -> bool:  # a broker that has just started knows no partition yet
+        nonlocal count
+        topic = cluster.admin().list_topics(COORDINATORS, timeout=10).topics[COORDINATORS]
+        count = len(topic.partitions)
+        return count > 0
+
+    wait_until(is_known, within=SOON, what=f"the partitions of {COORDINATORS}")
     return cluster.leader_of(COORDINATORS, abs(java_hash(group)) % count)
 
 

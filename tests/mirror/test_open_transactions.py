@@ -46,6 +46,7 @@ def open_transaction(site: Site) -> Iterator[Producer]:
     yield producer
 
 
+@pytest.mark.long
 def test_every_verb_names_an_open_transaction_of_the_source(site: Site) -> None:
     """`--once` exits with 1 and `verify` with 3 until it ends; then all of them are content."""
     site.produce(BEFORE)

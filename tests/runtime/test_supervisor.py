@@ -102,7 +102,7 @@ def test_a_fault_of_the_supervisor_is_shown(stage: Stage, fake_launcher: FakeLau
     fake_launcher.fault = ValueError("no such entry")
     herd = stage.herd("idle", launcher=fake_launcher)
 
-    assert reaches(herd, "FAILED").reason == "supervisor: ValueError: no such entry"
+    assert reaches(herd, "FAILED").reason == "unexpected ValueError: no such entry"
 
 
 def test_backoff_starts_at_nothing_and_ends_at_twenty_seconds() -> None:
