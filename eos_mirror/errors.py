@@ -5,7 +5,6 @@ MirrorError
 +- ConfigError              fix the configuration (exit 2); lists every fault with file and line
 +- UnsafeError              refused: continuing could lose, double or reorder records (exit 4)
 +- RetriableError           same call again; stays inside kafka/
-+- TooFewBrokers            a topic needs more replicas than the cluster has brokers
 +- NewIncarnation           new transactional id, claim again, read the shadow offsets, continue
 +- RefusedByTarget          the target refused a batch; send it again in smaller ones
 +- TransactionVoid          never commit it; new incarnation, without the partitions that it names
@@ -13,6 +12,7 @@ MirrorError
 |  +- ProducerFenced        someone claimed after us, or the coordinator timed us out
 |  +- CommitOutcomeUnknown
 |  +- SourceUnavailable, TargetUnavailable
+|  +- TooFewBrokers         a topic needs more replicas than the cluster has brokers
 +- PartitionStopped         this partition only, with its cause; the others continue
 |  +- SourceDataLost        truncated, expired or re-created
 |  +- RecordRefused         too large, unmappable, refused by the target or by policy
@@ -77,10 +77,6 @@ class RetriableError(MirrorError):
     """The same call may succeed if it is repeated. Never leaves kafka/."""
 
 
-class TooFewBrokers(MirrorError):
-    """The cluster has fewer brokers than a new topic needs replicas. The topic is not created."""
-
-
 class NewIncarnation(MirrorError):
     """
     The last commit is good, but a late duplicate of it may exist.
@@ -142,6 +138,10 @@ class SourceUnavailable(RestartTask):
 
 class TargetUnavailable(RestartTask):
     """The target cluster did not answer within the deadline."""
+
+
+class TooFewBrokers(RestartTask):
+    """The cluster has fewer brokers than a new topic needs replicas. The topic is not created."""
 
 
 class PartitionStopped(MirrorError):

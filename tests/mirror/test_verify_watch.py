@@ -87,7 +87,7 @@ def test_a_watch_proves_a_running_mirror_and_a_later_proof_continues_there(
     assert code == DIFFERENT, said
     assert topic["matched"] == 10_000 + load.count
     assert [one["kind"] for p in topic["partitions"] for one in p["differences"]] == ["foreign"]
-    assert "1 topics, 0 offsets" in said, "it began from the start"
+    assert "1 topic, 0 offsets" in said, "it began from the start"
 
 
 def test_a_watch_is_for_one_flow(site: Site) -> None:
