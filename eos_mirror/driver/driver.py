@@ -45,6 +45,11 @@ CAUGHT_UP_POLL_S = 0.25
 EVERYWHERE = "0.0.0.0"  # noqa: S104 (executors on other hosts connect; every line is signed)
 ASSIGNMENT_EVERY = timedelta(seconds=1)
 LOOK_AT_TURN = timedelta(seconds=0.5)
+CHORE_ENDS = timedelta(seconds=5)
+"""A stop waits this long for a chore that runs."""
+
+NO_TIME = timedelta(0)
+"""A stop does not wait for the watch of a cluster: it writes nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,9 +348,9 @@ class Driver:
         for alias, config in admin_configs(self._settings.flows).items():
             look = ClusterWatch(alias, config, on_event=self._on_event).look
             clusters.add(f"watch of {alias}", cluster_watch.EVERY, look, after=SETTLED)
-        for scheduler in (chores, watch, clusters):
+        for scheduler, within in ((chores, CHORE_ENDS), (watch, CHORE_ENDS), (clusters, NO_TIME)):
             scheduler.start()
-            cleanup.callback(scheduler.stop, timedelta(seconds=5))
+            cleanup.callback(scheduler.stop, within)
         if not once:
             heartbeats = Heartbeats(
                 self._settings.heartbeats, after=SETTLED, on_event=self._on_event
