@@ -8,7 +8,6 @@ ends are frozen first, and records deleted by retention are reported as expired,
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
 
 from eos_mirror.audit.compacted import Compaction
 from eos_mirror.audit.ranges import Range
@@ -32,54 +31,6 @@ class OffsetWindow:
         """Return the nearest offset of the window, or its end."""
         offset = max(offset, self.start)
         return offset if self.end is None else min(offset, max(self.start, self.end))
-
-
-class Hidden(NamedTuple):
-    """Upstream offsets that cannot be read yet, start <= offset < end, and why."""
-
-    start: int
-    end: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionSnapshot:
-    """
-    A snapshot of one partition on both clusters.
-
-    Attributes:
-        source_start: Current start of its log.
-        target_end: Last stable offset, requested *before* the map was read: so the map knows
-            every transaction of ours below it.
-        offsets: The offset map as committed with the shadow offset.
-        timestamps: False if the remote topic stamps records with its own clock.
-        source_log_end, target_log_end: Last stable offsets, requested after the map was read: so
-            everything that the map knows must be below them, or it was lost.
-        compaction: None if neither side is compacted.
-        window: The part to compare.
-        source_topic_id: Identifies earlier proofs of the topic; so does `target_topic_id`.
-        hidden: What an open transaction of the source hides; None if nothing.
-    """
-
-    source: TopicPartition
-    source_start: int
-    target: TopicPartition
-    target_start: int
-    target_end: int
-    source_log_end: int
-    target_log_end: int
-    offsets: OffsetMap
-    timestamps: bool = True
-    compaction: Compaction | None = None
-    window: OffsetWindow = OffsetWindow()
-    source_topic_id: str = ""
-    target_topic_id: str = ""
-    hidden: Hidden | None = None
-
-    @property
-    def topics(self) -> str:
-        """Return both topic ids: a topic that was created again is another topic."""
-        return f"{self.source_topic_id} {self.target_topic_id}"
 
 
 class Cause(StrEnum):
@@ -115,6 +66,46 @@ class Unproven:
     end: int
     cause: Cause
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionSnapshot:
+    """
+    A snapshot of one partition on both clusters.
+
+    Attributes:
+        source_start: Current start of its log.
+        target_end: Last stable offset, requested *before* the map was read: so the map knows
+            every transaction of ours below it.
+        offsets: The offset map as committed with the shadow offset.
+        timestamps: False if the remote topic stamps records with its own clock.
+        source_log_end, target_log_end: Last stable offsets, requested after the map was read: so
+            everything that the map knows must be below them, or it was lost.
+        compaction: None if neither side is compacted.
+        window: The part to compare.
+        source_topic_id: Identifies earlier proofs of the topic; so does `target_topic_id`.
+        hidden: What an open transaction of the source hides; None if nothing.
+    """
+
+    source: TopicPartition
+    source_start: int
+    target: TopicPartition
+    target_start: int
+    target_end: int
+    source_log_end: int
+    target_log_end: int
+    offsets: OffsetMap
+    timestamps: bool = True
+    compaction: Compaction | None = None
+    window: OffsetWindow = OffsetWindow()
+    source_topic_id: str = ""
+    target_topic_id: str = ""
+    hidden: Unproven | None = None
+
+    @property
+    def topics(self) -> str:
+        """Return both topic ids: a topic that was created again is another topic."""
+        return f"{self.source_topic_id} {self.target_topic_id}"
 
 
 def unreadable(where: Range, reason: str) -> Unproven:
@@ -162,7 +153,7 @@ def plan_extent(snapshot: PartitionSnapshot) -> Extent:
         if start < until
     ]
     if snapshot.hidden is not None:
-        unproven.append(_hidden(snapshot.source, snapshot.hidden))
+        unproven.append(snapshot.hidden)
     target_start, target_end = snapshot.target_start, snapshot.target_end
     if end < frozen:
         target_end = min(target_end, offsets.copy_of(end))
@@ -178,16 +169,6 @@ def plan_extent(snapshot: PartitionSnapshot) -> Extent:
         timestamps=snapshot.timestamps,
     )
     return _within(snapshot, Extent(whole=whole, unproven=unproven))
-
-
-def _hidden(partition: TopicPartition, hidden: Hidden) -> Unproven:
-    return Unproven(
-        partition=partition,
-        start=hidden.start,
-        end=hidden.end,
-        cause=Cause.OPEN_TRANSACTION,
-        reason=hidden.reason,
-    )
 
 
 def _within(snapshot: PartitionSnapshot, extent: Extent) -> Extent:

@@ -68,10 +68,11 @@ def missing_acls(
 
 
 def _is_needless(acl: Acl) -> bool:
-    """Return True for WRITE, which no copied ACL grants: not even a denial for many topics counts.
+    """
+    Return True if the copies need no such ACL, because none that is copied grants WRITE.
 
-    A denial that protects the source would lock the mirror out of its copies. Only one for the full
-    name of a topic is copied.
+    A denial of WRITE on many topics protects the source, and would lock the mirror out of the
+    copies. One for the full name of a topic is copied, as MirrorMaker 2 does.
     """
     is_broad = acl.prefixed or acl.topic == EVERY_TOPIC
     return acl.operation == WRITE and (acl.permission == ALLOW or is_broad)

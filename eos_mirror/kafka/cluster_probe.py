@@ -10,13 +10,11 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from eos_mirror.kafka.client_log import CLOSED_CONNECTIONS, logger_for
 from eos_mirror.kafka.deadline import GRACE_S, Deadline
 from eos_mirror.kafka.reconnecting import let_go
 
 POLL_S = 0.05
-FAILURES = 6
-"""librdkafka's level of the line when the peer closed the connection without an error."""
-
 _BROKER = re.compile(r"^(?:FAIL )?(?:\[\S+\] \[\S+\]: )?\S+/\S+: ")
 _WHEN = re.compile(r" \(after \d+ms in state .*\)$")
 _ADVICE = re.compile(r", verify that .*$")
@@ -72,13 +70,18 @@ class ClusterProbe:
         question has a new client.
         """
         if self._admin is None:
-            self._seen = _Seen()
-            config = {**self._config, "log_level": FAILURES, "error_cb": self._seen.refused}
-            self._admin = AdminClient(config, logger=self._seen.logger())
+            config = {
+                **self._config,
+                "log_level": CLOSED_CONNECTIONS,
+                "error_cb": self._seen.refused,
+            }
+            self._admin = AdminClient(config, logger=logger_for(self._seen))
+        self._admin.poll(0)
+        self._seen.forget()  # what happened since the last question is over
         answer = self._admin.describe_cluster(request_timeout=deadline.all_s)
         while not (answer.done() or deadline.is_over or self._seen.refusal):
             self._admin.poll(POLL_S)
-        if not self._seen.refusal:
+        if answer.done() or not self._seen.refusal:
             with suppress(KafkaException, TimeoutError):
                 answer.result(timeout=GRACE_S)
                 return None
@@ -96,11 +99,9 @@ class _Seen(logging.Handler):
         self.cause = ""
         self.refusal: Refusal | None = None
 
-    def logger(self) -> logging.Logger:
-        """Return a logger for one client, outside the tree of loggers."""
-        logger = logging.Logger("librdkafka")  # noqa: LOG001 (private on purpose)
-        logger.addHandler(self)
-        return logger
+    def forget(self) -> None:
+        """Keep nothing of what was seen so far."""
+        self.cause, self.refusal = "", None
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a failed connection. The line names the client, the thread and the broker first."""

@@ -13,18 +13,9 @@ class ConnectionWatch(logging.Handler):
     like it for 30 s; by then this incarnation has been replaced.
     """
 
-    LEVEL = 6
-    """librdkafka's level of the line when the peer closed the connection without an error."""
-
     def __init__(self) -> None:
         super().__init__()
         self.was_cut = False
-
-    def logger(self) -> logging.Logger:
-        """A logger for one client, outside the tree of loggers."""
-        logger = logging.Logger("librdkafka")  # noqa: LOG001 (private on purpose)
-        logger.addHandler(self)
-        return logger
 
     def emit(self, record: logging.LogRecord) -> None:
         """Note a failure. The bootstrap connection carries no transactional request."""

@@ -25,6 +25,7 @@ from eos_mirror.errors import (
 )
 from eos_mirror.kafka.batch_queue import Batches
 from eos_mirror.kafka.batching import LOOK_EVERY_S, Backlog, send_one, send_stretch
+from eos_mirror.kafka.client_log import CLOSED_CONNECTIONS, logger_for
 from eos_mirror.kafka.connection_watch import ConnectionWatch
 from eos_mirror.kafka.delivery_book import DeliveryBook
 from eos_mirror.kafka.errors import REFUSED, as_mirror_error, translated
@@ -64,10 +65,10 @@ class KafkaProducer:
             {
                 **config,
                 "transactional.id": transactional_id,
-                "log_level": ConnectionWatch.LEVEL,
+                "log_level": CLOSED_CONNECTIONS,
                 "log.connection.close": True,
             },
-            logger=self._connection.logger(),
+            logger=logger_for(self._connection),
         )
         self._group = group
         self._map_topic = map_topic

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from eos_mirror.audit.compacted import Compaction
-from eos_mirror.audit.extent import Hidden, OffsetWindow, PartitionSnapshot
+from eos_mirror.audit.extent import Cause, OffsetWindow, PartitionSnapshot, Unproven
 from eos_mirror.core.map_records import StartRecord, segments_in, starts_in
 from eos_mirror.core.map_segment import decode_segment
 from eos_mirror.core.metadata import decode
@@ -266,7 +266,7 @@ class Surveyor:
                 target_log_end=target_ends[remote],
                 source_topic_id=_id(ids_on_source.get(source.topic)),
                 target_topic_id=_id(ids_on_target.get(remote.topic)),
-                hidden=_hidden(hidden.get(source)),
+                hidden=_hidden(source, hidden.get(source)),
             )
             for source, remote in zip(sources, remotes, strict=True)
         ]
@@ -290,8 +290,16 @@ class _Configs:
         return Compaction(source=on_source, target=on_target) if on_source or on_target else None
 
 
-def _hidden(found: OpenTransaction | None) -> Hidden | None:
-    return None if found is None else Hidden(found.since, found.end, str(found))
+def _hidden(source: TopicPartition, found: OpenTransaction | None) -> Unproven | None:
+    if found is None:
+        return None
+    return Unproven(
+        partition=source,
+        start=found.since,
+        end=found.end,
+        cause=Cause.OPEN_TRANSACTION,
+        reason=str(found),
+    )
 
 
 def _id(topic: KnownTopic | None) -> str:

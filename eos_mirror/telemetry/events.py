@@ -33,7 +33,7 @@ EVENTS: Final = (
     Event(
         "flow.incomplete",
         Level.WARNING,
-        "`--once`: everything that could be mirrored is, but not everything that was asked for.",
+        "`--once`: not everything that was asked for could be mirrored.",
     ),
     Event(
         "flow.warning",

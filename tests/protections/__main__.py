@@ -98,7 +98,7 @@ def table_of(outcomes: list[Outcome]) -> str:
     lines.append("|---|---|---|---|")
     for one in outcomes:
         name = one.protection.test.rpartition("::")[2]
-        after = f"{one.seconds:.0f} s" if one.reason else "**it passes**"
+        after = f"{one.seconds:.0f} s" if one.reason else "**not seen to fail**"
         lines.append(f"| {one.protection.row} | {one.protection.off} | `{name}` | {after} |")
     caught = sum(bool(one.reason) for one in outcomes)
     lines += ["", f"{caught} of {len(outcomes)} seen to fail. Version {__version__}."]
@@ -130,7 +130,7 @@ def main() -> int:
                 continue
             outcome = watch_fail(protection, project)
             outcomes.append(outcome)
-            said = outcome.reason or "PASSED: the protection is not tested"
+            said = outcome.reason or "NOT SEEN TO FAIL: it passed, or it could not run"
             sys.stderr.write(f"{protection.row:4} {outcome.seconds:5.0f} s  {said}\n")
     sys.stdout.write(table_of(outcomes) + "\n")
     if args.json is not None:
