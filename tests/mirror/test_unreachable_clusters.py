@@ -1,20 +1,20 @@
 """Clusters that do not answer, or refuse the login, before a verb starts and during a run."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from eos_mirror.testing import KafkaCluster, Security
 from eos_mirror.testing.external import Cluster
+from eos_mirror.testing.proxy import fault_proxies
 from eos_mirror.testing.tcp_ports import PortLease
 from tests.mirror.command_line import CONFIGURATION, fails, refused
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.toolbox import mirror
 
 pytestmark = pytest.mark.brokers
-
-NODE = 1
 
 VERBS = {
     "run": ("run", "FILE"),
@@ -46,9 +46,9 @@ def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
 
 
 @pytest.fixture
-def frail(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
-    """A target whose only broker may be stopped."""
-    with KafkaCluster(name="frail") as cluster:
+def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """A target whose network may be cut. A killed broker could lose markers (KAFKA-20734)."""
+    with KafkaCluster(name="proxied", proxied=True) as cluster:
         yield cluster
 
 
@@ -114,21 +114,26 @@ def test_a_wrong_password_is_said_in_a_line(
 
 @pytest.mark.long
 def test_an_outage_during_a_run_is_two_events_and_no_line_of_the_client(
-    tmp_path: Path, source_cluster: Cluster, frail: KafkaCluster
+    tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
 ) -> None:
     """Each of the clients notices it several times a second; the operator reads it once."""
-    site = make_site(tmp_path, source_cluster, frail)
+    site = make_site(tmp_path, source_cluster, proxied)
+    config = site.config()
+    config.write_text(config.read_text().replace(proxied.bootstrap, proxied.proxied_bootstrap))
     site.produce(10)
-    with mirror(site.config()) as running:
-        site.wait_caught_up()
-        frail.kill(NODE)
-        outage = running.wait_for("cluster.unreachable")
-        assert (outage["cluster"], outage["servers"]) == (site.flow.target, frail.bootstrap)
-        assert "Connection refused" in outage["reason"]
-        frail.start_node(NODE)
-        running.wait_for("cluster.reachable", cluster=site.flow.target)
-        site.produce(10, start=10)
-        site.wait_caught_up()
-        assert running.stop() == 0, running.errors
+    with ExitStack() as network:
+        network.enter_context(fault_proxies(proxied.proxy_ports))
+        with mirror(config) as running:
+            site.wait_caught_up()
+            network.close()
+            outage = running.wait_for("cluster.unreachable")
+            assert outage["cluster"] == site.flow.target
+            assert outage["servers"] == proxied.proxied_bootstrap
+            assert "Connection refused" in outage["reason"]
+            network.enter_context(fault_proxies(proxied.proxy_ports))
+            running.wait_for("cluster.reachable", cluster=site.flow.target)
+            site.produce(10, start=10)
+            site.wait_caught_up()
+            assert running.stop() == 0, running.errors
     assert len(running.found("cluster.unreachable")) == 1
     assert [line for line in running.errors if not line.startswith("watchdog: ")] == []

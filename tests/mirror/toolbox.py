@@ -128,15 +128,11 @@ class Mirror:
         self, name: str, *, count: int = 1, within_s: float = 60, **fields: object
     ) -> Event:
         """Wait until there are `count` such events; return the `count`-th one."""
-        try:
-            wait_until(
-                lambda: len(self.found(name, **fields)) >= count or self.process.poll() is not None,
-                within=timedelta(seconds=within_s),
-                what=f"{name} {fields}",
-            )
-        except TimeoutError as exc:
-            exc.add_note(f"{self.events[-9:]} {self.errors[-5:]}")
-            raise
+        wait_until(
+            lambda: len(self.found(name, **fields)) >= count or self.process.poll() is not None,
+            within=timedelta(seconds=within_s),
+            what=f"{name} {fields}",
+        )
         found = self.found(name, **fields)
         assert len(found) >= count, f"exited without {name}: {self.events[-5:]} {self.errors}"
         return found[count - 1]
@@ -188,10 +184,13 @@ class Mirror:
 
 @contextmanager
 def mirror(config: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Iterator[Mirror]:
-    """Run a mirror that does not outlive the block."""
+    """Run a mirror that does not outlive the block; a failure shows its last events."""
     running = Mirror(config, *arguments, env=env)
     try:
         yield running
+    except BaseException as exc:
+        exc.add_note(f"{running.events[-30:]} {running.errors[-5:]}")
+        raise
     finally:
         running.close()
 
