@@ -12,6 +12,7 @@ MirrorError
 |  +- ProducerFenced        someone claimed after us, or the coordinator timed us out
 |  +- CommitOutcomeUnknown
 |  +- SourceUnavailable, TargetUnavailable
+|  +- LoginImpossible       there is no token for the login to a cluster
 |  +- TooFewBrokers         a topic needs more replicas than the cluster has brokers
 +- PartitionStopped         this partition only, with its cause; the others continue
 |  +- SourceDataLost        truncated, expired or re-created
@@ -138,6 +139,10 @@ class SourceUnavailable(RestartTask):
 
 class TargetUnavailable(RestartTask):
     """The target cluster did not answer within the deadline."""
+
+
+class LoginImpossible(RestartTask):
+    """There is no token for the login to a cluster: no signer, no region or no credentials."""
 
 
 class TooFewBrokers(RestartTask):

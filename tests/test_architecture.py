@@ -25,6 +25,7 @@ OWNERS = {
     "confluent_kafka": {"kafka", "testing", "demo/source"},
     "pyspark": {"runtime/spark", "audit", "testing"},
     "py4j": {"runtime/spark"},
+    "aws_msk_iam_sasl_signer": {"kafka/aws_msk_iam"},
     "cryptography": {"settings/key_stores"},
     "pydantic": {"settings"},
     "pydantic_settings": {"settings"},
@@ -205,3 +206,15 @@ def test_the_page_has_a_line_for_every_module() -> None:
 def test_what_is_to_run_first_is_there(name: str) -> None:
     """A file that was renamed would be the last again, and everybody would wait for it."""
     assert (ROOT / name).is_file()
+
+
+def test_only_one_module_of_kafka_makes_clients() -> None:
+    """So that each client logs in as the configuration says."""
+    classes = {"Consumer", "Producer", "AdminClient"}
+    makers = {
+        name_of(module)
+        for module in (PACKAGE / "kafka").rglob("*.py")
+        for node in ast.walk(ast.parse(module.read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in classes
+    }
+    assert makers == {"kafka/client"}

@@ -29,7 +29,7 @@ JAVA = {
     "ssl.keystore.location": (*FILES[1:], "ssl.certificate.pem", "ssl.key.pem"),
     "ssl.keystore.password": ("ssl.keystore.location", "ssl.key.location"),
     "sasl.jaas.config": ("sasl.username", "sasl.password"),
-    "sasl.mechanism": ("sasl.username", "sasl.password"),
+    "sasl.mechanism": ("sasl.mechanism", "sasl.username", "sasl.password"),
 }
 """What Java's settings become that are not only renamed (`settings/security.py`)."""
 

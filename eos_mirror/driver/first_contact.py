@@ -82,6 +82,8 @@ def no_answer(settings: Settings, alias: str, silence: Silence) -> str:
             f"{where}: cluster {alias} at {at} refuses the login: {cause}. Correct the user and "
             f"the password ({alias}.sasl.jaas.config), or {alias}.sasl.mechanism."
         )
+    if silence.refusal is Refusal.TOKEN:
+        return f"{where}: no login to cluster {alias} at {at}: {cause}"
     if silence.refusal is Refusal.CERTIFICATE:
         return (
             f"{where}: the certificate of cluster {alias} at {at} is not accepted: {cause}. "

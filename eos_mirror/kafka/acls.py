@@ -18,6 +18,7 @@ from confluent_kafka.admin import (
 from eos_mirror.core.side import Side
 from eos_mirror.core.topic_acls import Acl
 from eos_mirror.errors import MirrorError, NotAuthorized, SourceUnavailable, TargetUnavailable
+from eos_mirror.kafka.client import new_admin
 from eos_mirror.kafka.deadline import ANSWER, GRACE_S
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.reconnecting import ReconnectingClient
@@ -132,7 +133,7 @@ class TopicAcls:
 
     def _connected(self) -> AdminClient:
         if self._client is None:
-            self._client = ReconnectingClient(AdminClient, self._config)
+            self._client = ReconnectingClient(new_admin, self._config)
         return self._client.client
 
 

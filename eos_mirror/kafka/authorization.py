@@ -17,6 +17,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, ResourceType
 
 from eos_mirror.errors import NotAuthorized, RetriableError, TargetUnavailable
+from eos_mirror.kafka.client import new_producer
 from eos_mirror.kafka.client_log import logger_for
 from eos_mirror.kafka.deadline import ANSWER, GRACE_S
 from eos_mirror.kafka.errors import translated
@@ -121,7 +122,7 @@ def refused_producer(producer_config: Mapping[str, Any], transactional_id: str) 
         "transactional.id": transactional_id,
         "transaction.timeout.ms": NO_TIMEOUT_MS,
     }
-    return Producer(config, logger=logger_for(logging.NullHandler()))
+    return new_producer(config, logger=logger_for(logging.NullHandler()))
 
 
 def _initialise(producer: Producer, patience_s: float) -> None:

@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import OFFSET_END, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 
 from eos_mirror.core.side import Side
 from eos_mirror.errors import MirrorError
+from eos_mirror.kafka.client import new_admin, new_consumer, new_producer
 from eos_mirror.kafka.deadline import PATIENCE
 from eos_mirror.kafka.errors import translated
 
@@ -49,7 +50,7 @@ class ScratchTopic:
         Raises:
             MirrorError: The cluster did not acknowledge all of them.
         """
-        producer = Producer({**self._config, **BULK})
+        producer = new_producer({**self._config, **BULK})
         for number in range(count):
             self._produce(producer, number)
         self._flush(producer)
@@ -60,7 +61,7 @@ class ScratchTopic:
         ended = threading.Event()
 
         def run() -> None:
-            producer, began, count = Producer({**self._config, **PROMPT}), time.monotonic(), 0
+            producer, began, count = new_producer({**self._config, **PROMPT}), time.monotonic(), 0
             while not ended.wait(TICK_S):
                 due = int((time.monotonic() - began) * rate)
                 for number in range(count, due):
@@ -107,7 +108,7 @@ def ages_ms(
     Returns:
         Milliseconds between the timestamp of the record and its arrival.
     """
-    consumer = Consumer(
+    consumer = new_consumer(
         {
             **config,
             "group.id": group,
@@ -139,7 +140,7 @@ def remove(
     Returns:
         Topics and groups that may still exist.
     """
-    admin, left = AdminClient(dict(config)), []
+    admin, left = new_admin(config), []
     there = set(admin.list_topics(timeout=PATIENCE.total_seconds()).topics) & set(topics)
     for topic, done in (admin.delete_topics(sorted(there)) if there else {}).items():
         try:

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, Producer
+from confluent_kafka import OFFSET_BEGINNING, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.claims import MODE_KEY, Claim, ClaimRecord, parse_claim
 from eos_mirror.core.side import Side
 from eos_mirror.errors import FatalError, ForeignRecord, TargetUnavailable
+from eos_mirror.kafka.client import new_consumer, new_producer
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.topic_reader import is_end, ready_messages
@@ -49,8 +50,8 @@ class KafkaClaimsLog:
         self._topic = topic
         self._topic_id = topic_id
         self._ids = ids
-        self._producer = Producer(dict(producer_config))
-        self._consumer = Consumer(dict(consumer_config))
+        self._producer = new_producer(producer_config)
+        self._consumer = new_consumer(consumer_config)
         self._next_offset = 0
         self._live: dict[str, ClaimRecord] = {}
 

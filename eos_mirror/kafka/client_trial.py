@@ -6,6 +6,9 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
+from eos_mirror.errors import LoginImpossible
+from eos_mirror.kafka.aws_msk_iam import without_login
+
 ALONE: Final[Mapping[str, str]] = {"bootstrap.servers": "", "log_level": "0"}
 
 TOKENS: Final = "sasl.oauthbearer."
@@ -29,7 +32,10 @@ def refusal_of_admin(config: Mapping[str, Any]) -> str:
 
 def _refusal(make: Callable[[dict[str, Any]], object], config: Mapping[str, Any]) -> str:
     try:
-        make({**{k: one for k, one in config.items() if not k.startswith(TOKENS)}, **ALONE})
+        own = {k: one for k, one in without_login(config).items() if not k.startswith(TOKENS)}
+        make({**own, **ALONE})
+    except LoginImpossible as exc:
+        return str(exc)
     except KafkaException as exc:
         return str(exc.args[0].str())
     except (TypeError, ValueError) as exc:  # of the binding

@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from eos_mirror.errors import LoginImpossible
+from eos_mirror.kafka.client import new_admin
 from eos_mirror.kafka.client_log import CLOSED_CONNECTIONS, logger_for
 from eos_mirror.kafka.deadline import GRACE_S, Deadline
 from eos_mirror.kafka.reconnecting import let_go
@@ -27,6 +29,7 @@ class Refusal(Enum):
     """What a cluster, or the connection to it, refuses; waiting does not help."""
 
     LOGIN = "login"
+    TOKEN = "token"  # noqa: S105 (the cause, not a secret)
     CERTIFICATE = "certificate"
 
 
@@ -75,7 +78,10 @@ class ClusterProbe:
                 "log_level": CLOSED_CONNECTIONS,
                 "error_cb": self._seen.refused,
             }
-            self._admin = AdminClient(config, logger=logger_for(self._seen))
+            try:
+                self._admin = new_admin(config, logger=logger_for(self._seen))
+            except LoginImpossible as exc:
+                return Silence(str(exc), Refusal.TOKEN)
         self._admin.poll(0)
         self._seen.forget()  # what happened since the last question is over
         answer = self._admin.describe_cluster(request_timeout=deadline.all_s)

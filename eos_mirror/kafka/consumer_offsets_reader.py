@@ -9,6 +9,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.internal_records import committed_by
 from eos_mirror.core.side import Side
+from eos_mirror.kafka.client import new_consumer
 from eos_mirror.kafka.deadline import ANSWER
 from eos_mirror.kafka.errors import DENIED, translated
 from eos_mirror.kafka.reconnecting import StallDetector, let_go
@@ -90,7 +91,7 @@ class GroupCommits:
 
     def _start(self) -> None:
         """Start at the end of every partition, once the first commit has created the topic."""
-        consumer = Consumer(self._config)
+        consumer = new_consumer(self._config)
         with translated(f"read {COMMITS}", side=Side.SOURCE):
             found = consumer.list_topics(COMMITS, ANSWER.total_seconds()).topics[COMMITS]
             if found.error is not None:

@@ -9,11 +9,10 @@ finds that it is second.
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import Producer
-
 from eos_mirror.core.claims import MODE_KEY, DeliveryMode
 from eos_mirror.core.flow import Flow
 from eos_mirror.errors import ForeignRecord
+from eos_mirror.kafka.client import new_producer
 from eos_mirror.kafka.topic_reader import read_log
 from eos_mirror.kafka.topic_writer import append_records
 
@@ -81,6 +80,6 @@ class FlowMode:
 
     def _write(self, values: list[str | None]) -> int:
         """Append these values; returns the offset of the last one."""
-        producer = Producer(self._producer_config)
+        producer = new_producer(self._producer_config)
         records = [(MODE_KEY, value) for value in values]
         return append_records(producer, self._flow.claims_topic, records)[-1]

@@ -20,10 +20,10 @@ from confluent_kafka import (
     KafkaException,
 )
 from confluent_kafka import TopicPartition as ClientPartition
-from confluent_kafka.admin import AdminClient
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
+from eos_mirror.kafka.client import new_admin
 from eos_mirror.kafka.errors import UNREACHABLE, translated
 from eos_mirror.kafka.groups import NO_SUCH_GROUP, TO_A_COORDINATOR_S, as_group_offset
 from eos_mirror.kafka.reconnecting import ReconnectingClient
@@ -94,7 +94,7 @@ class GroupOffsets:
             before_wait: Called before each wait of about 5 s, so that a task can show that its loop
                 is running.
         """
-        self._client = ReconnectingClient(AdminClient, config)
+        self._client = ReconnectingClient(new_admin, config)
         self._before_wait = before_wait
         self._answered_s = -math.inf
         self._side = side

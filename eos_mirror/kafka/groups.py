@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.errors import MirrorError
+from eos_mirror.kafka.client import new_consumer
 from eos_mirror.kafka.deadline import ANSWER, PATIENCE, Deadline
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.reconnecting import ReconnectingClient
@@ -152,7 +153,7 @@ class CommittedOffsets:
         if not partitions:
             return CommittedOrReasons(offsets, reasons)
         if self._client is None:
-            self._client = ReconnectingClient(Consumer, self._config)
+            self._client = ReconnectingClient(new_consumer, self._config)
         what = f"read the offsets of group {self._group}"
         wanted = [ClientPartition(*partition) for partition in partitions]
         answer_s = ANSWER.total_seconds() if deadline is None else deadline.answer_s

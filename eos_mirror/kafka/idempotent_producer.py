@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, Message
 
 from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.core.side import Side
@@ -13,6 +13,7 @@ from eos_mirror.core.suspects import Refusal
 from eos_mirror.errors import RefusedByTarget, RestartTask, TargetUnavailable
 from eos_mirror.kafka.batch_queue import Batches
 from eos_mirror.kafka.batching import Backlog, send_stretch
+from eos_mirror.kafka.client import new_producer
 from eos_mirror.kafka.errors import DENIED, REFUSED, as_mirror_error, translated
 
 
@@ -24,7 +25,7 @@ class KafkaPlainProducer:
         Args:
             config: Complete client configuration, without transactional settings.
         """
-        self._producer = Producer({**config, "delivery.report.only.error": True})
+        self._producer = new_producer({**config, "delivery.report.only.error": True})
         self._backlog = Backlog(self._producer, config)
         self._batches = Batches(self._producer)
         self._failed: dict[TopicPartition, KafkaError] = {}

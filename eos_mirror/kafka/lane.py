@@ -4,10 +4,9 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from confluent_kafka import Consumer, Producer
-
 from eos_mirror.core.flow import Flow
 from eos_mirror.errors import NotAuthorized, RestartTask
+from eos_mirror.kafka.client import new_consumer, new_producer
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.idempotent_producer import KafkaPlainProducer
 from eos_mirror.kafka.source import KafkaSource, KafkaSourceGroup
@@ -77,7 +76,9 @@ class KafkaLane:
     def _fence_one(self, transactional_id: str) -> bool:
         try:
             with translated(f"fence {transactional_id}"):
-                producer = Producer({**self._producer_config, "transactional.id": transactional_id})
+                producer = new_producer(
+                    {**self._producer_config, "transactional.id": transactional_id}
+                )
                 producer.list_topics(timeout=FENCE_TIMEOUT_S)
                 producer.init_transactions(FENCE_TIMEOUT_S)
         except NotAuthorized:
@@ -97,7 +98,7 @@ def shadow_group_metadata(flow: Flow, client_config: Mapping[str, Any]) -> objec
 
     It comes from a consumer that never subscribes and is closed immediately; no network is used.
     """
-    consumer = Consumer({**client_config, "group.id": flow.shadow_group})
+    consumer = new_consumer({**client_config, "group.id": flow.shadow_group})
     try:
         return consumer.consumer_group_metadata()
     finally:

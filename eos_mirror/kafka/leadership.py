@@ -10,6 +10,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.side import Side
+from eos_mirror.kafka.client import new_consumer
 from eos_mirror.kafka.errors import DENIED, as_mirror_error
 from eos_mirror.kafka.reconnecting import StallDetector
 
@@ -55,7 +56,7 @@ class Leadership:
         self._join()
 
     def _join(self) -> None:
-        self._consumer = Consumer(self._config)
+        self._consumer = new_consumer(self._config)
         self._silence = StallDetector(self._consumer, self._config)
         self._has_it = False
         self._consumer.subscribe(

@@ -21,11 +21,13 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.errors import (
     FatalError,
+    LoginImpossible,
     MirrorError,
     RetriableError,
     SourceUnavailable,
     TargetUnavailable,
 )
+from eos_mirror.kafka.client import new_admin
 from eos_mirror.kafka.deadline import ANSWER, GRACE_S, PATIENCE, Deadline
 from eos_mirror.kafka.errors import UNANSWERED, as_mirror_error, translated
 from eos_mirror.kafka.reconnecting import ReconnectingClient
@@ -78,7 +80,7 @@ class ClusterMetadata:
                 raises for a topic that may not be described.
         """
         self._needed = needed
-        self._client = ReconnectingClient(AdminClient, config)
+        self._client = ReconnectingClient(new_admin, config)
         self.patience = patience
         self._side = side
 
@@ -93,7 +95,8 @@ class ClusterMetadata:
 
     def connect(self) -> None:
         """Start to connect and return. The first answer of a new client takes 50 ms longer."""
-        self.admin.describe_cluster(request_timeout=ANSWER.total_seconds())
+        with suppress(LoginImpossible):  # the first request reports it
+            self.admin.describe_cluster(request_timeout=ANSWER.total_seconds())
 
     def topics(self, names: Sequence[str]) -> Mapping[str, KnownTopic]:
         """See `ports.SourceMetadata`."""

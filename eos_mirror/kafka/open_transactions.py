@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
+from eos_mirror.kafka.client import new_consumer
 from eos_mirror.kafka.deadline import ANSWER, Deadline
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.metadata import ClusterMetadata
@@ -88,7 +88,7 @@ def _begun(
 ) -> dict[TopicPartition, datetime]:
     """Return the timestamps of the records at these offsets, as far as they can be read soon."""
     group = {"group.id": "unused", "isolation.level": "read_uncommitted"}
-    consumer = Consumer({**config, **READER, **group})
+    consumer = new_consumer({**config, **READER, **group})
     deadline = Deadline(ANSWER)
     found: dict[TopicPartition, datetime] = {}
     try:

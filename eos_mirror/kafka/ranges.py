@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import KafkaError, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.records import Headers, TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.errors import RangeUnreadable
+from eos_mirror.kafka.client import new_consumer
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.source import TRANSIENT
 
@@ -68,7 +69,7 @@ class RangeReader:
             config: Connection and security.
             side: Which cluster it is; selects SourceUnavailable or TargetUnavailable.
         """
-        self._consumer = Consumer({**config, **READER})
+        self._consumer = new_consumer({**config, **READER})
         self._side = side
 
     def read(self, partition: TopicPartition, start: int, end: int) -> Iterator[Columns]:

@@ -15,6 +15,8 @@ from typing import Any, Generic, TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Producer
 
+from eos_mirror.kafka.client import new_consumer, new_producer
+
 SILENT_S = 10.0
 ASK_S = 1.0
 REMEMBERED_S = 1.0
@@ -34,21 +36,27 @@ class ReconnectingClient(Generic[C]):
     def __init__(self, kind: Callable[[dict[str, Any]], C], config: Mapping[str, Any]) -> None:
         """
         Args:
-            kind: AdminClient, or Consumer for one that joins no group.
+            kind: Makes an admin client, or a consumer that joins no group.
             config: Complete client configuration.
         """
         self._kind, self._config = kind, dict(config)
         self._lock = threading.Lock()
+        self._client: C | None = None
         self._before: C | None = None  # other threads may wait for its answers
         self._made_s = time.monotonic()
-        self.client = kind(self._config)
-        """Use it for one request, and read this attribute again for the next."""
+
+    @property
+    def client(self) -> C:
+        """Return a client for one request. It is made when the first request needs it."""
+        with self._lock:
+            if self._client is None:
+                self._client, self._made_s = self._kind(self._config), time.monotonic()
+            return self._client
 
     def replace(self) -> None:
         """Use a new client for the next request."""
         with self._lock:
-            old, self._before, self.client = [self._before], self.client, self._kind(self._config)
-            self._made_s = time.monotonic()
+            old, self._before, self._client = [self._before], self._client, None
         let_go(old)
 
     def forget_coordinators(self) -> None:
@@ -71,7 +79,7 @@ class ReconnectingProducer(ReconnectingClient[Producer]):
         Args:
             config: Complete client configuration.
         """
-        super().__init__(Producer, config)
+        super().__init__(new_producer, config)
 
     def replace(self) -> None:
         """Use a new producer for the next record; the old one writes nothing after it."""
@@ -117,7 +125,7 @@ class StallDetector:
         return was_lost and self._was_lost
 
     def _another_is_answered(self, topic: str) -> bool:
-        other = Consumer(self._config)  # it joins no group
+        other = new_consumer(self._config)  # it joins no group
         try:
             return _is_answered(other, topic)
         finally:

@@ -10,11 +10,12 @@ coordinator answers is an admin client asked.
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.side import Side
+from eos_mirror.kafka.client import new_consumer
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.groups import NO_SUCH_GROUP, TO_A_COORDINATOR_S, CommittedOffsets
@@ -47,7 +48,7 @@ class ShadowOffsets:
         self._require_stable = stable
         reader = {"group.id": group, "enable.auto.commit": False}
         self._decided = ReconnectingClient(
-            Consumer, {**config, **reader, "isolation.level": "read_committed"}
+            new_consumer, {**config, **reader, "isolation.level": "read_committed"}
         )
         self._coordinator = CommittedOffsets(config, group, side=Side.TARGET)
 

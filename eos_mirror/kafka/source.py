@@ -24,6 +24,7 @@ from eos_mirror.errors import (
     SourceDataLost,
     SourceUnavailable,
 )
+from eos_mirror.kafka.client import new_consumer
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.groups import as_group_offset
@@ -76,7 +77,7 @@ class KafkaSource:
             config: Complete client configuration, forced settings included.
             listener: Called on each rebalance, from inside `poll` and `close`.
         """
-        self._consumer = Consumer(dict(config))
+        self._consumer = new_consumer(config)
         self._silence = StallDetector(self._consumer, config)
         self.group = KafkaSourceGroup(self._consumer)
         self._listener = listener

@@ -9,6 +9,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.side import Side
 from eos_mirror.errors import TargetUnavailable
+from eos_mirror.kafka.client import new_consumer
 from eos_mirror.kafka.deadline import ANSWER, Deadline
 from eos_mirror.kafka.errors import DENIED, as_mirror_error, translated
 
@@ -71,7 +72,7 @@ class TopicReader:
             NotAuthorized: A right on the topic is missing.
         """
         deadline = Deadline(within)
-        consumer = Consumer(self._config)
+        consumer = new_consumer(self._config)
         try:
             unread = self._assign(consumer, deadline)
             while unread:
@@ -161,7 +162,7 @@ def topic_names(config: Mapping[str, Any], *, group: str) -> set[str]:
     Raises:
         TargetUnavailable: The cluster did not answer.
     """
-    consumer = Consumer({**config, **READER, "group.id": group})
+    consumer = new_consumer({**config, **READER, "group.id": group})
     try:
         with translated("list topics"):
             return set(consumer.list_topics(timeout=ANSWER.total_seconds()).topics)

@@ -27,6 +27,7 @@ from eos_mirror.errors import (
     RetriableError,
 )
 from eos_mirror.kafka.by_topic import Request, by_topic
+from eos_mirror.kafka.client import new_admin
 from eos_mirror.kafka.deadline import ANSWER, GRACE_S, PATIENCE, Deadline
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.metadata import MISSING
@@ -112,7 +113,7 @@ class Topics:
         """
         self._config = dict(config)
         self._side = side
-        self._client = ReconnectingClient(AdminClient, self._config)
+        self._client = ReconnectingClient(new_admin, self._config)
 
     @property
     def admin(self) -> AdminClient:
@@ -328,7 +329,7 @@ class Topics:
 
     def _unknown_to(self, address: str, wanted: Mapping[str, int], within: timedelta) -> set[str]:
         """Ask one broker, with a new client, until it knows all topics; return the unknown ones."""
-        admin = AdminClient({**self._config, "bootstrap.servers": address})
+        admin = new_admin({**self._config, "bootstrap.servers": address})
         unknown: set[str] = set()
 
         def ask(deadline: Deadline) -> None:

@@ -25,6 +25,7 @@ from eos_mirror.errors import (
 )
 from eos_mirror.kafka.batch_queue import Batches
 from eos_mirror.kafka.batching import LOOK_EVERY_S, Backlog, send_one, send_stretch
+from eos_mirror.kafka.client import new_producer
 from eos_mirror.kafka.client_log import CLOSED_CONNECTIONS, logger_for
 from eos_mirror.kafka.connection_watch import ConnectionWatch
 from eos_mirror.kafka.delivery_book import DeliveryBook
@@ -61,7 +62,7 @@ class KafkaProducer:
             NotAuthorized: WRITE on the transactional id is missing.
         """
         self._connection = ConnectionWatch()
-        self._producer = Producer(
+        self._producer = new_producer(
             {
                 **config,
                 "transactional.id": transactional_id,

@@ -10,6 +10,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.errors import TargetUnavailable
+from eos_mirror.kafka.client import new_consumer
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.errors import as_mirror_error, translated
 from eos_mirror.kafka.source import TRANSIENT
@@ -52,7 +53,7 @@ def first_offsets(
         NotAuthorized: Read on a topic is missing.
     """
     isolation = "read_committed" if committed else "read_uncommitted"
-    consumer = Consumer({**config, **READER, "group.id": group, "isolation.level": isolation})
+    consumer = new_consumer({**config, **READER, "group.id": group, "isolation.level": isolation})
     try:
         with translated("read the last records"):
             consumer.assign([ClientPartition(*remote, start) for remote, start in starts.items()])

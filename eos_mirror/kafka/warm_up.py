@@ -10,6 +10,8 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from eos_mirror.kafka.authorization import refused_producer
+from eos_mirror.kafka.aws_msk_iam import waits_for_a_token
+from eos_mirror.kafka.client import new_admin
 
 HELD_S = 60.0
 
@@ -27,8 +29,9 @@ def find_coordinator(config: Mapping[str, Any], group: str) -> None:
     Args:
         config: Client settings for connection and security.
     """
-    with suppress(KafkaException):  # the configuration is wrong
-        _ask(AdminClient(dict(config)), group)
+    if not waits_for_a_token(config):
+        with suppress(KafkaException):  # the configuration is wrong
+            _ask(new_admin(config), group)
 
 
 def _ask(admin: AdminClient, group: str) -> None:
@@ -43,6 +46,8 @@ def find_transaction_coordinator(producer_config: Mapping[str, Any], transaction
     Args:
         producer_config: Configuration of a transactional producer, without the id.
     """
+    if waits_for_a_token(producer_config):
+        return
     try:
         producer = refused_producer(producer_config, transactional_id)
     except KafkaException:

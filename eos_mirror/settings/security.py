@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 
+from eos_mirror.core.aws_msk_iam import MECHANISM, PROFILE, ROLE_ARN, ROLE_SESSION
 from eos_mirror.settings.jaas import JaasModule, parse_jaas
 
 
@@ -35,6 +36,16 @@ USER_MODULES = {
     "SCRAM-SHA-512": "ScramLoginModule",
 }
 OAUTH_MODULE = "OAuthBearerLoginModule"
+IAM_MODULE = "IAMLoginModule"
+IAM_HANDLERS = frozenset({"IAMClientCallbackHandler", "IAMOAuthBearerLoginCallbackHandler"})
+HANDLERS = ("sasl.client.callback.handler.class", "sasl.login.callback.handler.class")
+IAM_OPTIONS = {
+    "awsProfileName": PROFILE,
+    "awsRoleArn": ROLE_ARN,
+    "awsRoleSessionName": ROLE_SESSION,
+}
+IAM_TUNING = frozenset({"awsStsRegion", "awsDebugCreds", "awsMaxRetries", "awsMaxBackOffTimeMs"})
+"""Options that do not change who logs in. AWS's own settings have the same for Python."""
 EXTENSION = "extension_"
 OAUTH_NEEDS = (
     "sasl.oauthbearer.token.endpoint.url",
@@ -77,10 +88,14 @@ def take_sasl(pending: Pending, config: Config, report: Report) -> None:
     name = mechanism.value.upper() if mechanism else ""
     if mechanism is not None:
         config["sasl.mechanism"] = name
+        by_handler = _take_iam_handlers(pending) and name == "OAUTHBEARER"
+        if by_handler or name == MECHANISM:
+            _take_iam(config, jaas, OAUTH_MODULE if by_handler else IAM_MODULE, report)
+            return
         if name not in USER_MODULES and name != "OAUTHBEARER":
             report(
                 f"{mechanism.intro}: {name} is not available; use PLAIN, SCRAM-SHA-256, "
-                "SCRAM-SHA-512 or OAUTHBEARER"
+                f"SCRAM-SHA-512, OAUTHBEARER or {MECHANISM}"
             )
             return
     elif jaas is not None:
@@ -119,6 +134,29 @@ def _take_user(config: Config, mechanism: str, jaas: Given, report: Report) -> N
             config[f"sasl.{option}"] = module.options[option]
         else:
             report(f"{jaas.intro}: option {option} is missing")
+
+
+def _take_iam_handlers(pending: Pending) -> bool:
+    """Accept the callback handlers of AWS; return whether there is one."""
+    found = [
+        key
+        for key in HANDLERS
+        if key in pending and pending[key].value.rpartition(".")[2] in IAM_HANDLERS
+    ]
+    for key in found:
+        del pending[key]
+    return bool(found)
+
+
+def _take_iam(config: Config, jaas: Given | None, module: str, report: Report) -> None:
+    """Translate whom the signer of AWS signs for (`kafka/aws_msk_iam.py`)."""
+    config["sasl.mechanism"] = MECHANISM
+    parsed = _parsed(jaas, module, report) if jaas else None
+    for option, value in parsed.options.items() if parsed else ():
+        if option in IAM_OPTIONS:
+            config[IAM_OPTIONS[option]] = value
+        elif option not in IAM_TUNING and jaas is not None:
+            report(f"{jaas.intro}: option {option} is not available")
 
 
 def _take_oauth(pending: Pending, config: Config, jaas: Given | None, report: Report) -> None:

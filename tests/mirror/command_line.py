@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,15 @@ CONFIGURATION, UNSAFE = 2, 4
 
 
 def refused(
-    config: Path, *arguments: str, code: int, says: list[str], lines_count: int = 1
+    config: Path,
+    *arguments: str,
+    code: int,
+    says: list[str],
+    lines_count: int = 1,
+    env: Mapping[str, str] | None = None,
 ) -> Mirror:
     """Run, and check the exit code, the number of lines, and that each has all these words."""
-    with mirror(config, *arguments) as running:
+    with mirror(config, *arguments, env=env) as running:
         assert running.wait() == code, (running.errors, running.events)
     lines = [line for line in running.errors if line.startswith("eos-mirror: ")]
     assert len(lines) == lines_count, running.errors

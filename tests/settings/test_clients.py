@@ -288,6 +288,38 @@ def test_librdkafka_takes_every_client(load: Load, more: str, said: Mapping[str,
     construct(flow)
 
 
+IAM = "software.amazon.msk.auth.iam"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        f"sasl.mechanism = AWS_MSK_IAM\nsasl.jaas.config = {IAM}.IAMLoginModule required "
+        'awsProfileName="team" awsRoleArn="arn" awsRoleSessionName="s" awsDebugCreds="true";\n'
+        f"sasl.client.callback.handler.class = {IAM}.IAMClientCallbackHandler",
+        "sasl.mechanism = OAUTHBEARER\nsasl.jaas.config = org.apache.kafka.common.security."
+        "oauthbearer.OAuthBearerLoginModule required "
+        'awsProfileName="team" awsRoleArn="arn" awsRoleSessionName="s";\n'
+        f"sasl.login.callback.handler.class = {IAM}.IAMOAuthBearerLoginCallbackHandler\n"
+        f"sasl.client.callback.handler.class = {IAM}.IAMOAuthBearerLoginCallbackHandler",
+    ],
+)
+def test_both_ways_to_ask_for_iam_of_msk_mean_the_same(load: Load, lines: str) -> None:
+    """The configuration is text that a task can be given; `kafka/aws_msk_iam.py` signs there."""
+    settings = load(f"{lines}\n")
+
+    assert (
+        source_admin(settings.flows[0]).items()
+        >= {
+            "sasl.mechanism": "AWS_MSK_IAM",
+            "aws.msk.iam.profile": "team",
+            "aws.msk.iam.role.arn": "arn",
+            "aws.msk.iam.role.session.name": "s",
+        }.items()
+    )
+    assert not any("callback" in note for note in settings.notes)
+
+
 @pytest.fixture
 def certificates(tmp_path: Path) -> Path:
     """Create a key and its certificate in k.p12 and k.pem, and the certificate alone in ca.pem."""

@@ -121,7 +121,10 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
         ("A.ssl.cipher.suites = TLS_AES_128_GCM_SHA256", "f:5: A.ssl.cipher.suites: "
          "write OpenSSL's cipher names, such as ECDHE-RSA-AES256-GCM-SHA384"),
         ("A.sasl.mechanism = GSSAPI", "f:5: A.sasl.mechanism: GSSAPI is not available; "
-         "use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"),
+         "use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM"),
+        ("A.sasl.mechanism = AWS_MSK_IAM\nA.sasl.jaas.config = x.IAMLoginModule required "
+         'awsRoleExternalId="x";', "f:6: A.sasl.jaas.config: "
+         "option awsRoleExternalId is not available"),
         ("A.sasl.jaas.config = M required;", "f:5: A.sasl.jaas.config: "
          "needs sasl.mechanism, such as SCRAM-SHA-512, beside it"),
         (f"{JAAS}x.ScramLoginModule required;", "f:6: A.sasl.jaas.config: the login module is "
