@@ -28,6 +28,7 @@ def marked_processes(mark: str) -> list[str]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.brokers
 @pytest.mark.spark
 @pytest.mark.usefixtures("own_brokers")

@@ -88,6 +88,7 @@ def lose(proxy: FaultProxy, client: AdminClient | Consumer) -> None:
     wait_until(is_lost, within=LOST_WITHIN, what="a client that is lost")
 
 
+@pytest.mark.long
 def test_a_client_that_finds_no_broker_any_more_is_replaced(
     cluster: KafkaCluster, proxy: FaultProxy
 ) -> None:

@@ -17,7 +17,10 @@ CHILDREN: Mapping[str, str] = {}
 """Where ranges are compared: in a local Spark, or in child processes."""
 ON_BOTH = pytest.mark.parametrize(
     "place",
-    [pytest.param(SPARK, marks=pytest.mark.spark, id="spark"), pytest.param(CHILDREN, id="local")],
+    [
+        pytest.param(SPARK, marks=[pytest.mark.spark, pytest.mark.long], id="spark"),
+        pytest.param(CHILDREN, id="local"),
+    ],
 )
 
 DIFFERENT = 3

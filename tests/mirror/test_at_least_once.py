@@ -247,6 +247,7 @@ def test_a_topic_created_again_is_not_taken_for_the_old_one(site: Site) -> None:
     assert site.compare().matched == 0
 
 
+@pytest.mark.long
 def test_the_other_mode_is_refused_until_it_is_adopted(site: Site) -> None:
     """A change of the mode without `adopt` is refused with one line; with it, the copy is exact."""
     once = site.config(session_timeout_ms=6000)

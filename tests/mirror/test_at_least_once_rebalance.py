@@ -52,6 +52,7 @@ def another_member(site: Site) -> Iterator[None]:
         consumer.close()
 
 
+@pytest.mark.long
 def test_a_commit_that_crosses_a_rebalance_is_made_again_by_the_same_task(
     tmp_path: Path, proxied_source: KafkaCluster, target_cluster: Cluster
 ) -> None:

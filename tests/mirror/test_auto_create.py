@@ -27,7 +27,7 @@ from tests.mirror.load import Load
 from tests.mirror.surgery import delete_topic
 from tests.mirror.toolbox import Mirror, mirror
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 ANSWER_S = 10.0
 WITNESS = "witness-"

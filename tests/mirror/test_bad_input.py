@@ -161,6 +161,7 @@ def test_a_transaction_longer_than_the_target_allows_is_refused(site: Site) -> N
     assert checked(rewrite(config, "900001", "900000"))
 
 
+@pytest.mark.long
 def test_a_second_deployment_with_another_configuration_is_refused(site: Site) -> None:
     """The second one is refused while the first one runs, and starts after it has stopped."""
     site.produce(100)

@@ -118,6 +118,7 @@ def test_groups_on_the_target_follow_but_never_back_and_never_under_a_member(sit
         assert not running.found("checkpoints.failed")
 
 
+@pytest.mark.long
 def test_a_group_that_commits_is_moved_at_once(site: Site) -> None:
     """A commit is synced immediately, also of a new group, without waiting for an interval."""
     site.produce(4_000)
@@ -138,6 +139,7 @@ def test_a_group_that_commits_is_moved_at_once(site: Site) -> None:
         assert len(running.found("checkpoints.emitted")) == 1
 
 
+@pytest.mark.long
 def test_a_group_far_behind_is_exact_after_everything_was_killed(site: Site) -> None:
     """No part of the offset map is only in memory: a lagging group is translated exactly."""
     site.produce(100_000)
@@ -185,6 +187,7 @@ def group_task(running: Mirror) -> int:
 SYNCS = "org.apache.kafka.connect.mirror.formatters.OffsetSyncFormatter"
 
 
+@pytest.mark.long
 def test_at_least_once_translates_from_syncs_and_never_ahead(site: Site) -> None:
     """A group at the end is exact, even after a kill that repeats records. Kafka prints syncs."""
     config = site.config(
@@ -240,6 +243,7 @@ def test_syncs_that_cannot_be_written_are_said_once_and_stop_nothing(site: Site)
     assert "replication" in failed["reason"].lower()
 
 
+@pytest.mark.long
 def test_a_task_that_slept_through_its_session_notes_no_pair(site: Site) -> None:
     """Its pair would point after records that its successor sent, and groups would miss them."""
     config = site.config(

@@ -17,7 +17,7 @@ from tests.mirror.conftest import Site
 from tests.mirror.surgery import delete_topic
 from tests.mirror.toolbox import EVERY_SECOND, mirror, produce, wait_for_checks
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 SOON_S = 20
 
@@ -128,7 +128,6 @@ def test_a_copy_deleted_between_two_runs_is_not_created_again(
     assert site.compare().matched == 800
 
 
-@pytest.mark.long
 def test_a_deleted_copy_starts_again_in_a_run_that_sees_the_commands(site: Site) -> None:
     """Without a restart, the topic is checked again after growing pauses."""
     keep = f"{site.topic}-keep"

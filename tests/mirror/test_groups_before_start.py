@@ -13,7 +13,7 @@ from tests.mirror.group_sync import SYNCED, checkpoints, commit, mirrored, wait_
 from tests.mirror.toolbox import mirror
 from tests.mirror.translation import Truth, everywhere
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 EACH = 100
 """Records of each partition."""

@@ -24,7 +24,7 @@ from tests.mirror.group_sync import SYNCED, commit, mirrored, moved, wait_moved
 from tests.mirror.raw import commit_raw
 from tests.mirror.translation import Truth, everywhere
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 COORDINATORS = "__consumer_offsets"
 NODE = 3

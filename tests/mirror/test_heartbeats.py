@@ -47,6 +47,7 @@ def alone(site: Site) -> Iterator[Site]:
             admin.delete_topics([topic])[topic].result(30)
 
 
+@pytest.mark.long
 def test_heartbeats_go_both_ways_and_come_back_as_copies(alone: Site) -> None:
     """Heartbeats are also written to the source, and mirrored from there to the target."""
     source, target = alone.flow.source, alone.flow.target
@@ -66,6 +67,7 @@ def test_heartbeats_go_both_ways_and_come_back_as_copies(alone: Site) -> None:
     assert set(printed(alone.target, copy)) == {(target, source)}
 
 
+@pytest.mark.long
 def test_heartbeats_that_cannot_be_written_are_told_once_and_stop_nothing(alone: Site) -> None:
     """A heartbeats topic with too many replicas is reported once, and records are mirrored."""
     settings = {**SETTINGS, "heartbeats_topic_replication_factor": 3}

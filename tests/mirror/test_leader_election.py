@@ -12,7 +12,7 @@ from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.toolbox import Mirror, mirror
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 RECORDS = 2_000
 SOON = timedelta(seconds=60)

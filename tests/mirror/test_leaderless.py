@@ -24,7 +24,7 @@ from tests.mirror.conftest import Site, make_site
 from tests.mirror.surgery import create_on
 from tests.mirror.toolbox import mirror, produce
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 NODE = 3
 """The broker that is killed."""

@@ -65,6 +65,7 @@ def of_flow(address: str, site: Site, name: str) -> float:
     )
 
 
+@pytest.mark.long
 def test_prometheus_reads_mm2s_metrics_and_the_lag(site: Site) -> None:
     """Counts are exact, and a paused task is visible in the lag."""
     config = site.config(

@@ -20,7 +20,7 @@ from tests.mirror.refused_records import (
 )
 from tests.mirror.toolbox import mirror
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 HOUR_MS = 3_600_000
 

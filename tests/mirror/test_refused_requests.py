@@ -12,7 +12,7 @@ from tests.mirror.conftest import Site, make_site
 from tests.mirror.rights import NOTHING, Resource, allow_again, deny, grant_all_but, login
 from tests.mirror.toolbox import EVERY_SECOND, mirror, produce, wait_for_checks
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from tests.mirror.conftest import Site
 from tests.mirror.surgery import delete_topic, produce_values
 from tests.mirror.toolbox import EVERY_SECOND, mirror, produce, wait_for_checks
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 
 def too_long(site: Site) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from eos_mirror.testing import wait_until
 from tests.mirror.conftest import Site
 from tests.mirror.toolbox import mirror
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 
 def test_a_topic_created_again_is_not_taken_for_the_old_one(site: Site) -> None:

@@ -17,7 +17,7 @@ from tests.mirror.group_sync import SYNCED, checkpoints, commit, mirrored, wait_
 from tests.mirror.raw import JOINS, LEAVES, commit_raw, streams_heartbeat
 from tests.mirror.translation import Truth, everywhere
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 SOON = timedelta(seconds=60)
 LENGTHS = range(1, 65)

@@ -21,7 +21,7 @@ from tests.mirror.crashes import hold_a_writer, undecided
 from tests.mirror.load import Load
 from tests.mirror.toolbox import Mirror, mirror
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 KILLS = int(os.environ.get("EOS_MIRROR_KILLS", "3"))
 """Number of broker kills; 10 for the figures of a release."""
@@ -80,7 +80,6 @@ def test_killed_target_brokers_lose_and_double_nothing(
         assert_exact(site, load, running)
 
 
-@pytest.mark.long
 def test_a_broker_killed_between_flush_and_offsets_loses_nothing(
     tmp_path: Path, source_cluster: Cluster, three_brokers: KafkaCluster
 ) -> None:
@@ -175,7 +174,6 @@ def test_records_whose_acknowledgement_was_lost_are_sent_again(
     assert compared.exact, str(compared)
 
 
-@pytest.mark.long
 def test_a_late_duplicate_of_a_commit_is_harmless(
     tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
 ) -> None:

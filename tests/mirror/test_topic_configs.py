@@ -103,6 +103,7 @@ def drift(config: Path) -> object:
     return json.loads(done.stdout)["drift"]
 
 
+@pytest.mark.long
 def test_what_is_as_it_should_be_is_not_touched(site: Site) -> None:
     """Later checks of the configuration change nothing."""
     alter(site.source, site.topic, put="flush.ms=123456789")
@@ -117,6 +118,7 @@ def test_what_is_as_it_should_be_is_not_touched(site: Site) -> None:
     assert len(running.found("topic.altered")) == 1
 
 
+@pytest.mark.long
 def test_what_is_excluded_is_never_set_on_a_copy(site: Site) -> None:
     """`max.message.bytes` and `cleanup.policy` can be excluded, at creation and at every sync."""
     archived = f"{site.topic}-archived"
@@ -146,6 +148,7 @@ def test_what_is_excluded_is_never_set_on_a_copy(site: Site) -> None:
     assert drift(config) == {}
 
 
+@pytest.mark.long
 def test_a_topic_whose_copy_has_a_smaller_limit_waits_alone(site: Site) -> None:
     """The reason names both limits, others are mirrored, and it starts when the limit is raised."""
     other = f"{site.topic}-other"
@@ -241,6 +244,7 @@ def test_without_the_sync_a_smaller_limit_refuses_its_topic_alone(site: Site) ->
     assert compared.matched == 1
 
 
+@pytest.mark.long
 def test_a_start_raises_the_limit_of_a_copy_before_it_copies(site: Site) -> None:
     """The limit is raised before the first record; the periodic sync would raise it too late."""
     config = site.config(**{**SYNC, "sync_topic_configs_interval_seconds": 600})

@@ -185,6 +185,7 @@ def test_one_cluster_flows_into_two(world: World) -> None:
     world.assert_same(("B", topic), ("C", renamed))
 
 
+@pytest.mark.long
 def test_names_that_go_round_are_refused_at_the_start_and_later(world: World) -> None:
     """
     In A<->B without aliases in the names, a topic of both flows is refused.

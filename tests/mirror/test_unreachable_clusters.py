@@ -14,7 +14,7 @@ from tests.mirror.command_line import CONFIGURATION, fails, refused
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.toolbox import mirror
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 VERBS = {
     "run": ("run", "FILE"),
@@ -112,7 +112,6 @@ def test_a_wrong_password_is_said_in_a_line(
     refused(config, code=CONFIGURATION, says=says)
 
 
-@pytest.mark.long
 def test_an_outage_during_a_run_is_two_events_and_no_line_of_the_client(
     tmp_path: Path, source_cluster: Cluster, proxied: KafkaCluster
 ) -> None:

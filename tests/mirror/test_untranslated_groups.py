@@ -21,7 +21,7 @@ from tests.mirror.surgery import create_on, edit_position
 from tests.mirror.toolbox import mirror, produce
 from tests.mirror.translation import Truth, everywhere
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 NODE = 3
 """The broker that is killed."""

@@ -159,6 +159,7 @@ def mirror_brokenly(site: Site) -> None:
         assert running.wait() == 0, running.errors
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_each_fault_of_a_broken_mirror_is_found_named_and_placed(
     tmp_path: Path, source_cluster: Cluster, target_cluster: Cluster

@@ -134,6 +134,7 @@ def test_a_worker_runs_the_drivers_python(stage: Stage, launcher: SparkLauncher)
     assert stage.reported(herd, 0)["python"] == sys.executable
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("victim", ["driver", "jvm"])
 def test_driver_and_jvm_die_together(victim: str) -> None:
     """Whichever is killed, the other and the tasks are gone within seconds."""
