@@ -55,7 +55,11 @@ def program() -> NoReturn:
     codes: list[int] = []
     atexit.register(lambda: _leave(codes))  # registered first, run last
     try:
-        codes.append(main())
+        code = main()
+        sys.stdout.flush()
+        codes.append(code)
+    except BrokenPipeError:  # the reader has what it wants, as `head` has after its last line
+        codes.append(1)
     except Exception:
         codes.append(1)
         raise

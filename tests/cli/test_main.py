@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +44,21 @@ def test_a_client_that_cannot_be_destroyed_holds_nobody_up(
     assert (done.returncode, done.stdout) == (code, "done, flushed\n")
     assert says in done.stderr
     assert "destroyed" not in done.stderr
+
+
+def test_a_reader_that_has_enough_gets_no_traceback(tmp_path: Path) -> None:
+    """As with `eos-mirror config show FILE | head -1`."""
+    config = tmp_path / "mm2.properties"
+    lines = ("clusters = A, B", *(f"{alias}.bootstrap.servers = x:9092" for alias in "AB"))
+    config.write_text("\n".join((*lines, "A->B.enabled = true\n")))
+    command = [sys.executable, "-m", "eos_mirror.cli.main", "config", "show", str(config)]
+
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+        assert process.wait(30) == 1
 
 
 def test_a_command_line_that_is_wrong_ends_with_its_own_code() -> None:
