@@ -82,7 +82,7 @@ class Source(Protocol):
     """A member of the source consumer group, read_committed, without automatic resets."""
 
     def subscribe(self, topics: Sequence[str]) -> None:
-        """Subscribe to exactly these topics. The same topics as before: join the group again."""
+        """Subscribe to exactly these topics, or none. The same ones as before: join again."""
 
     def poll(self, *, wait: timedelta) -> Polled:
         """

@@ -90,8 +90,10 @@ class KafkaSource:
         again = list(topics) == self._topics
         self._topics = list(topics)
         with translated(f"subscribe to {len(topics)} topics", side=Side.SOURCE):
-            if again:
+            if again or not topics:
                 self._consumer.unsubscribe()
+            if not topics:
+                return  # librdkafka refuses an empty list
             self._consumer.subscribe(
                 self._topics,
                 on_assign=self._on_assign,

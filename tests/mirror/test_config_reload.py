@@ -70,6 +70,27 @@ def test_topics_come_and_go_with_the_file(site: Site) -> None:
         assert compared.matched == 800
 
 
+def test_a_flow_without_topics_waits_for_one(site: Site) -> None:
+    """Its tasks own nothing meanwhile. Before, they failed when the last topic left."""
+    site.produce(400)
+    config = site.config(summary_interval_seconds=1)
+    mine, others = f"topics = {site.topic}.*\n", "topics = none-of-them\n"
+    with mirror(config) as running:
+        site.wait_caught_up()
+        rewrite(config, mine, others)
+        running.wait_for("config.reloaded")
+        told = len(running.found("flow.summary", owned=0))
+        running.wait_for("flow.summary", count=told + 2, owned=0)
+        site.produce(400, start=400)
+        rewrite(config, others, mine)
+        site.wait_caught_up()
+        assert running.stop() == 0, running.errors
+    assert running.found("task.restarting") == []
+    compared = site.compare()
+    assert compared.exact, compared
+    assert compared.matched == 800
+
+
 def test_groups_come_with_the_file(site: Site) -> None:
     """Groups that the configuration adds get checkpoints immediately."""
     for group in ("first", "second"):
