@@ -95,8 +95,8 @@ def test_a_larger_chunk_takes_no_more_python(
     monkeypatch: pytest.MonkeyPatch, with_headers: bool
 ) -> None:
     """Ten times the records need the same number of Python instructions, from poll to send."""
-    monkeypatch.setattr(producer_module, "Producer", lambda *_, **__: Sink())
-    monkeypatch.setattr(source_module, "Consumer", PreparedConsumer)
+    monkeypatch.setattr(producer_module, "new_producer", lambda *_, **__: Sink())
+    monkeypatch.setattr(source_module, "new_consumer", PreparedConsumer)
 
     def mirrored(count: int) -> int:
         producer = KafkaProducer({}, "id", group=None, map_topic="map")
