@@ -20,6 +20,7 @@ from eos_mirror.kafka.authorization import (
     longest_transaction,
     may_commit_in_group,
     may_write_transactional_id,
+    session_range,
 )
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.groups import group_members
@@ -136,7 +137,8 @@ def _tried(settings: FlowSettings, clusters: FlowClusters) -> list[str]:
     """Return faults that only a request shows. Each request is refused in any case."""
     flow = settings.flow
     checks: list[Callable[[], str]] = [
-        lambda: _group_fault(flow, clusters.source_topics, flow.source_group, flow.source)
+        lambda: _group_fault(flow, clusters.source_topics, flow.source_group, flow.source),
+        lambda: _session_fault(settings, clusters.source_topics),
     ]
     if settings.exactly_once:
         checks += [
@@ -175,5 +177,18 @@ def _timeout_fault(settings: FlowSettings, target: Topics) -> str:
     return (
         f"{flow}: transaction.timeout.ms={int(wanted / timedelta(milliseconds=1))} is more than "
         f"{flow.target} allows. Set it to at most {most}, or raise transaction.max.timeout.ms of "
+        f"its brokers."
+    )
+
+
+def _session_fault(settings: FlowSettings, source: Topics) -> str:
+    wanted, flow = settings.session_timeout, settings.flow
+    allowed = session_range(source.admin)
+    if allowed is None or allowed[0] <= wanted <= allowed[1]:
+        return ""
+    wanted_ms, least, most = (int(one / timedelta(milliseconds=1)) for one in (wanted, *allowed))
+    return (
+        f"{flow}: {flow.source} does not allow session.timeout.ms={wanted_ms}. Set it to {least} "
+        f"to {most}, or change group.min.session.timeout.ms or group.max.session.timeout.ms of "
         f"its brokers."
     )

@@ -247,7 +247,9 @@ class FlowSettings:
         Key(
             "session.timeout.ms",
             "10000",
-            "A task without heartbeats for this long loses its partitions to other tasks.",
+            "A task without heartbeats for this long loses its partitions to other tasks. "
+            "The source's brokers allow `group.min.session.timeout.ms` (default 6000) to "
+            "`group.max.session.timeout.ms`.",
         ),
     ]
     start_position: Annotated[

@@ -325,6 +325,7 @@ class FakeClusters:
         closed_groups: Groups that this principal may not read.
         may_write_id: WRITE on transactional ids is granted.
         longest_transaction: `transaction.max.timeout.ms` of the target.
+        session_range: The shortest and the longest session of a group of the source.
         largest_message: `message.max.bytes` of the target's brokers.
     """
 
@@ -341,6 +342,7 @@ class FakeClusters:
     closed_groups: set[str] = field(default_factory=set)
     may_write_id: bool = True
     longest_transaction: timedelta | None = timedelta(minutes=15)
+    session_range: tuple[timedelta, timedelta] | None = (timedelta(seconds=6), timedelta(hours=0.5))
     largest_message: int | None = None
 
     @property
@@ -372,6 +374,7 @@ class FakeClusters:
         )
         patch.setattr(check, "may_write_transactional_id", lambda *_: self.may_write_id)
         patch.setattr(check, "longest_transaction", lambda _admin: self.longest_transaction)
+        patch.setattr(check, "session_range", lambda _admin: self.session_range)
         patch.setattr(check, "largest_message", lambda _admin: self.largest_message)
         patch.setattr(flow, "open_clusters", lambda _settings: self.clients)
 

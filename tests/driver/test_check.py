@@ -110,6 +110,21 @@ def test_a_transaction_timeout_must_be_one_that_the_target_allows(
         stage.check(keys)
 
 
+@pytest.mark.parametrize(
+    ("timeout_ms", "is_fault"),
+    [(5_999, True), (6_000, False), (1_800_000, False), (1_800_001, True)],
+)
+def test_a_session_timeout_must_be_one_that_the_source_allows(
+    stage: Stage, timeout_ms: int, is_fault: bool
+) -> None:
+    """The brokers refuse every member with another one: the tasks would restart without end."""
+    keys = {"session.timeout.ms": timeout_ms}
+    assert len(stage.faults(keys)) == 1 if is_fault else stage.check(keys)
+
+    stage.clusters.session_range = None
+    assert stage.check(keys)
+
+
 def test_a_danger_is_reported_after_the_faults_are_fixed(stage: Stage) -> None:
     """Faults exit with another code. Warnings are logged in both cases."""
     stage.clusters.shadow_members = [GroupMember(client_id="consumer", host="h")]
@@ -134,6 +149,7 @@ def test_members_of_an_earlier_run_are_waited_for(
 
     stage.clusters.readers = [theirs]
     monkeypatch.setattr(check, "SESSION_MARGIN", timedelta(0))
+    stage.clusters.session_range = None
     with pytest.raises(UnsafeError, match="another configuration"):
         stage.check({"session.timeout.ms": 1})
 

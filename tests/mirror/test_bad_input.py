@@ -161,6 +161,17 @@ def test_a_transaction_longer_than_the_target_allows_is_refused(site: Site) -> N
     assert checked(rewrite(config, "900001", "900000"))
 
 
+def test_a_session_that_the_source_does_not_allow_is_refused(site: Site) -> None:
+    """Before, each task joined the group in vain, and was restarted without end."""
+    config = site.config(session_timeout_ms=1000)
+
+    says = ["does not allow session.timeout.ms=1000", "6000 to 1800000", site.flow.source]
+    refused(config, code=CONFIGURATION, says=says)
+
+    assert_untouched(site)
+    assert checked(rewrite(config, "= 1000", "= 6000"))
+
+
 @pytest.mark.long
 def test_a_second_deployment_with_another_configuration_is_refused(site: Site) -> None:
     """The second one is refused while the first one runs, and starts after it has stopped."""
