@@ -79,10 +79,16 @@ class _Sample:
 
 
 class Window:
-    """The samples of one stream that are not older than a minute."""
+    """
+    The samples of one stream that are not older than a minute.
+
+    Attributes:
+        last: The last number of all, however old; None before the first one.
+    """
 
     def __init__(self, now_s: float) -> None:
         self._samples = [_Sample(now_s)]
+        self.last: int | None = None
 
     def add(self, now_s: float, *, amount: int = 0, spread: Spread | None = None) -> None:
         """
@@ -98,6 +104,7 @@ class Window:
         sample = self._samples[-1]
         sample.amount += amount
         if spread is not None:
+            self.last = spread.last
             sample.spread = spread if sample.spread is None else sample.spread.then(spread)
 
     def spread(self, now_s: float) -> Spread | None:

@@ -115,7 +115,7 @@ class CheckpointTasks:
             if self._round_at is None:
                 return {}
             now = time.monotonic()
-            latency = dict(metric_rows("checkpoint-latency-ms", self._latency.spread(now)))
+            latency = dict(metric_rows("checkpoint-latency-ms", self._latency, now))
             return {
                 "groups": self._groups,
                 "checkpoints": self._checkpoints,

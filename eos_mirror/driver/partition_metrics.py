@@ -15,7 +15,7 @@ from typing import Final
 from eos_mirror.core.messages import PartitionMetrics
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
-from eos_mirror.core.spread import Spread, Window
+from eos_mirror.core.spread import Window
 from eos_mirror.errors import SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import ClusterMetadata
@@ -94,8 +94,8 @@ class _Partition:
         yield "record-rate", self.counted.rate(now_s)
         yield "byte-count", self.bytes
         yield "byte-rate", self.sized.rate(now_s)
-        yield from metric_rows("record-age-ms", self.sized.spread(now_s))
-        yield from metric_rows("replication-latency-ms", self.counted.spread(now_s))
+        yield from metric_rows("record-age-ms", self.sized, now_s)
+        yield from metric_rows("replication-latency-ms", self.counted, now_s)
 
 
 class FlowPartitionMetrics:
@@ -203,10 +203,16 @@ class FlowPartitionMetrics:
         return found
 
 
-def metric_rows(name: str, spread: Spread | None) -> Iterator[tuple[str, float]]:
-    """Yield MirrorMaker 2's four values of a spread, if there is one."""
+def metric_rows(name: str, window: Window, now_s: float) -> Iterator[tuple[str, float]]:
+    """
+    Yield MirrorMaker 2's four values of a stream of numbers: the last one, and those of a minute.
+
+    Source: Kafka's Value, Min, Max and Avg. A stream that rests keeps only its last value.
+    """
+    if window.last is not None:
+        yield name, window.last
+    spread = window.spread(now_s)
     if spread is not None:
-        yield name, spread.last
         yield f"{name}-min", spread.low
         yield f"{name}-max", spread.high
         yield f"{name}-avg", spread.mean

@@ -28,6 +28,7 @@ def test_a_window_forgets_what_is_older_than_a_minute() -> None:
     assert window.spread(59.0) == Spread.of([9, 7, 3, 5])
     assert window.spread(60.0) == Spread.of([3, 5])  # the first sample began at 0
     assert window.spread(31.0 + SAMPLES * SAMPLE_S) is None
+    assert window.last == 5
 
 
 def test_a_rate_is_never_of_less_than_a_sample() -> None:

@@ -1,6 +1,7 @@
-"""By how much a partition lags, and since when."""
+"""By how much a partition lags, and since when; and the numbers of a stream that rests."""
 
-from eos_mirror.driver.partition_metrics import ENDS_KEPT, Behind
+from eos_mirror.core.spread import Spread, Window
+from eos_mirror.driver.partition_metrics import ENDS_KEPT, Behind, metric_rows
 
 
 def test_a_lag_begins_with_the_first_end_that_was_not_reached() -> None:
@@ -49,3 +50,14 @@ def test_what_an_open_transaction_hides_is_part_of_the_lag() -> None:
 
     behind.look(11, end=1_011, position=1_011, stable=1_011)
     assert (behind.records, behind.hidden, behind.since(11)) == (0, 0, 0)
+
+
+def test_the_last_value_of_a_stream_that_rests_stays() -> None:
+    """As in MirrorMaker 2: a dashboard of the last latency does not lose its series at night."""
+    window = Window(0.0)
+    assert dict(metric_rows("age", window, 0.0)) == {}
+    window.add(0.0, spread=Spread.of([20, 40]))
+
+    busy = dict(metric_rows("age", window, 1.0))
+    assert busy == {"age": 40, "age-min": 20, "age-max": 40, "age-avg": 30}
+    assert dict(metric_rows("age", window, 1_000.0)) == {"age": 40}
