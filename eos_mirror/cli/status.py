@@ -70,6 +70,7 @@ def _as_json(status: FlowStatus) -> str:
                     "position": one.position,
                     "end": one.end,
                     "lag": one.lag,
+                    "replaced": one.was_replaced,
                     "reason": one.reason,
                     "open_transaction": _open_transaction(one),
                 }
@@ -98,14 +99,18 @@ def _open_transaction(one: PartitionStatus) -> dict[str, Any] | None:
 def _as_text(status: FlowStatus) -> Iterator[str]:
     mode = status.mode.value if status.mode else "never ran"
     count = counted(len(status.partitions), "partition")
-    yield f"{status.flow}: {mode}, {count}, lag {status.lag:,}"
+    yield f"{status.flow}: {mode}, {count}, {_lag(status.partitions)}"
     for topic, group in groupby(status.partitions, key=lambda one: one.source.topic):
         partitions = list(group)
-        lag = sum(one.lag or 0 for one in partitions)
         without = sum(one.position is None for one in partitions)
         note = f", {without} without a position" if without else ""
-        yield f"  {topic}: {counted(len(partitions), 'partition')}, lag {lag:,}{note}"
+        yield f"  {topic}: {counted(len(partitions), 'partition')}, {_lag(partitions)}{note}"
         for one in partitions:
+            if one.was_replaced:
+                yield (
+                    f"  {one.source}: nothing of it is mirrored: the position is {one.position}, "
+                    f"but the log ends at {one.end}; the topic was created again, or lost its end"
+                )
             if one.reason:
                 yield f"  {one.source}: lag unknown: {one.reason}"
             if one.open_transaction:
@@ -118,6 +123,14 @@ def _as_text(status: FlowStatus) -> Iterator[str]:
         yield f"  not mirrored: {reason}"
     if status.left_out:
         yield f"  not mirrored back to where they came from: {', '.join(status.left_out)}"
+
+
+def _lag(partitions: Sequence[PartitionStatus]) -> str:
+    known = [one.lag for one in partitions if one.lag is not None]
+    unknown = len(partitions) - len(known)
+    if not known and unknown:
+        return "lag unknown"
+    return f"lag {sum(known):,}" + (f" and unknown of {unknown}" if unknown else "")
 
 
 def _groups(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
+from eos_mirror.core.lag import begin_at_the_start
 from eos_mirror.core.messages import PartitionMetrics
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
@@ -119,6 +120,7 @@ class FlowPartitionMetrics:
         self._mirrored = mirrored
         self._now = now
         self._is_exact = settings.exactly_once
+        self._start_position = settings.start_position
         # unlike the clients of the tasks, these do not wait for open transactions
         self._positions = (
             CommittedOffsets(
@@ -143,24 +145,28 @@ class FlowPartitionMetrics:
         Ask the clusters for the lag of each partition.
 
         A partition without an answer keeps its last values, so one without a leader does not hide
-        the others.
+        the others. Where nothing is mirrored, the lag is the whole log.
         """
         mirrored = dict(self._mirrored())
         with suppress(SourceUnavailable, TargetUnavailable):
             # positions first, or a copy could seem ahead of its source
-            offsets = self._positions.read([self._key(*pair) for pair in mirrored.items()])
+            keys = {source: self._key(source, remote) for source, remote in mirrored.items()}
+            offsets = self._positions.read(list(keys.values()))
             ends, _ = self._source.high_watermarks_or_reasons(list(mirrored))
+            reached = {
+                source: offsets[key].position.next_offset
+                for source, key in keys.items()
+                if key in offsets
+            }
+            unmirrored = begin_at_the_start(reached, ends, start_position=self._start_position)
+            starts, unknown = self._source.starts_or_reasons(unmirrored)
+            reached = {source: at for source, at in reached.items() if source not in unknown}
             stable, _ = self._source.ends_or_reasons(list(ends))
             self._note(
                 {
-                    remote: (
-                        end,
-                        offsets[self._key(source, remote)].position.next_offset,
-                        stable.get(source),
-                    )
-                    for source, remote in mirrored.items()
-                    if (end := ends.get(source)) is not None
-                    and self._key(source, remote) in offsets
+                    mirrored[source]: (ends[source], at, stable.get(source))
+                    for source, at in {**reached, **starts}.items()
+                    if source in ends
                 }
             )
         with self._lock:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.lag import begin_at_the_start
 from eos_mirror.core.ledger import LedgerEntry
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
@@ -31,6 +32,7 @@ class PartitionStatus:
         position: Upstream offset to resume from; None if nothing was committed yet, or if a
             commit is undecided now.
         end: High watermark of the source; None if no leader answers.
+        start: Where the log of the source starts, if nothing in it is mirrored; otherwise None.
         reason: Why `end` is None.
         open_transaction: What hides the last offsets; None if nothing does.
     """
@@ -39,15 +41,20 @@ class PartitionStatus:
     remote: TopicPartition
     position: int | None
     end: int | None
+    start: int | None = None
     reason: str = ""
     open_transaction: OpenTransaction | None = None
 
     @property
     def lag(self) -> int | None:
-        """Return the offsets from the position to the end; None if either is unknown."""
-        if self.position is None or self.end is None:
-            return None
-        return max(0, self.end - self.position)
+        """Return the offsets up to the end that are not mirrored; None if that is unknown."""
+        reached = self.position if self.start is None else self.start
+        return None if reached is None or self.end is None else self.end - reached
+
+    @property
+    def was_replaced(self) -> bool:
+        """Return whether the log of the source is not the one that was mirrored."""
+        return self.position is not None and self.start is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +81,7 @@ class FlowStatus:
 
     @property
     def lag(self) -> int:
-        """Return the lag of all partitions with a position together."""
+        """Return the lag of all partitions together, as far as it is known."""
         return sum(one.lag or 0 for one in self.partitions)
 
 
@@ -106,6 +113,8 @@ def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) 
     positions = _positions(clusters, mode, remotes, known)
     metadata = clusters.source_metadata
     ends, reasons = metadata.high_watermarks_or_reasons(list(remotes))
+    unmirrored = begin_at_the_start(positions, ends, start_position=settings.start_position)
+    starts, unknown = metadata.starts_or_reasons(unmirrored)
     hidden = open_transactions(metadata, source_admin(settings), list(ends), within=OPEN_FOR)
     return FlowStatus(
         flow=str(flow),
@@ -115,8 +124,9 @@ def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) 
                 source=source,
                 remote=remote,
                 position=positions.get(source),
-                end=ends.get(source),
-                reason=str(reasons.get(source, "")),
+                end=ends.get(source) if source not in unknown else None,
+                start=starts.get(source),
+                reason=str(reasons.get(source, unknown.get(source, ""))),
                 open_transaction=hidden.get(source),
             )
             for source, remote in remotes.items()
