@@ -3,13 +3,12 @@
 import argparse
 import json
 import os
-import signal
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 from eos_mirror.cli.flows import settings_of
-from eos_mirror.cli.signals import on_signals
+from eos_mirror.cli.signals import on_signals, reload_signals, stop_signals
 from eos_mirror.driver.warm_up import warm_up
 
 if TYPE_CHECKING:
@@ -53,12 +52,16 @@ def run(args: argparse.Namespace) -> int:
             sys.stderr.write(f"eos-mirror: note: {note}\n")
         return _check(driver)
 
+    reloading = reload_signals()
+
     def on_signal(name: str) -> None:
-        if not stop.is_set():
+        if name in {number.name for number in reloading}:
+            driver.reload()
+        elif not stop.is_set():
             stop.set()
             log("stopping", {"signal": name})
 
-    on_signals(on_signal, signal.SIGTERM, signal.SIGINT)
+    on_signals(on_signal, *stop_signals(), *reloading)
     report = driver.run(once=args.once)
     while report.superseded and not stop.is_set():
         driver = Driver(settings, on_event=log, stop=stop, entry=entry)

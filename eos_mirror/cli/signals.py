@@ -1,5 +1,6 @@
 """Handles signals on a thread."""
 
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -61,3 +62,30 @@ def on_signals(
     threading.Thread(target=attend, name="signals", daemon=True).start()
     for number in numbers:
         signal.signal(number, note)
+
+
+def reload_signals() -> tuple[signal.Signals, ...]:
+    """
+    Return SIGHUP where it is free to mean "reload": no terminal that closes can send it.
+
+    With `nohup` it is ignored, and stays so. With a terminal it should stop the program.
+    """
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN or has_terminal():
+        return ()
+    return (signal.SIGHUP,)
+
+
+def stop_signals() -> tuple[signal.Signals, ...]:
+    """Return the signals that stop a program that runs until it is stopped."""
+    stopping = (signal.SIGTERM, signal.SIGINT)
+    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return stopping if is_ignored or not has_terminal() else (*stopping, signal.SIGHUP)
+
+
+def has_terminal() -> bool:
+    """Return whether this process has a controlling terminal."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True

@@ -7,6 +7,8 @@ from typing import Any
 from eos_mirror.driver.flow import FlowRunner
 from eos_mirror.errors import ConfigError
 from eos_mirror.runtime.control import EventSink
+from eos_mirror.settings.connect import PREFIXES
+from eos_mirror.settings.keys import FILTER_ROWS, FLOW_ROWS, GROUP_ROWS
 from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.model import FlowSettings, Settings
 
@@ -15,7 +17,11 @@ Lists = dict[str, Any]
 
 
 class ConfigReload:
-    """Checks the configuration file periodically. Other keys are applied at the next start."""
+    """
+    Checks the configuration file periodically, and when it is asked to.
+
+    Changes of other keys are reported, and applied at the next start.
+    """
 
     def __init__(
         self, settings: Settings, flows: Sequence[FlowRunner], *, on_event: EventSink
@@ -28,7 +34,13 @@ class ConfigReload:
         self._flows = flows
         self._on_event = on_event
         self._is_first = True
+        self._is_asked = False
         self._seen: tuple[int, int] | None = None
+        self._pending = {runner.flow: list[str]() for runner in flows}
+
+    def ask(self) -> None:
+        """Make the next check read the file and report, even if nothing changed. For any thread."""
+        self._is_asked = True
 
     def look(self) -> None:
         """
@@ -37,10 +49,10 @@ class ConfigReload:
         The first check reads the file in any case: it may have changed since the start, while this
         run waited to lead.
         """
-        stamp = self._stamp()
-        if stamp == self._seen and not self._is_first:
+        stamp, is_asked = self._stamp(), self._is_asked
+        if stamp == self._seen and not self._is_first and not is_asked:
             return
-        self._seen, self._is_first = stamp, False
+        self._seen, self._is_first, self._is_asked = stamp, False, False
         try:
             written = {flow.flow: flow for flow in load_settings(self._path).flows}
         except ConfigError as exc:
@@ -49,14 +61,23 @@ class ConfigReload:
         for runner in self._flows:
             flow = written.get(runner.flow)
             if flow is not None:
-                self._take(runner, flow)
+                self._take(runner, flow, is_asked=is_asked)
+                self._report_pending(runner, flow, is_asked=is_asked)
 
-    def _take(self, runner: FlowRunner, flow: FlowSettings) -> None:
+    def _take(self, runner: FlowRunner, flow: FlowSettings, *, is_asked: bool) -> None:
         before, now = lists_of(runner.settings), lists_of(flow)
         changed = [key for key in now if now[key] != before[key]]
         if changed:
             runner.take(with_lists(runner.settings, flow))
+        if changed or is_asked:
             self._on_event("config.reloaded", {"flow": str(runner.flow), "keys": changed})
+
+    def _report_pending(self, runner: FlowRunner, flow: FlowSettings, *, is_asked: bool) -> None:
+        """Report keys that wait for a restart: when there are others than before, or if asked."""
+        pending = sorted(changed_keys(runner.settings, flow))
+        if pending and (is_asked or pending != self._pending[runner.flow]):
+            self._on_event("config.pending", {"flow": str(runner.flow), "keys": pending})
+        self._pending[runner.flow] = pending
 
     def _stamp(self) -> tuple[int, int] | None:
         """Return a value that changes when the file is written; None while there is no file."""
@@ -91,3 +112,23 @@ def with_lists(flow: FlowSettings, written: FlowSettings) -> FlowSettings:
         filters=replace(written.filters, provenance=flow.filters.provenance),
         groups=replace(flow.groups, include=written.groups.include, exclude=written.groups.exclude),
     )
+
+
+def changed_keys(running: FlowSettings, written: FlowSettings) -> set[str]:
+    """Return the keys of a flow whose values differ; client settings by their prefix."""
+    parts = (
+        (FLOW_ROWS, running, written),
+        (GROUP_ROWS, running.groups, written.groups),
+        (FILTER_ROWS, running.filters, written.filters),
+    )
+    changed = {
+        row.name
+        for rows, before, now in parts
+        for row in rows
+        if getattr(before, row.attribute) != getattr(now, row.attribute)
+    }
+    return changed | {
+        f"{prefix}*".removeprefix(".")
+        for role, prefix in PREFIXES.items()
+        if getattr(running.clients, role) != getattr(written.clients, role)
+    }

@@ -11,28 +11,23 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from opentelemetry.metrics import get_meter_provider
 
 from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.driver import cluster_watch
-from eos_mirror.driver.cluster_watch import ClusterWatch
-from eos_mirror.driver.config_reload import ConfigReload
-from eos_mirror.driver.first_contact import admin_configs, no_answer, reach_clusters
-from eos_mirror.driver.flow import MIRROR_ENTRY, SETTLED, FlowRunner
-from eos_mirror.driver.heartbeats import Heartbeats
+from eos_mirror.driver.chores import Chores
+from eos_mirror.driver.first_contact import no_answer, reach_clusters
+from eos_mirror.driver.flow import MIRROR_ENTRY, FlowRunner
 from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.driver.start_ends import StartEnds
 from eos_mirror.driver.summary import Summary
-from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable, fields_of
+from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.cluster_probe import Silence
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.runtime.launcher import Launcher
 from eos_mirror.runtime.local import LocalLauncher
-from eos_mirror.runtime.scheduler import Scheduler
 from eos_mirror.runtime.spark import SparkRuntime, check_spark
 from eos_mirror.runtime.supervisor import Patience
 from eos_mirror.settings.model import Settings
@@ -43,13 +38,6 @@ from eos_mirror.telemetry.registry import Reader, register_metrics
 POLL_S = 0.05
 CAUGHT_UP_POLL_S = 0.25
 EVERYWHERE = "0.0.0.0"  # noqa: S104 (executors on other hosts connect; every line is signed)
-ASSIGNMENT_EVERY = timedelta(seconds=1)
-LOOK_AT_TURN = timedelta(seconds=0.5)
-CHORE_ENDS = timedelta(seconds=5)
-"""A stop waits this long for a chore that runs."""
-
-NO_TIME = timedelta(0)
-"""A stop does not wait for the watch of a cluster: it writes nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +109,7 @@ class Driver:
         self._started_at = time.monotonic()
         self._ready_s: float | None = None
         self._election: LeaderElection | None = None
+        self._chores: Chores | None = None
 
     def check(self) -> list[FlowPlan]:
         """
@@ -193,7 +182,8 @@ class Driver:
             runner.prepare()
         ends = {runner: runner.source_ends() for runner in self.flows} if once else {}
         self._start_tasks(place, cleanup)
-        self._start_chores(cleanup, once=once)
+        self._chores = Chores(self._settings, self.flows, on_event=self._on_event)
+        self._chores.start(cleanup, once=once, summary=self._tell_summary, election=self._election)
         self._wait_until(lambda: self._is_ready() or (once and self._is_begun()), POLL_S)
         if not once and not self._ended:
             self._follow_groups(local)
@@ -323,40 +313,12 @@ class Driver:
             for runner in self.flows
         ]
 
-    # ------------------------------------------------------------------ chores
+    def reload(self) -> None:
+        """Read the configuration now, and apply what may change during a run. For any thread."""
+        if self._chores is not None:
+            self._chores.reload()
 
-    def _start_chores(self, cleanup: ExitStack, *, once: bool) -> None:
-        def failed(name: str, exc: Exception) -> None:
-            self._on_event("chore.failed", {"chore": name, **fields_of(exc)})
-
-        chores = Scheduler(on_error=failed)  # these call clusters, and may block
-        watch = Scheduler(on_error=failed)
-        lists = ConfigReload(self._settings, self.flows, on_event=self._on_event)
-        looks = [
-            flow.refresh_topics_interval for flow in self._settings.flows if flow.refresh_topics
-        ]
-        if looks:
-            chores.add(f"reload of {self._settings.path}", min(looks), lists.look)
-        for runner in self.flows:
-            for chore in runner.chores():
-                chores.add(chore.name, chore.every, chore.act, after=chore.after)
-            watch.add(f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment)
-        if self._election is not None:
-            watch.add("leadership", LOOK_AT_TURN, self._election.look)
-        watch.add("summary", self._settings.summary_interval, self._tell_summary)
-        clusters = Scheduler(on_error=failed)
-        for alias, config in admin_configs(self._settings.flows).items():
-            look = ClusterWatch(alias, config, on_event=self._on_event).look
-            clusters.add(f"watch of {alias}", cluster_watch.EVERY, look, after=SETTLED)
-        for scheduler, within in ((chores, CHORE_ENDS), (watch, CHORE_ENDS), (clusters, NO_TIME)):
-            scheduler.start()
-            cleanup.callback(scheduler.stop, within)
-        if not once:
-            heartbeats = Heartbeats(
-                self._settings.heartbeats, after=SETTLED, on_event=self._on_event
-            )
-            heartbeats.start()
-            cleanup.callback(heartbeats.stop, timedelta(seconds=5))
+    # ------------------------------------------------------------------ metrics
 
     @property
     def _is_exported(self) -> bool:

@@ -257,7 +257,7 @@ class FlowRunner:
         settings, flow = self.settings, self.flow
         if settings.refresh_topics:
             every = settings.refresh_topics_interval
-            yield Chore(f"topics of {flow}", every, self.follow_topics)
+            yield Chore(self.topics_chore, every, self.follow_topics)
         if settings.sync_configs:
             every, name = settings.sync_configs_interval, f"configuration of the topics of {flow}"
             yield Chore(name, every, self.topics.follow_configs, after=SETTLED)
@@ -266,6 +266,11 @@ class FlowRunner:
             yield Chore(name, every, self.acls.follow, after=SETTLED)
         if self._is_measured:
             yield Chore(f"lag of {flow}", LOOK_EVERY, self.metrics.look, after=SETTLED)
+
+    @property
+    def topics_chore(self) -> str:
+        """Return the name of the chore that creates and grows remote topics."""
+        return f"topics of {self.flow}"
 
     def statuses(self) -> dict[int, TaskStatus]:
         """Return the status of every task by slot."""

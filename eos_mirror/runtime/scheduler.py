@@ -37,7 +37,9 @@ class Scheduler:
         self._on_error = on_error
         self._order = itertools.count()
         self._due: list[tuple[float, int, _Job]] = []
-        self._stopping = threading.Event()
+        self._changed = threading.Condition()  # guards what follows
+        self._hurried: list[str] = []
+        self._stopping = False
         self._thread = threading.Thread(target=self._run, name="scheduler", daemon=True)
 
     def add(
@@ -51,23 +53,54 @@ class Scheduler:
         """Start the thread."""
         self._thread.start()
 
+    def hurry(self, *names: str) -> None:
+        """
+        Make chores due now, in this order. One that is running runs once more.
+
+        Any thread may call this.
+        """
+        with self._changed:
+            self._hurried += names
+            self._changed.notify()
+
     def stop(self, within: timedelta) -> bool:
         """Run no further chore; return True if the running one ended in time."""
-        self._stopping.set()
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
         if self._thread.ident is not None:
             self._thread.join(within.total_seconds())
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        while self._due:
-            due_s, _, job = heapq.heappop(self._due)
-            if self._stopping.wait(max(0.0, due_s - time.monotonic())):
-                return
+        while (job := self._next()) is not None:
             try:
                 job.chore()
             except Exception as exc:  # noqa: BLE001 - one bad chore must not stop the others (B)
                 self._on_error(job.name, exc)
             self._push(time.monotonic() + job.interval_s, job)
+
+    def _next(self) -> _Job | None:
+        """Wait for the next chore that is due; return None at the end."""
+        with self._changed:
+            while self._due and not self._stopping:
+                self._bring_forward()
+                wait_s = self._due[0][0] - time.monotonic()
+                if wait_s <= 0:
+                    return heapq.heappop(self._due)[2]
+                self._changed.wait(wait_s)
+        return None
+
+    def _bring_forward(self) -> None:
+        if self._hurried:
+            first_s = {
+                name: float(rank) - len(self._hurried) for rank, name in enumerate(self._hurried)
+            }
+            self._due = [
+                (first_s.get(job.name, due_s), number, job) for due_s, number, job in self._due
+            ]
+            heapq.heapify(self._due)
+            self._hurried.clear()
 
     def _push(self, due_s: float, job: _Job) -> None:
         heapq.heappush(self._due, (due_s, next(self._order), job))

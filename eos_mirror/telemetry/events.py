@@ -64,6 +64,7 @@ EVENTS: Final = (
     ),
     Event("cluster.reachable", Level.INFO, "The cluster answers again; how long it did not."),
     Event("config.reloaded", Level.INFO, "The configuration changed; these keys were applied."),
+    Event("config.pending", Level.INFO, "These keys changed; they apply at the next start."),
     Event(
         "config.invalid",
         Level.WARNING,

@@ -53,6 +53,7 @@ EVENTS = {
     "cluster.unreachable": ALWAYS,
     "cluster.reachable": ALWAYS,
     "config.reloaded": NEVER,
+    "config.pending": NEVER,
     "config.invalid": NEVER,
     "driver.waiting": ALWAYS,
     "driver.leading": ALWAYS,

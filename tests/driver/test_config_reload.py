@@ -153,3 +153,26 @@ def test_a_flow_that_is_no_longer_enabled_keeps_its_filters(stage: Stage) -> Non
     stage.reload.look()
 
     assert (stage.runner.taken, stage.events) == ([], [])
+
+
+def test_keys_that_wait_for_a_restart_are_reported_once(stage: Stage) -> None:
+    """Again if there are others, or if an operator asks. Client settings go by their prefix."""
+    stage.write(tasks_max="7")
+    stage.write(tasks_max="8")
+    assert stage.events.of("config.pending") == [{"flow": str(FLOW), "keys": ["tasks.max"]}]
+
+    stage.write(tasks_max="8", consumer_fetch_min_bytes="2")
+    assert stage.events.of("config.pending")[-1]["keys"] == ["source.consumer.*", "tasks.max"]
+    stage.write()
+    stage.write(tasks_max="7")
+    assert len(stage.events.of("config.pending")) == 3
+
+
+def test_a_check_that_was_asked_for_always_answers(stage: Stage) -> None:
+    """The operator who sends SIGHUP sees that it arrived, even if nothing changed."""
+    stage.reload.look()
+    stage.reload.ask()
+    stage.reload.look()
+    stage.reload.look()
+
+    assert stage.events.of("config.reloaded") == [{"flow": str(FLOW), "keys": []}]

@@ -10,7 +10,7 @@ import pytest
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.messages import TaskReport
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.driver import cluster_watch, driver, first_contact, flow, leader_election
+from eos_mirror.driver import chores, cluster_watch, driver, first_contact, flow, leader_election
 from eos_mirror.driver.driver import Driver, Report
 from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable
 from eos_mirror.ports import GroupOffset
@@ -231,7 +231,7 @@ class OneTurn:
 def test_a_run_ends_when_another_run_leads(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """It reports that, so that the command can start again on standby."""
     monkeypatch.setattr(leader_election, "Leadership", OneTurn)
-    monkeypatch.setattr(driver, "LOOK_AT_TURN", timedelta(milliseconds=1))
+    monkeypatch.setattr(chores, "LOOK_AT_TURN", timedelta(milliseconds=1))
     stage = make({"standby.enabled": "true"})
 
     report = stage.driver.run(once=False)

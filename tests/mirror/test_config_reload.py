@@ -1,5 +1,6 @@
 """Lists that change in the configuration of a running mirror are applied; other keys are not."""
 
+import signal
 from datetime import timedelta
 from pathlib import Path
 
@@ -68,6 +69,26 @@ def test_topics_come_and_go_with_the_file(site: Site) -> None:
         compared = site.compare(topic, remote)
         assert compared.exact, compared
         assert compared.matched == 800
+
+
+def test_sighup_applies_the_file_now(site: Site) -> None:
+    """The next regular look would be in ten minutes. What needs a restart is named."""
+    other = f"other-{site.topic}"
+    site.source.create_topic(other, site.partitions)
+    config = site.config(refresh_topics_interval_seconds=600)
+    with mirror(config) as running:
+        running.wait_for("ready")
+        rewrite(config, f"topics = {site.topic}.*\n", f"topics = {site.topic}, {other}\n")
+        rewrite(config, "tasks.max = 1\n", "tasks.max = 2\n")
+        produce(site.source, other, 400, partitions=site.partitions)
+        running.process.send_signal(signal.SIGHUP)
+        assert running.wait_for("config.reloaded")["keys"] == ["topics"]
+        assert running.wait_for("config.pending")["keys"] == ["tasks.max"]
+        remote = f"{site.flow.source}.{other}"
+        site.view.wait_caught_up(other, remote, partitions=site.partitions)
+        running.process.send_signal(signal.SIGHUP)
+        assert running.wait_for("config.reloaded", count=2)["keys"] == []
+        assert running.stop() == 0, running.errors
 
 
 def test_a_flow_without_topics_waits_for_one(site: Site) -> None:

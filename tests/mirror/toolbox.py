@@ -98,6 +98,7 @@ class Mirror:
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONFAULTHANDLER": "1", **(env or {})},
+            start_new_session=True,  # as a service, without a terminal
         )
         self.errors: list[str] = []
         self._readers = [

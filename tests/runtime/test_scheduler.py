@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -90,3 +91,35 @@ def test_stop_does_not_wait_for_a_chore_that_is_not_due(scheduler: Scheduler) ->
     eventually(lambda: runs)
 
     assert scheduler.stop(LONG)
+
+
+def test_a_chore_can_be_made_due_now(scheduler: Scheduler) -> None:
+    """Others keep their time, and so does the chore afterwards. An unknown name is no fault."""
+    runs: list[str] = []
+    for name in ("topics", "acls"):
+        scheduler.add(name, timedelta(hours=1), partial(runs.append, name), after=LONG * 99)
+    scheduler.start()
+    assert runs == []
+
+    scheduler.hurry("topics", "unknown")
+    eventually(lambda: runs == ["topics"])
+    scheduler.hurry("acls", "topics")
+    eventually(lambda: runs == ["topics", "acls", "topics"])
+
+
+def test_a_chore_that_is_running_runs_once_more(scheduler: Scheduler) -> None:
+    """What it read before may be out of date."""
+    runs: list[int] = []
+    is_running, may_end = threading.Event(), threading.Event()
+
+    def run() -> None:
+        runs.append(1)
+        is_running.set()
+        may_end.wait(LONG.total_seconds())
+
+    scheduler.add("topics", timedelta(hours=1), run)
+    scheduler.start()
+    assert is_running.wait(LONG.total_seconds())
+    scheduler.hurry("topics")
+    may_end.set()
+    eventually(lambda: len(runs) == 2)

@@ -1,0 +1,110 @@
+"""What a driver does periodically while its tasks mirror."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import timedelta
+
+from eos_mirror.driver import cluster_watch
+from eos_mirror.driver.cluster_watch import ClusterWatch
+from eos_mirror.driver.config_reload import ConfigReload
+from eos_mirror.driver.first_contact import admin_configs
+from eos_mirror.driver.flow import SETTLED, FlowRunner
+from eos_mirror.driver.heartbeats import Heartbeats
+from eos_mirror.driver.leader_election import LeaderElection
+from eos_mirror.errors import fields_of
+from eos_mirror.runtime.control import EventSink
+from eos_mirror.runtime.scheduler import Scheduler
+from eos_mirror.settings.model import Settings
+
+ASSIGNMENT_EVERY = timedelta(seconds=1)
+LOOK_AT_TURN = timedelta(seconds=0.5)
+CHORE_ENDS = timedelta(seconds=5)
+"""A stop waits this long for a chore that runs."""
+
+NEVER = timedelta(days=36_500)
+NO_TIME = timedelta(0)
+"""A stop does not wait for the watch of a cluster: it writes nothing."""
+
+
+class Chores:
+    """
+    The periodic actions of a run, in three threads.
+
+    Those that change something call clusters and may block, so they do not share a thread with
+    those that watch the run, nor with those that watch the clusters.
+    """
+
+    def __init__(
+        self, settings: Settings, flows: Sequence[FlowRunner], *, on_event: EventSink
+    ) -> None:
+        """
+        Args:
+            on_event: Receives log events.
+        """
+        self._settings, self._flows, self._on_event = settings, flows, on_event
+        self._lists = ConfigReload(settings, flows, on_event=on_event)
+        self._changes, self._watch, self._clusters = (
+            Scheduler(on_error=self._failed) for _ in range(3)
+        )
+
+    def start(
+        self,
+        cleanup: ExitStack,
+        *,
+        once: bool,
+        summary: Callable[[], None],
+        election: LeaderElection | None,
+    ) -> None:
+        """
+        Start every chore; the stack stops them.
+
+        Args:
+            once: The run ends by itself, so it writes no heartbeats.
+            summary: Logs the summaries of the flows.
+        """
+        self._add_reload()
+        for runner in self._flows:
+            for chore in runner.chores():
+                self._changes.add(chore.name, chore.every, chore.act, after=chore.after)
+            self._watch.add(
+                f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment
+            )
+        if election is not None:
+            self._watch.add("leadership", LOOK_AT_TURN, election.look)
+        self._watch.add("summary", self._settings.summary_interval, summary)
+        for alias, config in admin_configs(self._settings.flows).items():
+            look = ClusterWatch(alias, config, on_event=self._on_event).look
+            self._clusters.add(f"watch of {alias}", cluster_watch.EVERY, look, after=SETTLED)
+        for scheduler, within in (
+            (self._changes, CHORE_ENDS),
+            (self._watch, CHORE_ENDS),
+            (self._clusters, NO_TIME),
+        ):
+            scheduler.start()
+            cleanup.callback(scheduler.stop, within)
+        if not once:
+            heartbeats = Heartbeats(
+                self._settings.heartbeats, after=SETTLED, on_event=self._on_event
+            )
+            heartbeats.start()
+            cleanup.callback(heartbeats.stop, timedelta(seconds=5))
+
+    def reload(self) -> None:
+        """Read the configuration now, then compare the topics. Any thread may call this."""
+        self._lists.ask()
+        self._changes.hurry(self._reload, *(runner.topics_chore for runner in self._flows))
+
+    @property
+    def _reload(self) -> str:
+        return f"reload of {self._settings.path}"
+
+    def _add_reload(self) -> None:
+        """Add it before the others, which then see what it read."""
+        looks = [
+            flow.refresh_topics_interval for flow in self._settings.flows if flow.refresh_topics
+        ]
+        every = min(looks, default=NEVER)
+        self._changes.add(self._reload, every, self._lists.look, after=NO_TIME if looks else NEVER)
+
+    def _failed(self, name: str, exc: Exception) -> None:
+        self._on_event("chore.failed", {"chore": name, **fields_of(exc)})
