@@ -65,18 +65,16 @@ def on_signals(
 
 
 def reload_signals() -> tuple[signal.Signals, ...]:
-    """
-    Return SIGHUP where it is free to mean "reload": no terminal that closes can send it.
-
-    With `nohup` it is ignored, and stays so. With a terminal it should stop the program.
-    """
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN or has_terminal():
-        return ()
-    return (signal.SIGHUP,)
+    """Return SIGHUP without a terminal: then it is sent on purpose, and means "reload"."""
+    return () if has_terminal() else (signal.SIGHUP,)
 
 
 def stop_signals() -> tuple[signal.Signals, ...]:
-    """Return the signals that stop a program that runs until it is stopped."""
+    """
+    Return the signals that stop a program that runs until it is stopped.
+
+    A terminal that is closed sends SIGHUP; with `nohup` it is ignored.
+    """
     stopping = (signal.SIGTERM, signal.SIGINT)
     is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return stopping if is_ignored or not has_terminal() else (*stopping, signal.SIGHUP)

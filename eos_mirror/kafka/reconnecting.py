@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Producer
 
+from eos_mirror.kafka.aws_msk_iam import waits_for_a_token
 from eos_mirror.kafka.client import new_consumer, new_producer
 
 SILENT_S = 10.0
@@ -41,13 +42,22 @@ class ReconnectingClient(Generic[C]):
         """
         self._kind, self._config = kind, dict(config)
         self._lock = threading.Lock()
-        self._client: C | None = None
         self._before: C | None = None  # other threads may wait for its answers
         self._made_s = time.monotonic()
+        self._client = self._early()
+
+    def _early(self) -> C | None:
+        """
+        Make a client before it is needed, so that it connects meanwhile.
+
+        The first request of one that is not connected may take 3 s (seen with offsets). One that
+        waits for a token when it is made also connects then.
+        """
+        return None if waits_for_a_token(self._config) else self._kind(self._config)
 
     @property
     def client(self) -> C:
-        """Return a client for one request. It is made when the first request needs it."""
+        """Return a client for one request; the next request may need another one."""
         with self._lock:
             if self._client is None:
                 self._client, self._made_s = self._kind(self._config), time.monotonic()
@@ -56,7 +66,8 @@ class ReconnectingClient(Generic[C]):
     def replace(self) -> None:
         """Use a new client for the next request."""
         with self._lock:
-            old, self._before, self._client = [self._before], self._client, None
+            old, self._before, self._client = [self._before], self._client, self._early()
+            self._made_s = time.monotonic()
         let_go(old)
 
     def forget_coordinators(self) -> None:
