@@ -13,7 +13,7 @@ def begin_at_the_start(
     positions: Mapping[P, int], ends: Mapping[P, int], *, start_position: str
 ) -> list[P]:
     """
-    Return the partitions of whose log nothing is mirrored: the lag is everything in it.
+    Return the partitions of which nothing is mirrored: their lag is the whole log.
 
     They have no position yet, or one after the end: then the topic was deleted and created again,
     or lost its end, and nothing of the present log is mirrored. A lag of 0 would say the opposite.

@@ -128,7 +128,7 @@ def changed_keys(running: FlowSettings, written: FlowSettings) -> set[str]:
         if getattr(before, row.attribute) != getattr(now, row.attribute)
     }
     return changed | {
-        f"{prefix}*".removeprefix(".")
+        f"{prefix}*"
         for role, prefix in PREFIXES.items()
         if getattr(running.clients, role) != getattr(written.clients, role)
     }

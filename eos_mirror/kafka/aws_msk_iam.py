@@ -122,7 +122,7 @@ def tokens_of(region: str, profile: str, role: str, session: str) -> _Tokens:
 
 
 def _region(config: Mapping[str, Any]) -> str:
-    """Return the region of the brokers: of their names, as Java does, else of AWS's settings."""
+    """Return the region in the names of the brokers, as Java does, or else in the environment."""
     named = _REGION.search(config.get("bootstrap.servers", ""))
     region = named[1] if named else next(filter(None, map(os.environ.get, REGION_VARIABLES)), "")
     if not region:
