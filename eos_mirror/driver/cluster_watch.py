@@ -32,7 +32,7 @@ class ClusterWatch:
         Args:
             alias: Name of the cluster.
             config: Client settings for connection and security.
-            on_event: Receives `cluster.unreachable` and `cluster.reachable`.
+            on_event: Receives `cluster.unreachable` and `cluster.recovered`.
             now: A monotonic clock.
         """
         self.alias = alias
@@ -53,4 +53,4 @@ class ClusterWatch:
             self._on_event("cluster.unreachable", {**where, "reason": reason})
         elif silence is None and self._silent_since_s is not None:
             after_s, self._silent_since_s = self._now() - self._silent_since_s, None
-            self._on_event("cluster.reachable", {"cluster": self.alias, "after_s": round(after_s)})
+            self._on_event("cluster.recovered", {"cluster": self.alias, "after_s": round(after_s)})

@@ -7,11 +7,9 @@ settings -> check (nothing written) -> prepare (topics) -> tasks -> chores, unti
 
 import socket
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
 
 from opentelemetry.metrics import get_meter_provider
 
@@ -21,6 +19,7 @@ from eos_mirror.driver.chores import Chores
 from eos_mirror.driver.first_contact import no_answer, reach_clusters
 from eos_mirror.driver.flow import MIRROR_ENTRY, FlowRunner
 from eos_mirror.driver.leader_election import LeaderElection
+from eos_mirror.driver.readiness import Readiness
 from eos_mirror.driver.start_ends import StartEnds
 from eos_mirror.driver.summary import Summary
 from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable
@@ -36,6 +35,7 @@ from eos_mirror.telemetry.metrics import Of
 from eos_mirror.telemetry.registry import Reader, register_metrics
 
 POLL_S = 0.05
+LOOK_S = 0.25
 CAUGHT_UP_POLL_S = 0.25
 EVERYWHERE = "0.0.0.0"  # noqa: S104 (executors on other hosts connect; every line is signed)
 
@@ -106,8 +106,7 @@ class Driver:
         for runner in self.flows:
             runner.topics.others = [other.topics for other in self.flows if other is not runner]
         self._summary = Summary(self.flows, on_event=on_event)
-        self._started_at = time.monotonic()
-        self._ready_s: float | None = None
+        self._readiness = Readiness(self.flows, on_event=on_event)
         self._election: LeaderElection | None = None
         self._chores: Chores | None = None
 
@@ -172,7 +171,7 @@ class Driver:
             },
             refused={str(runner.flow): runner.topics.refused for runner in self.flows},
             failed=failed,
-            ready_s=self._ready_s,
+            ready_s=self._readiness.ready_s,
             superseded=self._election is not None and self._election.is_over,
         )
 
@@ -184,13 +183,14 @@ class Driver:
         self._start_tasks(place, cleanup)
         self._chores = Chores(self._settings, self.flows, on_event=self._on_event)
         self._chores.start(cleanup, once=once, summary=self._tell_summary, election=self._election)
-        self._wait_until(lambda: self._is_ready() or (once and self._is_begun()), POLL_S)
+        self._wait_until(self._readiness.look, POLL_S)
         if not once and not self._ended:
             self._follow_groups(local)
         for runner, wanted in ends.items():
             self._catch_up(runner, wanted)
-        if not once:
-            self._wait_until(lambda: False, POLL_S)
+        while not (once or self._ended):
+            self._readiness.look()
+            self._stop.wait(LOOK_S)
 
     def _stand_by(self, cleanup: ExitStack) -> None:
         """Wait until this run leads. Repeat the checks if that took long."""
@@ -282,37 +282,6 @@ class Driver:
         else:
             self._on_event("flow.caught_up", {"flow": str(runner.flow)})
 
-    def _is_ready(self) -> bool:
-        for runner in self.flows:
-            if runner.has_failed:
-                continue
-            held = runner.owned_count + runner.stopped_count
-            if held < len(runner.topics.partitions) or not runner.have_all_reported:
-                return False
-        self._ready_s = time.monotonic() - self._started_at
-        self._on_event("ready", {"after_s": round(self._ready_s, 3), "flows": self._describe()})
-        return True
-
-    def _is_begun(self) -> bool:
-        """True if every partition is owned or stopped, or waits for a leader."""
-        return all(
-            runner.has_failed
-            or runner.owned_count + runner.stopped_count + len(runner.waiting)
-            >= len(runner.topics.partitions)
-            for runner in self.flows
-        )
-
-    def _describe(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "flow": str(runner.flow),
-                "topics": len(runner.topics.routes),
-                "partitions": len(runner.topics.partitions),
-                "tasks": runner.tasks_count,
-            }
-            for runner in self.flows
-        ]
-
     def reload(self) -> None:
         """Read the configuration now, and apply what may change during a run. For any thread."""
         if self._chores is not None:
@@ -357,5 +326,5 @@ class Driver:
                 runner.checkpoints.start(launcher)
 
     def _tell_summary(self) -> None:
-        if self._ready_s is not None:
+        if self._readiness.is_settled:
             self._summary.tell()

@@ -286,11 +286,6 @@ class FlowRunner:
         return bool(self.ended_for) or any(task.has_failed for task in self.statuses().values())
 
     @property
-    def have_all_reported(self) -> bool:
-        """True if every task has reported what it owns."""
-        return all(task.report is not None for task in self.statuses().values())
-
-    @property
     def owned_count(self) -> int:
         """Number of partitions that the tasks mirror."""
         return sum(report.owned for report in self._task_reports())

@@ -26,7 +26,15 @@ class Event:
 
 EVENTS: Final = (
     Event(
-        "ready", Level.INFO, "Every task runs, and every partition of every flow is owned by one."
+        "ready",
+        Level.INFO,
+        "Everything that the configuration selects is mirrored; logged again after `degraded`.",
+    ),
+    Event(
+        "degraded",
+        Level.WARNING,
+        "Something is not mirrored; what and why. While it lasts, a changed list is logged at most "
+        "once a minute.",
     ),
     Event("flow.summary", Level.INFO, "What a flow did since the last summary."),
     Event("flow.caught_up", Level.INFO, "`--once`: every end seen at the start is reached."),
@@ -62,7 +70,9 @@ EVENTS: Final = (
         Level.WARNING,
         "A cluster does not answer; address and reason. Logged once until it answers again.",
     ),
-    Event("cluster.reachable", Level.INFO, "The cluster answers again; how long it did not."),
+    Event(
+        "cluster.recovered", Level.INFO, "The cluster answers again; how long the outage lasted."
+    ),
     Event("config.reloaded", Level.INFO, "The configuration changed; these keys were applied."),
     Event("config.pending", Level.INFO, "These keys changed; they apply at the next start."),
     Event(

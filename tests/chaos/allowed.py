@@ -42,6 +42,7 @@ AWAY = r"its coordinator does not answer|\w*(COORDINATOR|TIMED_OUT)\w* \(.*\)"
 
 EVENTS = {
     "ready": ALWAYS,
+    "degraded": ALWAYS,
     "flow.summary": ALWAYS,
     "flow.caught_up": NEVER,
     "flow.incomplete": NEVER,
@@ -51,7 +52,7 @@ EVENTS = {
     ),
     "config.note": ALWAYS,
     "cluster.unreachable": ALWAYS,
-    "cluster.reachable": ALWAYS,
+    "cluster.recovered": ALWAYS,
     "config.reloaded": NEVER,
     "config.pending": NEVER,
     "config.invalid": NEVER,

@@ -31,7 +31,7 @@ def test_each_outage_is_one_event_and_its_end_another(monkeypatch: pytest.Monkey
     where = {"cluster": "A", "servers": SERVERS}
     assert list(events) == [
         ("cluster.unreachable", {**where, "reason": "Connection refused"}),
-        ("cluster.reachable", {"cluster": "A", "after_s": 40}),
+        ("cluster.recovered", {"cluster": "A", "after_s": 40}),
         ("cluster.unreachable", {**where, "reason": "no answer"}),
-        ("cluster.reachable", {"cluster": "A", "after_s": 20}),
+        ("cluster.recovered", {"cluster": "A", "after_s": 20}),
     ]

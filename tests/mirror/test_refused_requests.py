@@ -124,13 +124,14 @@ def test_a_copy_that_may_not_grow_is_mirrored_as_far_as_it_goes(
     assert not running.found("flow.rejoining")
     with mirror(config, "--once") as again:
         assert again.wait() == 1, again.errors
-    assert again.found("ready")
+    assert again.found("degraded")
     assert [one["reason"] for one in again.found("topic.refused")] == [told["reason"]]
 
     with mirror(config) as last:
-        last.wait_for("ready")
+        last.wait_for("degraded")
         allow_again(guarded, topic(mine.remote), AclOperation.ALTER)
         last.wait_for("topic.grown", topic=mine.remote, partitions=6)
+        last.wait_for("ready")
         grown.view.wait_caught_up(grown.topic, grown.remote, partitions=6)
         assert last.stop() == 0, last.errors
     assert grown.compare().exact
@@ -268,13 +269,15 @@ def test_a_right_that_is_missing_for_one_topic_does_not_keep_the_others_from_sta
         assert warning["event"] == "flow.warning"
         assert f"not authorized: {operation.name} on topic {denied} " in warning["reason"]
         with mirror(config) as running:
-            running.wait_for("ready")
+            (flow,) = running.wait_for("degraded")["flows"]
+            assert (flow["failed"], flow["mirroring"]) == (mine.partitions, mine.partitions)
             mine.view.wait_caught_up(mine.topic, mine.remote, partitions=mine.partitions)
             stopped = running.found("partition.stopped")
             assert {one["cause"] for one in stopped} == {"RightMissing"}
             assert {one["partition"].rpartition("-")[0] for one in stopped} == {other}
             allow_again(guarded, topic(denied), operation)
             mine.view.wait_caught_up(other, remote_of(mine, other), partitions=mine.partitions)
+            running.wait_for("ready")
             assert running.stop() == 0, running.errors
     finally:
         allow_again(guarded, topic(denied), operation)

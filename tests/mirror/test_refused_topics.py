@@ -115,8 +115,9 @@ def test_a_copy_that_is_not_ours_is_not_touched(site: Site) -> None:
     produce(site.source, topic, 400, partitions=site.partitions)
     produce(site.source, other, 400, partitions=site.partitions)
     with mirror(site.config(**EVERY_SECOND)) as running:
-        running.wait_for("ready")
+        (flow,) = running.wait_for("degraded")["flows"]
         assert {one["topic"] for one in running.found("topic.refused")} == {topic, other}
+        assert flow["reasons"].keys() == {topic, other}
         wait_for_checks(running)
         assert len(site.target.admin().list_topics(timeout=10).topics[remote].partitions) == 2
         site.target.tool(
@@ -156,12 +157,14 @@ def test_a_refused_topic_is_mirrored_when_its_obstacle_is_gone(site: Site) -> No
     remote = f"{site.flow.source}.{topic}"
     produce(site.source, topic, 400, partitions=site.partitions)
     with mirror(site.config(**EVERY_SECOND)) as running:
-        running.wait_for("ready")
+        running.wait_for("degraded")
         assert [one["topic"] for one in running.found("topic.refused")] == [topic]
+        assert not running.found("ready")
         for answer in site.target.admin().delete_topics([twin_of(site, topic)]).values():
             answer.result(10)
         running.wait_for("topic.created", topic=remote)
         site.view.wait_caught_up(topic, remote, partitions=site.partitions)
+        running.wait_for("ready")
         assert running.stop() == 0, running.errors
     assert len(running.found("topic.refused")) == 1
     assert site.compare(topic, remote).exact
@@ -185,7 +188,7 @@ def test_of_several_topics_for_one_name_the_newer_one_is_refused(
     )
     produce(site.source, older, 400, partitions=site.partitions)
     with mirror(config) as running:
-        running.wait_for("ready")
+        running.wait_for("degraded")
         assert {one["topic"] for one in running.found("topic.refused")} == set(pair)
         site.source.create_topic(newer, site.partitions)
         refused = running.wait_for("topic.refused", topic=newer)

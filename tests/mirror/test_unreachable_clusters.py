@@ -130,7 +130,7 @@ def test_an_outage_during_a_run_is_two_events_and_no_line_of_the_client(
             assert outage["servers"] == proxied.proxied_bootstrap
             assert "Connection refused" in outage["reason"]
             network.enter_context(fault_proxies(proxied.proxy_ports))
-            running.wait_for("cluster.reachable", cluster=site.flow.target)
+            running.wait_for("cluster.recovered", cluster=site.flow.target)
             site.produce(10, start=10)
             site.wait_caught_up()
             assert running.stop() == 0, running.errors
