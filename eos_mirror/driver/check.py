@@ -38,10 +38,18 @@ NEVER_REFUSED = timedelta(minutes=1)
 
 
 def check_flow(
-    settings: FlowSettings, clusters: FlowClusters, *, topics: TopicSync, on_event: EventSink
+    settings: FlowSettings,
+    clusters: FlowClusters,
+    *,
+    topics: TopicSync,
+    on_event: EventSink,
+    on_standby: bool = False,
 ) -> FlowFacts:
     """
     Gather facts, judge them, and try the requests that only a cluster can judge.
+
+    Args:
+        on_standby: Tasks of another configuration may run: this run waits for their end.
 
     Returns:
         The facts, with a plan that excludes the topics that would be refused.
@@ -52,7 +60,7 @@ def check_flow(
         SourceUnavailable, TargetUnavailable: The cluster did not answer in time.
     """
     try:
-        facts = _gather(settings, clusters, topics)
+        facts = _gather(settings, clusters, topics, on_standby=on_standby)
         plan = facts.plan
         try:
             verdict = judge(
@@ -110,7 +118,9 @@ def _patterns(settings: FlowSettings) -> list[str]:
     return [pattern.pattern for pattern in settings.topics]
 
 
-def _gather(settings: FlowSettings, clusters: FlowClusters, topics: TopicSync) -> FlowFacts:
+def _gather(
+    settings: FlowSettings, clusters: FlowClusters, topics: TopicSync, *, on_standby: bool
+) -> FlowFacts:
     """
     Gather the facts, after the members of an earlier run have left the source group.
 
@@ -118,6 +128,8 @@ def _gather(settings: FlowSettings, clusters: FlowClusters, topics: TopicSync) -
     """
     mode = mode_of(settings)
     facts = gather(clusters, topics.plan, mode=mode, within=settings.admin_timeout)
+    if on_standby:
+        return replace(facts, source_members=[])
     if not rivals(facts.source_members, deployment(settings)):
         return facts
 

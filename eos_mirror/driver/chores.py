@@ -1,20 +1,25 @@
 """What a driver does periodically while its tasks mirror."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
+from typing import NamedTuple
 
 from eos_mirror.driver import cluster_watch
 from eos_mirror.driver.cluster_watch import ClusterWatch
 from eos_mirror.driver.config_reload import ConfigReload
 from eos_mirror.driver.first_contact import admin_configs
-from eos_mirror.driver.flow import SETTLED, FlowRunner
+from eos_mirror.driver.flow import FlowRunner
 from eos_mirror.driver.heartbeats import Heartbeats
 from eos_mirror.driver.leader_election import LeaderElection
+from eos_mirror.driver.partition_metrics import LOOK_EVERY
 from eos_mirror.errors import fields_of
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.runtime.scheduler import Scheduler
 from eos_mirror.settings.model import Settings
+
+SETTLED = timedelta(seconds=5)
+"""Delay before periodic actions, to keep load off the clusters while tasks start."""
 
 ASSIGNMENT_EVERY = timedelta(seconds=1)
 LOOK_AT_TURN = timedelta(seconds=0.5)
@@ -24,6 +29,40 @@ CHORE_ENDS = timedelta(seconds=5)
 NEVER = timedelta(days=36_500)
 NO_TIME = timedelta(0)
 """A stop does not wait for the watch of a cluster: it writes nothing."""
+
+
+class Chore(NamedTuple):
+    """
+    A periodic action.
+
+    Attributes:
+        after: Delay of the first run, from the start of all chores.
+    """
+
+    name: str
+    every: timedelta
+    act: Callable[[], None]
+    after: timedelta = timedelta(0)
+
+
+def chores_of(runner: FlowRunner) -> Iterator[Chore]:
+    """Yield the configured periodic actions of a flow that ask its clusters."""
+    settings, flow = runner.settings, runner.flow
+    if settings.refresh_topics:
+        yield Chore(_topics_of(runner), settings.refresh_topics_interval, runner.follow_topics)
+    if settings.sync_configs:
+        every, name = settings.sync_configs_interval, f"configuration of the topics of {flow}"
+        yield Chore(name, every, runner.topics.follow_configs, after=SETTLED)
+    if settings.sync_acls:
+        every, name = settings.sync_acls_interval, f"access rights of the topics of {flow}"
+        yield Chore(name, every, runner.acls.follow, after=SETTLED)
+    if runner.is_measured:
+        yield Chore(f"lag of {flow}", LOOK_EVERY, runner.metrics.look, after=SETTLED)
+
+
+def _topics_of(runner: FlowRunner) -> str:
+    """Return the name of the chore that creates and grows remote topics."""
+    return f"topics of {runner.flow}"
 
 
 class Chores:
@@ -53,7 +92,7 @@ class Chores:
         *,
         once: bool,
         summary: Callable[[], None],
-        election: LeaderElection | None,
+        elections: Sequence[LeaderElection],
     ) -> None:
         """
         Start every chore; the stack stops them.
@@ -64,13 +103,13 @@ class Chores:
         """
         self._add_reload()
         for runner in self._flows:
-            for chore in runner.chores():
+            for chore in chores_of(runner):
                 self._changes.add(chore.name, chore.every, chore.act, after=chore.after)
             self._watch.add(
                 f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment
             )
-        if election is not None:
-            self._watch.add("leadership", LOOK_AT_TURN, election.look)
+        for number, election in enumerate(elections):
+            self._watch.add(f"leadership {number}", LOOK_AT_TURN, election.look)
         self._watch.add("summary", self._settings.summary_interval, summary)
         for alias, config in admin_configs(self._settings.flows).items():
             look = ClusterWatch(alias, config, on_event=self._on_event).look
@@ -92,7 +131,7 @@ class Chores:
     def reload(self) -> None:
         """Read the configuration now, then compare the topics. Any thread may call this."""
         self._lists.ask()
-        self._changes.hurry(self._reload, *(runner.topics_chore for runner in self._flows))
+        self._changes.hurry(self._reload, *(_topics_of(runner) for runner in self._flows))
 
     @property
     def _reload(self) -> str:

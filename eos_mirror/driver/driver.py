@@ -7,8 +7,8 @@ settings -> check (nothing written) -> prepare (topics) -> tasks -> chores, unti
 
 import socket
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from opentelemetry.metrics import get_meter_provider
@@ -22,7 +22,7 @@ from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.driver.readiness import Readiness
 from eos_mirror.driver.start_ends import StartEnds
 from eos_mirror.driver.summary import Summary
-from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable
+from eos_mirror.errors import ConfigError, NotAuthorized, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.cluster_probe import Silence
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.runtime.launcher import Launcher
@@ -107,8 +107,9 @@ class Driver:
             runner.topics.others = [other.topics for other in self.flows if other is not runner]
         self._summary = Summary(self.flows, on_event=on_event)
         self._readiness = Readiness(self.flows, on_event=on_event)
-        self._election: LeaderElection | None = None
+        self._elections: list[LeaderElection] = []
         self._chores: Chores | None = None
+        self._has_metrics = False
 
     def check(self) -> list[FlowPlan]:
         """
@@ -119,14 +120,13 @@ class Driver:
             UnsafeError: The state of the clusters would break the guarantee.
         """
         reach_clusters(self._settings, self._settings.flows)
+        return self._judge()
+
+    def _judge(self, *, on_standby: bool = False) -> list[FlowPlan]:
         plans = []
         for runner in self.flows:
-            try:
-                plans.append(runner.check())
-            except SourceUnavailable as exc:
-                raise ConfigError(self._no_answer(runner.flow.source, exc)) from exc
-            except TargetUnavailable as exc:
-                raise ConfigError(self._no_answer(runner.flow.target, exc)) from exc
+            with self._named(runner):
+                plans.append(runner.check(on_standby=on_standby))
         conflicts = cross_flow_conflicts(plans)
         if conflicts:
             raise ConfigError(*conflicts)
@@ -134,8 +134,15 @@ class Driver:
             check_spark(self._settings.spark, tasks_count=self._tasks_count)
         return plans
 
-    def _no_answer(self, alias: str, exc: Exception) -> str:
-        return no_answer(self._settings, alias, Silence(str(exc)))
+    @contextmanager
+    def _named(self, runner: FlowRunner) -> Iterator[None]:
+        """Name the cluster of a flow that does not answer."""
+        try:
+            yield
+        except (SourceUnavailable, TargetUnavailable) as exc:
+            is_source = isinstance(exc, SourceUnavailable)
+            alias = runner.flow.source if is_source else runner.flow.target
+            raise ConfigError(no_answer(self._settings, alias, Silence(str(exc)))) from exc
 
     def run(self, *, once: bool) -> Report:
         """
@@ -149,17 +156,12 @@ class Driver:
         """
         for text in self._settings.notes:
             self._on_event("config.note", {"text": text})
-        self.check()
+        reach_clusters(self._settings, self._settings.flows)
         with ExitStack() as cleanup:
+            self._lead(cleanup)
             self._export(cleanup)
-            local = LocalLauncher()
-            cleanup.callback(local.close)
-            if self._settings.runtime is Runtime.LOCAL:
-                local.warm_up(self._tasks_count, self._entry)
-            if self._settings.standby:
-                self._stand_by(cleanup)
             if not self._stop.is_set():
-                self._mirror(local, cleanup, once=once)
+                self._mirror(cleanup, once=once)
             failed = self._failures()
         self._summary.tell()
         self._on_event("stopped", {"flows": [str(runner.flow) for runner in self.flows]})
@@ -172,17 +174,23 @@ class Driver:
             refused={str(runner.flow): runner.topics.refused for runner in self.flows},
             failed=failed,
             ready_s=self._readiness.ready_s,
-            superseded=self._election is not None and self._election.is_over,
+            superseded=self._is_superseded,
         )
 
-    def _mirror(self, local: LocalLauncher, cleanup: ExitStack, *, once: bool) -> None:
+    def _mirror(self, cleanup: ExitStack, *, once: bool) -> None:
+        local = LocalLauncher()
+        cleanup.callback(local.close)
+        if self._settings.runtime is Runtime.LOCAL:
+            local.warm_up(self._tasks_count, self._entry)
         place = self._open_place(local, cleanup)
         for runner in self.flows:
             runner.prepare()
         ends = {runner: runner.source_ends() for runner in self.flows} if once else {}
         self._start_tasks(place, cleanup)
         self._chores = Chores(self._settings, self.flows, on_event=self._on_event)
-        self._chores.start(cleanup, once=once, summary=self._tell_summary, election=self._election)
+        self._chores.start(
+            cleanup, once=once, summary=self._tell_summary, elections=self._elections
+        )
         self._wait_until(self._readiness.look, POLL_S)
         if not once and not self._ended:
             self._follow_groups(local)
@@ -192,14 +200,53 @@ class Driver:
             self._readiness.look()
             self._stop.wait(LOOK_S)
 
+    def _lead(self, cleanup: ExitStack) -> None:
+        """
+        Wait until this run leads every flow, and check whether it may start.
+
+        The flows are taken in the order of their names, so that two runs never wait for each other.
+        A flow that never ran is checked and prepared first: its group assigns the partition of a
+        topic that does not exist yet.
+        """
+        is_checked = not self._were_prepared()
+        if is_checked:
+            self._judge()
+            if self._stop.is_set():
+                return
+            for runner in self.flows:
+                runner.prepare()
+        has_waited = False
+        for runner in sorted(self.flows, key=lambda runner: str(runner.flow)):
+            try:
+                has_waited |= self._lead_flow(runner, cleanup)
+            except NotAuthorized as exc:
+                self._on_event("flow.warning", {"flow": str(runner.flow), "reason": _alone(exc)})
+        was_stopped = has_waited and self._stop.is_set()
+        if not was_stopped and (has_waited or not is_checked):
+            self._judge()
+
+    def _were_prepared(self) -> bool:
+        """Return True if an earlier run has prepared every flow."""
+        for runner in self.flows:
+            with self._named(runner):
+                if not runner.was_prepared():
+                    return False
+        return True
+
+    def _lead_flow(self, runner: FlowRunner, cleanup: ExitStack) -> bool:
+        """Wait until this run leads a flow. Return True if it stood by."""
+        election = LeaderElection(
+            runner.settings, may_wait=self._settings.standby, on_event=self._on_event
+        )
+        cleanup.callback(election.end)
+        has_waited = election.wait(self._stop, on_standby=lambda: self._stand_by(cleanup))
+        self._elections.append(election)
+        return has_waited
+
     def _stand_by(self, cleanup: ExitStack) -> None:
-        """Wait until this run leads. Repeat the checks if that took long."""
-        first = min(self.flows, key=lambda runner: str(runner.flow))
-        first.prepare()  # creates the topic whose partition the group assigns
-        self._election = LeaderElection(first.settings, on_event=self._on_event)
-        cleanup.callback(self._election.end)
-        if self._election.wait(self._stop):
-            self.check()
+        """Find now what would refuse the start later, and report metrics while waiting."""
+        self._judge(on_standby=True)
+        self._export(cleanup)
 
     # ------------------------------------------------------------------ tasks
 
@@ -251,9 +298,13 @@ class Driver:
     @property
     def _ended(self) -> bool:
         """True after a signal, if another run leads, or if every flow has failed."""
-        if self._stop.is_set() or (self._election is not None and self._election.is_over):
+        if self._stop.is_set() or self._is_superseded:
             return True
         return all(runner.has_failed for runner in self.flows)
+
+    @property
+    def _is_superseded(self) -> bool:
+        return any(election.is_over for election in self._elections)
 
     def _wait_until(self, condition: Callable[[], bool], every_s: float) -> None:
         while not self._ended and not condition():
@@ -298,6 +349,10 @@ class Driver:
         return not there.startswith("opentelemetry.metrics")  # the API's providers do nothing
 
     def _export(self, cleanup: ExitStack) -> None:
+        """Register the metrics, and start their exporters. A second call does nothing."""
+        if self._has_metrics:
+            return
+        self._has_metrics = True
         provider = get_meter_provider()
         if self._settings.metrics.exporters:
             from eos_mirror.driver import exporters  # noqa: PLC0415 - the SDK is not always needed
@@ -328,3 +383,10 @@ class Driver:
     def _tell_summary(self) -> None:
         if self._readiness.is_settled:
             self._summary.tell()
+
+
+def _alone(exc: NotAuthorized) -> str:
+    return (
+        f"{exc}. Without this right, a second run of the flow is not noticed: both would mirror, "
+        f"and restart each other's tasks. Grant it with kafka-acls.sh."
+    )

@@ -5,10 +5,9 @@ Nothing is written to a cluster before `check` has passed.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from eos_mirror.core.messages import Orders, TaskReport
 from eos_mirror.core.plan import FlowPlan
@@ -19,7 +18,7 @@ from eos_mirror.driver.check import check_flow
 from eos_mirror.driver.checkpoint_tasks import CheckpointTasks
 from eos_mirror.driver.cluster_facts import FlowClusters
 from eos_mirror.driver.ledger import LedgerKeeper
-from eos_mirror.driver.partition_metrics import LOOK_EVERY, FlowPartitionMetrics
+from eos_mirror.driver.partition_metrics import FlowPartitionMetrics
 from eos_mirror.driver.start_ends import StartEnds
 from eos_mirror.driver.task_reports import TaskReports, TaskStatus
 from eos_mirror.driver.topic_sync import TopicSync
@@ -44,9 +43,6 @@ from eos_mirror.tasks.messages import decode, encode
 
 MIRROR_ENTRY = "eos_mirror.tasks.mirror:mirror"
 LOOP_IS_BUSY_S = 2.0
-SETTLED = timedelta(seconds=5)
-"""Delay before periodic actions, to keep load off the clusters while tasks start."""
-
 SHORT_LOOKS = 3
 """Consecutive checks that must find unowned partitions before the tasks rejoin."""
 
@@ -67,26 +63,13 @@ def open_clusters(settings: FlowSettings) -> FlowClusters:
     )
 
 
-class Chore(NamedTuple):
-    """
-    A periodic action.
-
-    Attributes:
-        after: Delay of the first run, from the start of all chores.
-    """
-
-    name: str
-    every: timedelta
-    act: Callable[[], None]
-    after: timedelta = timedelta(0)
-
-
 class FlowRunner:
     """
     Runs one flow in the driver.
 
     Attributes:
         ended_for: Why the whole flow was ended; empty if it was not.
+        is_measured: True if `metrics` are filled.
         hidden: With `--once`, transactions of the source that were open at the start and at the
             end, by source partition.
     """
@@ -120,7 +103,7 @@ class FlowRunner:
 
         self.acls = AclSync(settings, routes, on_event=self._tell)
         self.checkpoints = CheckpointTasks(settings, routes, on_event=self._tell)
-        self._is_measured = measured
+        self.is_measured = measured
         self.metrics = FlowPartitionMetrics(
             settings, self._clusters.source_metadata, lambda: self.topics.partitions
         )
@@ -139,9 +122,24 @@ class FlowRunner:
 
     # ------------------------------------------------------------------ before the start
 
-    def check(self) -> FlowPlan:
-        """Check whether the flow may start, as `driver/check.py` says."""
-        facts = check_flow(self.settings, self._clusters, topics=self.topics, on_event=self._tell)
+    def was_prepared(self) -> bool:
+        """Return True if a run has prepared the flow before."""
+        return bool(self._clusters.target_topics.existing([self.flow.claims_topic]))
+
+    def check(self, *, on_standby: bool = False) -> FlowPlan:
+        """
+        Check whether the flow may start, as `driver/check.py` says.
+
+        Args:
+            on_standby: Tasks of another configuration may run: this run waits for their end.
+        """
+        facts = check_flow(
+            self.settings,
+            self._clusters,
+            topics=self.topics,
+            on_event=self._tell,
+            on_standby=on_standby,
+        )
         self.tasks_count = max(1, min(self.settings.tasks_max, facts.planned_partitions))
         self._is_mode_noted = facts.noted_mode is not None
         return facts.plan
@@ -252,26 +250,6 @@ class FlowRunner:
             self._give_orders(lambda orders: replace(orders, rejoin=orders.rejoin + 1))
             self._tell("flow.rejoining", {"owned": held, "planned": len(self.topics.partitions)})
 
-    def chores(self) -> Iterator[Chore]:
-        """Yield the configured periodic actions."""
-        settings, flow = self.settings, self.flow
-        if settings.refresh_topics:
-            every = settings.refresh_topics_interval
-            yield Chore(self.topics_chore, every, self.follow_topics)
-        if settings.sync_configs:
-            every, name = settings.sync_configs_interval, f"configuration of the topics of {flow}"
-            yield Chore(name, every, self.topics.follow_configs, after=SETTLED)
-        if settings.sync_acls:
-            every, name = settings.sync_acls_interval, f"access rights of the topics of {flow}"
-            yield Chore(name, every, self.acls.follow, after=SETTLED)
-        if self._is_measured:
-            yield Chore(f"lag of {flow}", LOOK_EVERY, self.metrics.look, after=SETTLED)
-
-    @property
-    def topics_chore(self) -> str:
-        """Return the name of the chore that creates and grows remote topics."""
-        return f"topics of {self.flow}"
-
     def statuses(self) -> dict[int, TaskStatus]:
         """Return the status of every task by slot."""
         slots = {} if self._herd is None else self._herd.statuses()
@@ -350,7 +328,7 @@ class FlowRunner:
             self.settings,
             slot=slot,
             claims_topic_id=self._claims_topic_id,
-            measured=self._is_measured,
+            measured=self.is_measured,
         )
         return TaskSpec(
             slot=slot,

@@ -1,22 +1,30 @@
-"""Leader election among runs of one configuration: one mirrors, the others are on standby."""
+"""Leader election among the runs of a flow: one mirrors, the others are on standby."""
 
 import threading
 import time
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import Any, Final
 
+from eos_mirror.core.run_identity import RunIdentity, decode_identity
+from eos_mirror.driver.this_run import identity_of, is_gone, is_here
+from eos_mirror.errors import TargetUnavailable, UnsafeError
+from eos_mirror.kafka.groups import GroupMember
 from eos_mirror.kafka.leadership import Leadership
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
 
-POLL = timedelta(seconds=0.1)
-TOLD_AFTER_S = 6.0
-"""A group without members takes three seconds to assign its partition."""
+POLL: Final = timedelta(seconds=0.1)
+LOOK_S: Final = 1.0
+"""While another run mirrors, this one looks this often whether it is still there."""
+
+SESSION_MARGIN: Final = timedelta(seconds=3)
 
 
 class LeaderElection:
     """
-    The election as one run sees it.
+    The election of a flow as one run sees it.
 
     Call `wait` first, then `look` periodically, and `end` after the tasks of the run have ended.
     Two runs may both believe for a moment that they lead. That is safe: tasks fence each other.
@@ -25,49 +33,104 @@ class LeaderElection:
         is_over: True if this run led and another one leads now.
     """
 
-    def __init__(self, flow: FlowSettings, *, on_event: EventSink) -> None:
+    def __init__(self, flow: FlowSettings, *, may_wait: bool, on_event: EventSink) -> None:
         """
         Args:
-            flow: The flow whose group decides for all flows of the run.
+            may_wait: False to refuse the start if another run mirrors the flow.
         """
+        self._flow = flow.flow
+        self._may_wait = may_wait
+        self._gone_after = flow.session_timeout + SESSION_MARGIN
         self._on_event = on_event
         self._lock = threading.Lock()
         self._leadership = Leadership(
-            clients.target_admin(flow),
+            clients.driver_member(flow, identity_of(flow)),
             group=flow.flow.drivers_group,
             topic=flow.flow.claims_topic,
             session=flow.session_timeout,
         )
         self.is_over = False
 
-    def wait(self, stop: threading.Event) -> bool:
+    def wait(self, stop: threading.Event, *, on_standby: Callable[[], None]) -> bool:
         """
         Wait until this run leads or `stop` is set.
 
+        Args:
+            on_standby: Called once if another run leads.
+
         Returns:
-            True if it took long, so that the clusters may have changed meanwhile.
+            True if it stood by, so that the clusters may have changed meanwhile.
 
         Raises:
             NotAuthorized: A right on the group is missing.
+            UnsafeError: Another run mirrors the flow, and this one may not wait for it.
         """
-        began = time.monotonic()
-        told = False
+        began = look_at = time.monotonic()
+        is_standing_by = False
         while not stop.is_set() and not self._leadership.poll(POLL):
-            if not told and time.monotonic() - began > TOLD_AFTER_S:
-                told = True
-                self._on_event("driver.waiting", {})
-        if self._leadership.leads:
-            self._on_event("driver.leading", {"after_s": round(time.monotonic() - began, 3)})
-        return told
+            if time.monotonic() < look_at:
+                continue
+            others = self._others()
+            if others is None:
+                continue
+            if not others:
+                self._leadership.assume()
+                break
+            look_at = time.monotonic() + LOOK_S
+            if not self._may_wait:
+                self._refuse(others, waited=timedelta(seconds=time.monotonic() - began))
+            elif not is_standing_by:
+                is_standing_by = True
+                self._on_event("driver.waiting", {"flow": str(self._flow), **_described(others)})
+                on_standby()
+        if is_standing_by and self._leadership.leads:
+            after_s = round(time.monotonic() - began, 3)
+            self._on_event("driver.leading", {"flow": str(self._flow), "after_s": after_s})
+        return is_standing_by
+
+    def _others(self) -> list[GroupMember] | None:
+        """Return the members of other runs that may be alive; None if that is not known yet."""
+        try:
+            others = self._leadership.others()
+        except TargetUnavailable:
+            return None
+        if others is None:
+            return None
+        runs = [(member, decode_identity(member.client_id)) for member in others]
+        return [member for member, run in runs if run is None or not is_gone(run)]
+
+    def _refuse(self, others: Sequence[GroupMember], *, waited: timedelta) -> None:
+        """Refuse the start, unless the others may be dead members whose session is not over."""
+        run = _leader_of(others)
+        if waited < self._gone_after and (run is None or not is_here(run)):
+            return
+        where = f"{run} since {run.started_at:%Y-%m-%d %H:%M:%S} UTC" if run else others[0].host
+        raise UnsafeError(
+            f"{self._flow}: another run mirrors this flow ({where}). Stop it, or set "
+            f"standby.enabled = true to wait for its end."
+        )
 
     def look(self) -> None:
         """Check that this run still leads. If not, only a new election can make it lead again."""
         with self._lock:
             if not self.is_over and not self._leadership.poll(timedelta(0)):
                 self.is_over = True
-                self._on_event("driver.superseded", {})
+                self._on_event("driver.superseded", {"flow": str(self._flow)})
 
     def end(self) -> None:
         """Leave the group, so that the next run leads immediately."""
         with self._lock:
             self._leadership.close()
+
+
+def _leader_of(members: Sequence[GroupMember]) -> RunIdentity | None:
+    """Return the run that leads: its member owns the partition, or it is the oldest one."""
+    runs = [(not one.owns, run) for one in members if (run := decode_identity(one.client_id))]
+    return min(runs, key=lambda one: (one[0], one[1].started_at))[1] if runs else None
+
+
+def _described(members: Sequence[GroupMember]) -> dict[str, Any]:
+    run = _leader_of(members)
+    if run is None:
+        return {"host": members[0].host}
+    return {"host": run.host, "pid": run.pid, "since": run.started_at.isoformat(timespec="seconds")}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, MemberDescription
 
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.side import Side
@@ -34,10 +34,16 @@ NO_SUCH_GROUP = frozenset({KafkaError.GROUP_ID_NOT_FOUND})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMember:
-    """A member as the coordinator knows it; a dead member remains until its session expires."""
+    """
+    A member as the coordinator knows it; a dead member remains until its session expires.
+
+    Attributes:
+        owns: The partitions that it was assigned; none while the group rebalances.
+    """
 
     client_id: str
     host: str
+    owns: tuple[TopicPartition, ...] = ()
 
 
 def group_members(
@@ -72,7 +78,18 @@ def _members(admin: AdminClient, group: str, *, side: Side, wait_s: float) -> li
             if exc.args[0].code() in NO_SUCH_GROUP | {KafkaError.GROUP_AUTHORIZATION_FAILED}:
                 return []
             raise
-    return [GroupMember(client_id=m.client_id, host=m.host) for m in described.members]
+    return [
+        GroupMember(
+            client_id=m.client_id,
+            host=m.host,
+            owns=tuple(TopicPartition(p.topic, p.partition) for p in _assigned(m)),
+        )
+        for m in described.members
+    ]
+
+
+def _assigned(member: MemberDescription) -> Sequence[ClientPartition]:
+    return member.assignment.topic_partitions if member.assignment else ()
 
 
 class CommittedOrReasons(NamedTuple):

@@ -10,8 +10,9 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.side import Side
-from eos_mirror.kafka.client import new_consumer
+from eos_mirror.kafka.client import new_admin, new_consumer
 from eos_mirror.kafka.errors import DENIED, as_mirror_error
+from eos_mirror.kafka.groups import GroupMember, group_members
 from eos_mirror.kafka.reconnecting import StallDetector
 
 MEMBER = {
@@ -24,6 +25,7 @@ MEMBER = {
 }
 
 CLOSED_WITHIN_S = 5.0
+ANSWERS_WITHIN = timedelta(seconds=1)
 
 
 class Leadership:
@@ -45,13 +47,15 @@ class Leadership:
         Join the group.
 
         Args:
-            config: Client settings for connection and security.
+            config: Client settings for connection and security. The client id is that of no other
+                member.
             topic: Exists, with one partition; nothing is read from it.
             session: A leader that is silent for this long no longer leads.
         """
         session_ms = str(round(session.total_seconds() * 1e3))
         self._config = {**config, **MEMBER, "group.id": group, "session.timeout.ms": session_ms}
         self._topic = topic
+        self._admin = new_admin(config)
         self.leads = False
         self._join()
 
@@ -78,6 +82,27 @@ class Leadership:
             self._leave()  # its callbacks no longer change who leads
             self._join()
         return self.leads
+
+    def others(self) -> list[GroupMember] | None:
+        """
+        Return the other members; None if this one is not in the group yet, or there is no answer.
+
+        Raises:
+            TargetUnavailable: The target did not answer in time.
+        """
+        group = self._config["group.id"]
+        members = group_members(self._admin, group, side=Side.TARGET, within=ANSWERS_WITHIN)
+        others = [one for one in members if one.client_id != self._config["client.id"]]
+        return others if len(others) < len(members) else None
+
+    def assume(self) -> None:
+        """
+        Lead without having been elected, until the group assigns the partition to another member.
+
+        A broker waits three seconds before it assigns the partition of a new group, and a session
+        for a member that is dead. Call it only if there is no other living member.
+        """
+        self.leads = True
 
     def close(self) -> None:
         """

@@ -19,6 +19,7 @@ from eos_mirror.core.messages import (
     SyncsTopic,
     TaskConfig,
 )
+from eos_mirror.core.run_identity import RunIdentity
 from eos_mirror.core.topic_limits import SenderLimits
 from eos_mirror.settings.fingerprint import fingerprint
 from eos_mirror.settings.heartbeats import HeartbeatSettings
@@ -137,6 +138,11 @@ def source_admin(flow: FlowSettings) -> Masked:
 def target_admin(flow: FlowSettings) -> Masked:
     """Configure admin clients and plain readers of the target: connection and security."""
     return _complete(flow.flow, "target-admin", {}, flow.clients.target_admin, {})
+
+
+def driver_member(flow: FlowSettings, run: RunIdentity) -> Masked:
+    """Configure the member of a run in the group of the drivers; its client id names the run."""
+    return _complete(flow.flow, run.encode(), {}, flow.clients.target_admin, {})
 
 
 def heartbeat_admin(pair: HeartbeatSettings) -> Masked:

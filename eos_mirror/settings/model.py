@@ -333,9 +333,9 @@ class Settings:
         Boolean,
         Key(
             "standby.enabled",
-            "false",
-            "If this configuration runs several times, one run mirrors and the others wait for it "
-            "to exit.",
+            "true",
+            "If another run mirrors a flow already, wait until that run is gone. `false`: refuse "
+            "to start.",
         ),
     ]
     connect_timeout: Annotated[

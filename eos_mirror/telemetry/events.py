@@ -51,9 +51,9 @@ EVENTS: Final = (
     Event(
         "driver.waiting",
         Level.INFO,
-        "Another run of this configuration mirrors; this one is on standby.",
+        "Another run mirrors the flow; this one is on standby.",
     ),
-    Event("driver.leading", Level.INFO, "This run mirrors now; others are on standby."),
+    Event("driver.leading", Level.INFO, "The run that was on standby mirrors now."),
     Event(
         "driver.superseded",
         Level.WARNING,

@@ -16,6 +16,7 @@ from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable
 from eos_mirror.ports import GroupOffset
 from eos_mirror.runtime.outcome import Ending, Outcome
 from eos_mirror.settings.model import FlowSettings
+from tests.driver.fake_leadership import FakeLeadership, alone
 from tests.driver.fake_probe import FakeProbe
 from tests.driver.fake_tasks import FakeLauncher, FakeTask
 from tests.driver.fakes import (
@@ -75,6 +76,7 @@ class Stage:
         patch.setattr(driver, "LocalLauncher", lambda: self.launcher)
         answer_all(patch)
         patch.setattr(driver, "CAUGHT_UP_POLL_S", 0.001)
+        patch.setattr(leader_election, "Leadership", alone)
         quiet = {"emit.checkpoints.enabled": "false", "emit.heartbeats.enabled": "false"}
         self.settings = settings_of(folder, {**quiet, **keys})
         self.driver = Driver(self.settings, on_event=self.events, stop=self.stop)
@@ -213,29 +215,19 @@ def test_two_flows_that_would_write_one_topic_do_not_start(
         both.check()
 
 
-class OneTurn:
-    """A `Leadership` that is lost as soon as this run mirrors."""
-
-    def __init__(self, _config: object, **_: object) -> None:
-        self.leads = False
-
-    def poll(self, wait: timedelta) -> bool:
-        """See `Leadership`. Only a run on standby waits."""
-        self.leads = bool(wait)
-        return self.leads
-
-    def close(self) -> None:
-        """See `Leadership`."""
+def lost_at_once(_config: object, **_: object) -> FakeLeadership:
+    """Make a leadership that is lost as soon as this run mirrors."""
+    return FakeLeadership(True, False)
 
 
 def test_a_run_ends_when_another_run_leads(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """It reports that, so that the command can start again on standby."""
-    monkeypatch.setattr(leader_election, "Leadership", OneTurn)
+    stage = make()
+    monkeypatch.setattr(leader_election, "Leadership", lost_at_once)
     monkeypatch.setattr(chores, "LOOK_AT_TURN", timedelta(milliseconds=1))
-    stage = make({"standby.enabled": "true"})
 
     report = stage.driver.run(once=False)
 
     assert report.superseded
     names = [name for name in stage.events.names if name.startswith("driver.")]
-    assert names == ["driver.leading", "driver.superseded"]
+    assert names == ["driver.superseded"]

@@ -9,6 +9,7 @@ import pytest
 from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.messages import Orders, TaskReport
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.driver.chores import chores_of
 from eos_mirror.driver.flow import SHORT_LOOKS, FlowRunner
 from eos_mirror.errors import NotAuthorized, SourceUnavailable, TargetUnavailable, UnsafeError
 from eos_mirror.runtime.outcome import Ending, Outcome
@@ -271,9 +272,9 @@ def test_only_configured_chores_run_and_those_that_ask_clusters_wait_for_the_tas
     make: Make,
 ) -> None:
     """New topics are looked for immediately."""
-    chores = {chore.name.split()[0]: chore.after for chore in make().runner.chores()}
+    chores = {chore.name.split()[0]: chore.after for chore in chores_of(make().runner)}
     off = ("refresh.topics.enabled", "sync.topic.configs.enabled", "sync.topic.acls.enabled")
 
     assert chores.keys() == {"topics", "configuration", "access"}
     assert [name for name, after in chores.items() if not after] == ["topics"]
-    assert list(make(dict.fromkeys(off, "false")).runner.chores()) == []
+    assert list(chores_of(make(dict.fromkeys(off, "false")).runner)) == []

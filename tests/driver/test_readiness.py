@@ -113,7 +113,7 @@ def test_a_partition_that_cannot_be_mirrored_makes_a_start_degraded(
 
 
 def test_a_refused_topic_and_a_task_that_ended_are_named_too(stage: Stage) -> None:
-    """The partitions of the task have no owner, and nobody has to wait for them."""
+    """The partitions of the task have no owner, so waiting for them makes no sense."""
     stage.runner.refused, stage.runner.failure = {"odd": "taken"}, "not authorized"
 
     assert stage.at(0.1, owned=0) == ["degraded"]

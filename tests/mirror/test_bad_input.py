@@ -1,5 +1,6 @@
 """A start that must be refused prints one line that names the fix, and writes nothing."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -173,16 +174,16 @@ def test_a_session_that_the_source_does_not_allow_is_refused(site: Site) -> None
 
 
 @pytest.mark.long
-def test_a_second_deployment_with_another_configuration_is_refused(site: Site) -> None:
-    """The second one is refused while the first one runs, and starts after it has stopped."""
+def test_a_second_run_that_may_not_wait_is_refused(site: Site) -> None:
+    """The line says where the first one is. The second one starts after the first has stopped."""
     site.produce(100)
-    session = {"session_timeout_ms": 6000}  # the shortest that brokers allow
-    with mirror(site.config(**session)) as first:
+    config = site.config(session_timeout_ms=6000, standby_enabled="false")
+    with mirror(config) as first:
         first.wait_for("ready")
-        other = site.config(topics_exclude="nothing", **session)
-        refused(other, code=UNSAFE, says=[str(site.flow), "another configuration", "running"])
+        where = f"{socket.gethostname()}, process {first.process.pid}"
+        refused(config, code=UNSAFE, says=[str(site.flow), "another run", where, "standby.enabled"])
         assert first.stop() == 0, first.errors
-    with mirror(other, "--once") as second:
+    with mirror(config, "--once") as second:
         assert second.wait() == 0, second.errors
     assert site.compare().exact
 

@@ -244,14 +244,12 @@ def test_g5_a_target_that_is_away_longer_than_a_transaction_lasts_only_causes_la
     """
     While the target is away nothing is committed; afterwards every record arrives.
 
-    The coordinator aborts the transaction that was open. A run with `standby.enabled` does
-    not stop either: its session has expired, but no other run leads instead.
+    The coordinator aborts the transaction that was open. The run does not stop either: its
+    session in the group of the drivers has expired, but no other run leads instead.
     """
     site = onto_trio
     lasting = {"transaction_timeout_ms": 5_000, "session_timeout_ms": 6_000}
-    with mirror(
-        config_for_three_brokers(site, tasks_max=2, standby_enabled="true", **lasting)
-    ) as running:
+    with mirror(config_for_three_brokers(site, tasks_max=2, **lasting)) as running:
         with Load(site).running() as load:
             running.wait_for("ready")
             load.wait_for(5_000)
