@@ -12,15 +12,17 @@ from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.core.ledger import LedgerEntry
 from eos_mirror.core.plural import counted
 from eos_mirror.core.side import Side
+from eos_mirror.core.states import WRONG, Condition, State, counted_states
 from eos_mirror.driver.first_contact import BOTH, reach_clusters
 from eos_mirror.operate.group_status import GroupStatus, group_statuses
-from eos_mirror.operate.status import FlowStatus, PartitionStatus, flow_status, ledger_entries
+from eos_mirror.operate.partition_status import PartitionStatus
+from eos_mirror.operate.status import FlowStatus, flow_status, ledger_entries
 from eos_mirror.settings.model import FlowSettings
 
 
 def register(subparsers: Any) -> None:
     """Add the verb to the command line."""
-    parser = subparsers.add_parser("status", help="show positions and lag of flows, or the ledger")
+    parser = subparsers.add_parser("status", help="show state and lag of flows, or the ledger")
     parser.add_argument("file", metavar="FILE", help="an mm2.properties")
     parser.add_argument("flow", metavar="A->B", nargs="?", help="one flow (default: all)")
     instead = parser.add_mutually_exclusive_group()
@@ -38,40 +40,37 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_of(args.file)
     flows = [flow_named(settings, args.flow)] if args.flow else settings.flows
     reach_clusters(settings, flows, needed=[Side.TARGET] if args.ledger else BOTH)
+    code = 0
     for flow in flows:
         if args.ledger:
             lines = _ledger(flow, as_json=args.json)
         elif args.groups:
             lines = _groups(flow, as_json=args.json)
         else:
-            beside = [one for one in settings.flows if one is not flow]
-            lines = _status(flow, beside, as_json=args.json)
+            status = flow_status(flow, beside=[one for one in settings.flows if one is not flow])
+            code = max(code, int(status.state in WRONG))
+            lines = iter([_as_json(status)]) if args.json else _as_text(status)
         sys.stdout.writelines(f"{line}\n" for line in lines)
-    return 0
-
-
-def _status(
-    settings: FlowSettings, beside: Sequence[FlowSettings], *, as_json: bool
-) -> Iterator[str]:
-    status = flow_status(settings, beside=beside)
-    return iter([_as_json(status)]) if as_json else _as_text(status)
+    return code
 
 
 def _as_json(status: FlowStatus) -> str:
     return json.dumps(
         {
             "flow": status.flow,
+            "state": status.state.value,
             "mode": status.mode.value if status.mode else None,
+            "run": _run_object(status),
             "lag": status.lag,
             "partitions": [
                 {
                     "source": str(one.source),
                     "remote": str(one.remote),
+                    **_state_object(one.condition),
                     "position": one.position,
                     "end": one.end,
                     "lag": one.lag,
                     "replaced": one.was_replaced,
-                    "reason": one.reason,
                     "open_transaction": _open_transaction(one),
                 }
                 for one in status.partitions
@@ -88,6 +87,31 @@ def _as_json(status: FlowStatus) -> str:
     )
 
 
+def _state_object(condition: Condition) -> dict[str, Any]:
+    fault = condition.fault
+    return {
+        "state": condition.state.value,
+        "cause": fault.cause if fault else "",
+        "reason": condition.reason,
+        "since": fault.since.isoformat() if fault and fault.since else None,
+    }
+
+
+def _run_object(status: FlowStatus) -> dict[str, Any] | None:
+    leader = status.run.leader
+    if leader is None:
+        return None
+    return {
+        "host": leader.host,
+        "pid": leader.pid,
+        "since": leader.started_at.isoformat(),
+        "version": leader.version,
+        "fingerprint": leader.fingerprint,
+        "is_of_this_file": leader.fingerprint == status.fingerprint,
+        "standbys": status.run.standbys,
+    }
+
+
 def _open_transaction(one: PartitionStatus) -> dict[str, Any] | None:
     found = one.open_transaction
     if found is None:
@@ -99,22 +123,13 @@ def _open_transaction(one: PartitionStatus) -> dict[str, Any] | None:
 def _as_text(status: FlowStatus) -> Iterator[str]:
     mode = status.mode.value if status.mode else "never ran"
     count = counted(len(status.partitions), "partition")
-    yield f"{status.flow}: {mode}, {count}, {_lag(status.partitions)}"
+    yield f"{status.flow}: {status.state.value}, {mode}, {count}, {_lag(status.partitions)}"
+    yield from _run_lines(status)
     for topic, group in groupby(status.partitions, key=lambda one: one.source.topic):
         partitions = list(group)
-        without = sum(one.position is None for one in partitions)
-        note = f", {without} without a position" if without else ""
-        yield f"  {topic}: {counted(len(partitions), 'partition')}, {_lag(partitions)}{note}"
-        for one in partitions:
-            if one.was_replaced:
-                yield (
-                    f"  {one.source}: nothing of it is mirrored: the position is {one.position}, "
-                    f"but the log ends at {one.end}; the topic was created again, or lost its end"
-                )
-            if one.reason:
-                yield f"  {one.source}: lag unknown: {one.reason}"
-            if one.open_transaction:
-                yield f"  {one.source}: {one.open_transaction}"
+        states = counted_states(one.condition.state for one in partitions)
+        yield f"  {topic}: {counted(len(partitions), 'partition')}, {_lag(partitions)}: {states}"
+        yield from _partition_lines(partitions)
     for remote, changes in (status.drift or {}).items():
         wanted = [f"{name} should be {value}" for name, value in sorted(changes.set.items())]
         wanted += [f"{name} should not be set" for name in changes.delete]
@@ -123,6 +138,30 @@ def _as_text(status: FlowStatus) -> Iterator[str]:
         yield f"  not mirrored: {reason}"
     if status.left_out:
         yield f"  not mirrored back to where they came from: {', '.join(status.left_out)}"
+
+
+def _run_lines(status: FlowStatus) -> Iterator[str]:
+    leader = status.run.leader
+    if leader is None:
+        return
+    since = f"since {leader.started_at:%Y-%m-%d %H:%M:%S} UTC"
+    standby = f", {status.run.standbys} on standby" if status.run.standbys else ""
+    yield f"  run: {leader}, {since}, version {leader.version}{standby}"
+    if leader.fingerprint != status.fingerprint:
+        yield "  the run has another configuration than this file: a restart applies the file"
+
+
+def _partition_lines(partitions: Sequence[PartitionStatus]) -> Iterator[str]:
+    """Yield a line for each partition with a reason. States without one are only counted."""
+    for one in partitions:
+        condition, fault = one.condition, one.condition.fault
+        if fault is not None:
+            since = f" since {fault.since:%Y-%m-%d %H:%M:%S} UTC" if fault.since else ""
+            yield f"  {one.source}: failed{since} ({fault.cause}): {fault.reason}"
+        elif condition.state in {State.WAITING, State.UNKNOWN}:
+            yield f"  {one.source}: {condition.state.value}: {condition.reason}"
+        if one.open_transaction and str(one.open_transaction) != condition.reason:
+            yield f"  {one.source}: {one.open_transaction}"
 
 
 def _lag(partitions: Sequence[PartitionStatus]) -> str:

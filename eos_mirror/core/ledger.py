@@ -6,11 +6,13 @@ skip kinds and fields that it does not know.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final
+
+from eos_mirror.core.records import TopicPartition
 
 VERSION: Final = 1
 
@@ -20,6 +22,7 @@ class Kind(Enum):
 
     FENCE = "fence"
     STOP = "stop"
+    RESUME = "resume"
     GAP = "gap"
     DROP = "drop"
     STORM = "storm"
@@ -69,3 +72,29 @@ def decode_entry(value: str) -> LedgerEntry | None:
     if version != VERSION or kind not in {one.value for one in Kind}:
         return None
     return LedgerEntry(kind=Kind(kind), at=at, by=by, details=body)
+
+
+def stops_of(
+    entries: Iterable[LedgerEntry], *, by: str, since: datetime
+) -> dict[TopicPartition, LedgerEntry]:
+    """
+    Return the newest stop of each partition that is not over.
+
+    Args:
+        entries: Oldest first.
+        by: The run that mirrors now. What an earlier run reported may have been repaired.
+        since: When that run started.
+    """
+    stops: dict[TopicPartition, LedgerEntry] = {}
+    for one in entries:
+        if one.kind not in {Kind.STOP, Kind.RESUME} or one.by != by or one.at < since:
+            continue
+        topic, _, number = str(one.details.get("partition", "")).rpartition("-")
+        if not number.isdecimal():
+            continue
+        partition = TopicPartition(topic, int(number))
+        if one.kind is Kind.STOP:
+            stops[partition] = one
+        else:
+            stops.pop(partition, None)
+    return stops

@@ -124,6 +124,21 @@ def decode_group(text: str) -> GroupMetadata | None:
     return GroupMetadata(topic_id=fields["topic_id"], partitions=int(fields["partitions"]))
 
 
+def topic_id_of(text: str) -> str:
+    """
+    Return the id of the source topic with which a position was committed, in either mode.
+
+    Empty if another program committed it: its metadata say nothing about the topic.
+    """
+    group = decode_group(text)
+    if group is not None:
+        return group.topic_id
+    try:
+        return decode(text).topic_id
+    except ValueError:
+        return ""
+
+
 def _to_base64(data: bytes) -> str:
     return urlsafe_b64encode(data).decode().rstrip("=")
 

@@ -33,6 +33,11 @@ class RunIdentity:
         """Return host and process id, for people."""
         return f"{self.host}, process {self.pid}"
 
+    @property
+    def process(self) -> str:
+        """Return the name that ledger entries and claims have for the process of the run."""
+        return f"{self.host}:{self.pid}"
+
     def encode(self) -> str:
         """Return the text that goes into a client id."""
         at = self.started_at.astimezone(UTC).isoformat(timespec="milliseconds")

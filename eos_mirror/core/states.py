@@ -1,10 +1,138 @@
-"""The state of a flow: what of it is mirrored, and what keeps the rest. Pure functions."""
+"""
+The state of partitions and flows: what is mirrored, and what keeps the rest. Pure functions.
 
-from collections.abc import Collection, Mapping
+`FlowFacts` is what a run knows of its flow. `PartitionFacts` is what the clusters alone show.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
 from itertools import chain
 
 from eos_mirror.core.records import TopicPartition
+
+
+class State(Enum):
+    """State of a partition, or of a flow."""
+
+    MIRRORING = "mirroring"
+    """A task reads it and writes its copy. It may stand at its end."""
+    STARTING = "starting"
+    """A task acquires it, or will soon."""
+    WAITING = "waiting"
+    """It is mirrored as soon as something outside of the run has changed."""
+    UNKNOWN = "unknown"
+    FAILED = "failed"
+    """It is not mirrored, with a cause."""
+    NOT_RUNNING = "not running"
+    """No run mirrors the flow."""
+
+
+GRAVEST = (
+    State.NOT_RUNNING,
+    State.FAILED,
+    State.UNKNOWN,
+    State.WAITING,
+    State.STARTING,
+    State.MIRRORING,
+)
+"""The state of a flow is the first one of these that one of its partitions is in."""
+
+WRONG = frozenset({State.NOT_RUNNING, State.FAILED, State.UNKNOWN})
+"""States that a person has to look at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """
+    Why a partition is not mirrored.
+
+    Attributes:
+        cause: Class of the error.
+        since: When it stopped; None if that is not known.
+    """
+
+    cause: str
+    reason: str
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionFacts:
+    """
+    What can be known of a partition from outside of the run.
+
+    Attributes:
+        has_run: Whether a run mirrors the flow; None if that cannot be found out.
+        is_owned: Whether a task has the partition; None if that cannot be found out.
+        hidden: Why one of the two cannot be found out.
+        fault: What stopped it; None if nothing did.
+        obstacle: What it waits for; empty if nothing is known.
+        unseen: Why a cluster does not say where the partition ends; empty if it does.
+        has_position: False if there are records, and no position was committed yet.
+    """
+
+    has_run: bool | None
+    is_owned: bool | None
+    hidden: str = ""
+    fault: Fault | None = None
+    obstacle: str = ""
+    unseen: str = ""
+    has_position: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """The state of a partition, with the reason where it is not mirrored."""
+
+    state: State
+    reason: str = ""
+    fault: Fault | None = None
+
+
+def condition_of(facts: PartitionFacts) -> Condition:
+    """Return the state that follows from facts. A partition is never better than they prove."""
+    if facts.fault is not None:
+        return Condition(state=State.FAILED, reason=facts.fault.reason, fault=facts.fault)
+    is_hidden = facts.has_run is None or facts.is_owned is None
+    for applies, state, reason in (
+        (facts.has_run is False, State.NOT_RUNNING, "no run mirrors the flow"),
+        (bool(facts.obstacle), State.WAITING, facts.obstacle),
+        (bool(facts.unseen), State.UNKNOWN, facts.unseen),
+        (is_hidden, State.UNKNOWN, facts.hidden),
+        (not facts.is_owned, State.STARTING, "no task has it yet"),
+        (not facts.has_position, State.STARTING, "no position was committed yet"),
+    ):
+        if applies:
+            return Condition(state=state, reason=reason)
+    return Condition(state=State.MIRRORING)
+
+
+def flow_state(states: Iterable[State], *, has_run: bool | None, refused: bool) -> State:
+    """
+    Return the state of a flow.
+
+    Args:
+        states: Of its partitions.
+        has_run: As in `PartitionFacts`; it decides for a flow without partitions.
+        refused: True if topics are refused.
+    """
+    found = set(states)
+    if has_run is False:
+        found.add(State.NOT_RUNNING)
+    if has_run is None:
+        found.add(State.UNKNOWN)
+    if refused:
+        found.add(State.FAILED)
+    return next((state for state in GRAVEST if state in found), State.MIRRORING)
+
+
+def counted_states(states: Iterable[State]) -> str:
+    """Return how many partitions are in which state, the gravest first: `1 failed, 3 mirroring`."""
+    counts = Counter(states)
+    return ", ".join(f"{counts[state]} {state.value}" for state in GRAVEST if counts[state])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +193,9 @@ class FlowFacts:
     def counts(self) -> dict[str, int]:
         """Return how many partitions are in each state, and how many topics are refused."""
         return {
-            "mirroring": self.owned,
-            "starting": self.starting,
-            "waiting": len(self.waiting),
-            "failed": len(self.failed),
+            State.MIRRORING.value: self.owned,
+            State.STARTING.value: self.starting,
+            State.WAITING.value: len(self.waiting),
+            State.FAILED.value: len(self.failed),
             "refused": len(self.refused),
         }

@@ -96,12 +96,11 @@ class LeaderElection:
             return None
         if others is None:
             return None
-        runs = [(member, decode_identity(member.client_id)) for member in others]
-        return [member for member, run in runs if run is None or not is_gone(run)]
+        return living(others)
 
     def _refuse(self, others: Sequence[GroupMember], *, waited: timedelta) -> None:
         """Refuse the start, unless the others may be dead members whose session is not over."""
-        run = _leader_of(others)
+        run = leader_of(others)
         if waited < self._gone_after and (run is None or not is_here(run)):
             return
         where = f"{run} since {run.started_at:%Y-%m-%d %H:%M:%S} UTC" if run else others[0].host
@@ -123,14 +122,20 @@ class LeaderElection:
             self._leadership.close()
 
 
-def _leader_of(members: Sequence[GroupMember]) -> RunIdentity | None:
+def living(members: Sequence[GroupMember]) -> list[GroupMember]:
+    """Return the members of runs that may be alive."""
+    runs = [(member, decode_identity(member.client_id)) for member in members]
+    return [member for member, run in runs if run is None or not is_gone(run)]
+
+
+def leader_of(members: Sequence[GroupMember]) -> RunIdentity | None:
     """Return the run that leads: its member owns the partition, or it is the oldest one."""
     runs = [(not one.owns, run) for one in members if (run := decode_identity(one.client_id))]
     return min(runs, key=lambda one: (one[0], one[1].started_at))[1] if runs else None
 
 
 def _described(members: Sequence[GroupMember]) -> dict[str, Any]:
-    run = _leader_of(members)
+    run = leader_of(members)
     if run is None:
         return {"host": members[0].host}
     return {"host": run.host, "pid": run.pid, "since": run.started_at.isoformat(timespec="seconds")}

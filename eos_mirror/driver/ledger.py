@@ -22,6 +22,7 @@ from eos_mirror.settings.model import FlowSettings
 KINDS: Final[Mapping[str, Kind]] = {
     "incarnation.fenced": Kind.FENCE,
     "partition.stopped": Kind.STOP,
+    "partition.resumed": Kind.RESUME,
     "partition.gap": Kind.GAP,
 }
 """By event. A storm consists of many events. Tasks write drops themselves, before they commit."""

@@ -12,14 +12,16 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
-from eos_mirror.core.lag import begin_at_the_start
+from eos_mirror.core.lag import begin_at_the_start, of_an_earlier_topic
 from eos_mirror.core.messages import PartitionMetrics
+from eos_mirror.core.metadata import topic_id_of
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.core.spread import Window
 from eos_mirror.errors import SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.ports import GroupOffset
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
 
@@ -158,7 +160,12 @@ class FlowPartitionMetrics:
                 for source, key in keys.items()
                 if key in offsets
             }
-            unmirrored = begin_at_the_start(reached, ends, start_position=self._start_position)
+            unmirrored = begin_at_the_start(
+                reached,
+                ends,
+                start_position=self._start_position,
+                replaced=self._replaced({s: offsets[k] for s, k in keys.items() if k in offsets}),
+            )
             starts, unknown = self._source.starts_or_reasons(unmirrored)
             reached = {source: at for source, at in reached.items() if source not in unknown}
             stable, _ = self._source.ends_or_reasons(list(ends))
@@ -172,6 +179,13 @@ class FlowPartitionMetrics:
         with self._lock:
             for remote in self._partitions.keys() - set(mirrored.values()):
                 del self._partitions[remote]
+
+    def _replaced(self, offsets: Mapping[TopicPartition, GroupOffset]) -> set[TopicPartition]:
+        topics = self._source.topics(sorted({partition.topic for partition in offsets}))
+        return of_an_earlier_topic(
+            {partition: topic_id_of(one.metadata) for partition, one in offsets.items()},
+            {name: topic.topic_id for name, topic in topics.items()},
+        )
 
     def _key(self, source: TopicPartition, remote: TopicPartition) -> TopicPartition:
         """Return the partition under which the position is committed."""

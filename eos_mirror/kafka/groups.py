@@ -58,6 +58,13 @@ def group_members(
     Raises:
         RestartTask: The cluster did not answer (SourceUnavailable or TargetUnavailable).
     """
+    return members_or_none(admin, group, side=side, within=within) or []
+
+
+def members_or_none(
+    admin: AdminClient, group: str, *, side: Side, within: timedelta = PATIENCE
+) -> list[GroupMember] | None:
+    """Return the members of a group as `group_members`; None if it may not be described."""
     waits_s = coordinator_waits_s()
     return retrying(
         lambda _: _members(admin, group, side=side, wait_s=next(waits_s)), within=within
@@ -69,14 +76,18 @@ def coordinator_waits_s() -> Iterator[float]:
     return chain(COORDINATOR_ANSWERS_S, repeat(ANSWER.total_seconds()))
 
 
-def _members(admin: AdminClient, group: str, *, side: Side, wait_s: float) -> list[GroupMember]:
+def _members(
+    admin: AdminClient, group: str, *, side: Side, wait_s: float
+) -> list[GroupMember] | None:
     answer = admin.describe_consumer_groups([group], request_timeout=TO_A_COORDINATOR_S)
     with translated(f"describe group {group}", side=side):
         try:
             described = answer[group].result(wait_s)
         except KafkaException as exc:
-            if exc.args[0].code() in NO_SUCH_GROUP | {KafkaError.GROUP_AUTHORIZATION_FAILED}:
+            if exc.args[0].code() in NO_SUCH_GROUP:
                 return []
+            if exc.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+                return None
             raise
     return [
         GroupMember(

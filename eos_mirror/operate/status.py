@@ -2,59 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from eos_mirror.core.claims import DeliveryMode
-from eos_mirror.core.lag import begin_at_the_start
 from eos_mirror.core.ledger import LedgerEntry
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.states import State, flow_state
 from eos_mirror.core.topic_configs import Changes
 from eos_mirror.driver.cluster_facts import FlowClusters
 from eos_mirror.driver.flow import open_clusters
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.kafka.ledger import read_ledger
-from eos_mirror.kafka.open_transactions import OpenTransaction, open_transactions
-from eos_mirror.settings.clients import mode_of, source_admin, target_admin
+from eos_mirror.operate.flow_run import FlowRun, find_run
+from eos_mirror.operate.partition_status import PartitionStatus, partition_statuses
+from eos_mirror.settings.clients import mode_of, target_admin
+from eos_mirror.settings.fingerprint import fingerprint
 from eos_mirror.settings.model import FlowSettings
-
-OPEN_FOR = timedelta(seconds=2)
-"""A transaction is shown if it stays open for this long."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionStatus:
-    """
-    One partition that the flow mirrors, or will mirror.
-
-    Attributes:
-        position: Upstream offset to resume from; None if nothing was committed yet, or if a
-            commit is undecided now.
-        end: High watermark of the source; None if no leader answers.
-        start: Where the log of the source starts, if nothing in it is mirrored; otherwise None.
-        reason: Why `end` is None.
-        open_transaction: What hides the last offsets; None if nothing does.
-    """
-
-    source: TopicPartition
-    remote: TopicPartition
-    position: int | None
-    end: int | None
-    start: int | None = None
-    reason: str = ""
-    open_transaction: OpenTransaction | None = None
-
-    @property
-    def lag(self) -> int | None:
-        """Return the offsets up to the end that are not mirrored; None if that is unknown."""
-        reached = self.position if self.start is None else self.start
-        return None if reached is None or self.end is None else self.end - reached
-
-    @property
-    def was_replaced(self) -> bool:
-        """Return whether the log of the source is not the one that was mirrored."""
-        return self.position is not None and self.start is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +28,8 @@ class FlowStatus:
 
     Attributes:
         mode: The mode that it runs in; None if it never ran.
+        run: Who mirrors it.
+        fingerprint: Of its configuration in the file.
         partitions: By topic and number.
         drift: Config changes that remote topics need to equal their source topics, even if
             config sync is disabled; None if a right to describe configs is missing.
@@ -74,10 +40,21 @@ class FlowStatus:
 
     flow: str
     mode: DeliveryMode | None
+    run: FlowRun
+    fingerprint: str
     partitions: Sequence[PartitionStatus]
     drift: Mapping[str, Changes] | None
     refused: Mapping[str, str]
     left_out: Sequence[str]
+
+    @property
+    def state(self) -> State:
+        """Return the gravest state of its partitions."""
+        return flow_state(
+            (one.condition.state for one in self.partitions),
+            has_run=self.run.is_there,
+            refused=bool(self.refused),
+        )
 
     @property
     def lag(self) -> int:
@@ -98,8 +75,8 @@ def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) 
     """
     clusters = open_clusters(settings)
     flow = settings.flow
-    sync = TopicSync(settings, clusters, on_event=_nobody)
-    sync.others = [TopicSync(one, clusters, on_event=_nobody) for one in beside]  # for their names
+    sync = TopicSync(settings, clusters, on_event=_ignore)
+    sync.others = [TopicSync(one, clusters, on_event=_ignore) for one in beside]  # for their names
     plan, on_target = _plan(settings, clusters, sync)
     plan = sync.without_deleted(plan)
     remotes = {
@@ -107,30 +84,18 @@ def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) 
         for route in sorted(plan.routes, key=lambda route: route.source_topic)
         for p in range(route.partitions)
     }
-    known = [remote for remote in remotes.values() if remote.partition < _count(on_target, remote)]
     has_run = flow.claims_topic in on_target
     mode = (clusters.mode.read() or mode_of(settings)) if has_run else None
-    positions = _positions(clusters, mode, remotes, known)
-    metadata = clusters.source_metadata
-    ends, reasons = metadata.high_watermarks_or_reasons(list(remotes))
-    unmirrored = begin_at_the_start(positions, ends, start_position=settings.start_position)
-    starts, unknown = metadata.starts_or_reasons(unmirrored)
-    hidden = open_transactions(metadata, source_admin(settings), list(ends), within=OPEN_FOR)
+    run = find_run(settings, clusters)
+    existing = {one for one in remotes.values() if one.partition < on_target.get(one.topic, 0)}
     return FlowStatus(
         flow=str(flow),
         mode=mode,
-        partitions=[
-            PartitionStatus(
-                source=source,
-                remote=remote,
-                position=positions.get(source),
-                end=ends.get(source) if source not in unknown else None,
-                start=starts.get(source),
-                reason=str(reasons.get(source, unknown.get(source, ""))),
-                open_transaction=hidden.get(source),
-            )
-            for source, remote in remotes.items()
-        ],
+        run=run,
+        fingerprint=fingerprint(settings),
+        partitions=partition_statuses(
+            settings, clusters, remotes, existing=existing, mode=mode, run=run
+        ),
         drift=_drift(sync, plan, on_target),
         refused=plan.refused,
         left_out=plan.left_out,
@@ -144,7 +109,7 @@ def routes_of(settings: FlowSettings, clusters: FlowClusters) -> dict[str, str]:
     Raises:
         SourceUnavailable, TargetUnavailable, NotAuthorized: As `flow_status`.
     """
-    sync = TopicSync(settings, clusters, on_event=_nobody)
+    sync = TopicSync(settings, clusters, on_event=_ignore)
     plan, on_target = _plan(settings, clusters, sync)
     return {r.source_topic: r.remote_topic for r in plan.routes if r.remote_topic in on_target}
 
@@ -166,28 +131,7 @@ def _drift(
     return None if unseen else drift
 
 
-def _count(topics: Mapping[str, int], remote: TopicPartition) -> int:
-    return topics.get(remote.topic, 0)
-
-
-def _positions(
-    clusters: FlowClusters,
-    mode: DeliveryMode | None,
-    remotes: Mapping[TopicPartition, TopicPartition],
-    known: Sequence[TopicPartition],
-) -> dict[TopicPartition, int]:
-    if mode is DeliveryMode.AT_LEAST_ONCE:
-        offsets = clusters.source_offsets.read(list(remotes))
-        return {source: one.position.next_offset for source, one in offsets.items()}
-    shadows = clusters.shadow_offsets.read(known) if mode is not None else {}
-    return {
-        source: shadows[remote].position.next_offset
-        for source, remote in remotes.items()
-        if remote in shadows
-    }
-
-
-def _nobody(name: str, fields: Mapping[str, Any]) -> None:
+def _ignore(name: str, fields: Mapping[str, Any]) -> None:
     """Ignore the event."""
 
 

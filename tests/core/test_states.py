@@ -1,9 +1,19 @@
-"""The state of a flow follows from facts."""
+"""The states of partitions and flows follow from facts."""
+
+from dataclasses import replace
 
 import pytest
 
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.core.states import FlowFacts
+from eos_mirror.core.states import (
+    Fault,
+    FlowFacts,
+    PartitionFacts,
+    State,
+    condition_of,
+    counted_states,
+    flow_state,
+)
 
 ONE, TWO, THREE = (TopicPartition("orders", p) for p in range(3))
 
@@ -59,3 +69,67 @@ def test_obstacles_have_names_and_reasons_the_gravest_first() -> None:
     ]
     counts = {"mirroring": 1, "starting": 0, "waiting": 1, "failed": 1, "refused": 1}
     assert facts.counts() == counts
+
+
+RUNNING = PartitionFacts(has_run=True, is_owned=True)
+STOP = Fault(cause="RecordRefused", reason="too large")
+
+
+@pytest.mark.parametrize(
+    ("facts", "state"),
+    [
+        (RUNNING, State.MIRRORING),
+        (replace(RUNNING, fault=STOP), State.FAILED),
+        (replace(RUNNING, has_run=False, fault=STOP), State.FAILED),
+        (replace(RUNNING, has_run=False), State.NOT_RUNNING),
+        (replace(RUNNING, has_run=False, obstacle="no leader"), State.NOT_RUNNING),
+        (replace(RUNNING, obstacle="no leader", unseen="no answer"), State.WAITING),
+        (replace(RUNNING, unseen="no answer"), State.UNKNOWN),
+        (replace(RUNNING, has_run=None, hidden="denied"), State.UNKNOWN),
+        (replace(RUNNING, is_owned=None, hidden="denied"), State.UNKNOWN),
+        (replace(RUNNING, is_owned=False), State.STARTING),
+        (replace(RUNNING, has_position=False), State.STARTING),
+    ],
+    ids=lambda value: value.value if isinstance(value, State) else "",
+)
+def test_a_partition_is_never_better_than_the_facts_prove(
+    facts: PartitionFacts, state: State
+) -> None:
+    """Everything but `mirroring` has a reason."""
+    condition = condition_of(facts)
+    assert condition.state is state
+    assert bool(condition.reason) is (state is not State.MIRRORING)
+    assert condition.fault is facts.fault
+
+
+@pytest.mark.parametrize(
+    ("states", "state"),
+    [
+        ([State.MIRRORING, State.MIRRORING], State.MIRRORING),
+        ([State.MIRRORING, State.STARTING], State.STARTING),
+        ([State.WAITING, State.STARTING], State.WAITING),
+        ([State.WAITING, State.UNKNOWN], State.UNKNOWN),
+        ([State.UNKNOWN, State.FAILED, State.MIRRORING], State.FAILED),
+        ([], State.MIRRORING),
+    ],
+)
+def test_a_flow_is_in_the_gravest_state_of_its_partitions(
+    states: list[State], state: State
+) -> None:
+    """`counted_states` lists them in the same order."""
+    assert flow_state(states, has_run=True, refused=False) is state
+    if states:
+        assert counted_states(states).split(", ")[0].endswith(state.value)
+
+
+def test_a_flow_without_partitions_is_not_healthy_for_that() -> None:
+    """Whether it runs, and whether topics are refused, is known all the same."""
+    assert flow_state([], has_run=False, refused=False) is State.NOT_RUNNING
+    assert flow_state([], has_run=None, refused=False) is State.UNKNOWN
+    assert flow_state([], has_run=True, refused=True) is State.FAILED
+
+
+def test_states_are_counted() -> None:
+    """The gravest first."""
+    states = [State.MIRRORING, State.FAILED, State.MIRRORING]
+    assert counted_states(states) == "1 failed, 2 mirroring"

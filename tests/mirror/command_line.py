@@ -47,8 +47,16 @@ def check(config: Path) -> tuple[int, list[dict[str, Any]]]:
 
 
 def status(config: Path, *arguments: str) -> str:
-    """Return what `status` prints."""
-    return _run("status", str(config), *arguments, check=True).stdout
+    """Return what `status` prints. It must not fail; something may be wrong with the flow."""
+    return status_and_code(config, *arguments)[0]
+
+
+def status_and_code(config: Path, *arguments: str) -> tuple[str, int]:
+    """Return what `status` prints, and its exit code: 1 if something is wrong with a flow."""
+    done = _run("status", str(config), *arguments, check=False)
+    assert done.stdout, done.stderr
+    assert done.returncode in {0, 1}, done.stderr
+    return done.stdout, done.returncode
 
 
 def quiet_status(config: Path, *arguments: str) -> str:

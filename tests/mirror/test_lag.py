@@ -47,7 +47,7 @@ def test_a_partition_without_a_position_lags_by_its_whole_log(site: Site) -> Non
     config = site.config()
 
     assert [one["lag"] for one in partitions(site, config)] == [100] * site.partitions
-    assert f"  {site.topic}: 4 partitions, lag 400, 4 without a position\n" in status(config)
+    assert f"  {site.topic}: 4 partitions, lag 400: 4 not running\n" in status(config)
     site.target.create_topic(site.remote, site.partitions)
     assert measured(site, config) == dict.fromkeys("0123", 100)
 
@@ -58,13 +58,17 @@ def test_where_a_flow_does_not_begin_at_the_start_the_lag_is_unknown(site: Site)
     config = site.config(start_position="latest")
 
     assert [one["lag"] for one in partitions(site, config)] == [None] * site.partitions
-    assert f"  {site.topic}: 4 partitions, lag unknown, 4 without a position\n" in status(config)
+    assert f"  {site.topic}: 4 partitions, lag unknown: 4 not running\n" in status(config)
     site.target.create_topic(site.remote, site.partitions)
     assert measured(site, config) == {}
 
 
 def test_a_topic_that_was_created_again_lags_by_its_whole_log(site: Site) -> None:
-    """The position is after the end. Before, the lag was 0 while nothing was mirrored."""
+    """
+    Also when the new log is longer than the old one: the position is of another topic id.
+
+    Before, the lag was 0, or what lies beyond the old position.
+    """
     site.produce(400)
     config = site.config()
     with mirror(config, "--once") as running:
@@ -74,9 +78,12 @@ def test_a_topic_that_was_created_again_lags_by_its_whole_log(site: Site) -> Non
     site.produce(40)
 
     for one in partitions(site, config):
-        assert (one["lag"], one["replaced"]) == (10, True)
+        assert (one["lag"], one["replaced"], one["state"]) == (10, True, "failed")
         assert one["position"] > one["end"]
     said = status(config)
-    assert f"  {site.topic}: 4 partitions, lag 40\n" in said
-    assert f"  {site.topic}-0: nothing of it is mirrored: the position is 1" in said
+    assert f"  {site.topic}: 4 partitions, lag 40: 4 failed\n" in said
+    assert f"  {site.topic}-0: failed (SourceDataLost): nothing of it is mirrored" in said
     assert measured(site, config) == dict.fromkeys("0123", 10)
+    site.produce(800, start=40)
+    assert [one["lag"] for one in partitions(site, config)] == [210] * site.partitions
+    assert measured(site, config) == dict.fromkeys("0123", 210)

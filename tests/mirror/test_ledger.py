@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -23,18 +21,13 @@ from eos_mirror.settings import clients
 from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.model import FlowSettings
 from eos_mirror.testing import wait_until
+from tests.mirror.command_line import status
 from tests.mirror.conftest import Site
 from tests.mirror.toolbox import mirror
 
 pytestmark = pytest.mark.brokers
 
 SOON = timedelta(seconds=30)
-
-
-def status(config: Path, *arguments: str) -> str:
-    """Return what `status` prints."""
-    command = [sys.executable, "-m", "eos_mirror.cli.main", "status", str(config), *arguments]
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def as_objects(printed: str) -> list[dict[str, Any]]:
@@ -59,7 +52,7 @@ def expire(site: Site, partition: int) -> None:
 def test_status_says_how_far_behind_each_topic_is(site: Site) -> None:
     """The lag is right before the first run, after it, and with records that wait."""
     config = site.config()
-    assert f"{site.flow}: never ran, 4 partitions, lag 0" in status(config)
+    assert f"{site.flow}: not running, never ran, 4 partitions, lag 0" in status(config)
     site.produce(100)
     with mirror(config, "--once") as run:
         assert run.wait() == 0, run.errors
@@ -73,7 +66,7 @@ def test_status_says_how_far_behind_each_topic_is(site: Site) -> None:
         number = int(one["source"].rpartition("-")[2])
         assert one["remote"] == f"{site.remote}-{number}"
         assert (one["end"], one["lag"]) == (ends[number], ends[number] - one["position"])
-    assert f"{site.topic}: 4 partitions, lag 8\n" in status(config)
+    assert f"{site.topic}: 4 partitions, lag 8: 4 not running\n" in status(config)
     assert status(config, "--ledger") == f"{site.flow}: 0 entries\n"
 
 

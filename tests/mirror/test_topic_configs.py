@@ -1,8 +1,6 @@
 """Remote topics have the configuration of their source topics, on real brokers."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +12,7 @@ from eos_mirror.core.side import Side
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.external import Cluster
-from tests.mirror.command_line import checked
+from tests.mirror.command_line import checked, status
 from tests.mirror.conftest import Site
 from tests.mirror.toolbox import mirror
 
@@ -98,9 +96,7 @@ def test_a_remote_topic_follows_its_source_topic(site: Site) -> None:
 
 def drift(config: Path) -> object:
     """Return the drift that `status` reports; `status` changes nothing."""
-    command = [sys.executable, "-m", "eos_mirror.cli.main", "status", str(config), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    return json.loads(done.stdout)["drift"]
+    return json.loads(status(config, "--json"))["drift"]
 
 
 @pytest.mark.long

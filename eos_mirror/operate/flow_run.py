@@ -1,0 +1,93 @@
+"""Finds who runs a flow, which partitions its tasks have, and which ones it stopped."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from eos_mirror.core.ledger import stops_of
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.run_identity import RunIdentity
+from eos_mirror.core.side import Side
+from eos_mirror.core.states import Fault
+from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.driver.leader_election import leader_of, living
+from eos_mirror.errors import SourceUnavailable, TargetUnavailable
+from eos_mirror.kafka.groups import GroupMember, members_or_none
+from eos_mirror.kafka.ledger import read_ledger
+from eos_mirror.kafka.topics import Topics
+from eos_mirror.settings.clients import target_admin
+from eos_mirror.settings.model import FlowSettings
+
+ANSWERS_WITHIN: Final = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowRun:
+    """
+    The run of a flow, as the clusters know it.
+
+    Attributes:
+        leader: The run that mirrors; None if there is none, or it does not say who it is.
+        standbys: Number of runs that wait.
+        is_there: Whether a run mirrors; None if that cannot be found out.
+        owned: Source partitions that tasks have; None if that cannot be found out. A task that was
+            killed has its partitions until its session is over.
+        hidden: Why one of the two cannot be found out.
+        faults: Partitions that the run reported as stopped.
+    """
+
+    leader: RunIdentity | None
+    standbys: int
+    is_there: bool | None
+    owned: Collection[TopicPartition] | None
+    hidden: str
+    faults: Mapping[TopicPartition, Fault]
+
+
+def find_run(settings: FlowSettings, clusters: FlowClusters) -> FlowRun:
+    """
+    Ask both clusters. A group without an answer is a part of the answer.
+
+    Raises:
+        TargetUnavailable: The ledger could not be read in time.
+        ForeignRecord: A record of the ledger is not ours.
+    """
+    flow = settings.flow
+    drivers, no_drivers = _members(clusters.target_topics, flow.drivers_group, Side.TARGET)
+    tasks, no_tasks = _members(clusters.source_topics, flow.source_group, Side.SOURCE)
+    owned = None if tasks is None else {one for member in tasks for one in member.owns}
+    runs = living(drivers or [])
+    leader = leader_of(runs)
+    is_there: bool | None = bool(runs)
+    if drivers is None:
+        is_there = None if owned is None else bool(owned)
+    return FlowRun(
+        leader=leader,
+        standbys=max(0, len(runs) - 1),
+        is_there=is_there,
+        owned=owned,
+        hidden=no_drivers or no_tasks,
+        faults={} if leader is None else _faults(settings, leader),
+    )
+
+
+def _members(topics: Topics, group: str, side: Side) -> tuple[list[GroupMember] | None, str]:
+    """Return the members of a group, or None and why they are not known."""
+    try:
+        members = members_or_none(topics.admin, group, side=side, within=ANSWERS_WITHIN)
+    except (SourceUnavailable, TargetUnavailable) as exc:
+        return None, str(exc)
+    return members, "" if members is not None else f"DESCRIBE on group {group} is not granted"
+
+
+def _faults(settings: FlowSettings, run: RunIdentity) -> dict[TopicPartition, Fault]:
+    entries = read_ledger(target_admin(settings), settings.flow)
+    return {
+        partition: Fault(
+            cause=str(stop.details.get("cause", "")),
+            reason=str(stop.details.get("reason", "")),
+            since=stop.at,
+        )
+        for partition, stop in stops_of(entries, by=run.process, since=run.started_at).items()
+    }
