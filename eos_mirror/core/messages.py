@@ -98,12 +98,14 @@ class Orders:
         topics: Remote topic by source topic.
         stopped: Source partitions that a task stopped, with the reason.
         suspects: State of the search for refused records, by source partition.
+        paused: Source topics that are not read for now.
         rejoin: Grows when the tasks have to join the source group again.
     """
 
     topics: Mapping[str, str] = field(default_factory=dict)
     stopped: Mapping[TopicPartition, str] = field(default_factory=dict)
     suspects: Mapping[TopicPartition, Suspect] = field(default_factory=dict)
+    paused: tuple[str, ...] = ()
     rejoin: int = 0
 
     def after(self, report: "TaskReport") -> "Orders":
@@ -147,7 +149,8 @@ class TaskReport:
     Attributes:
         records, bytes, transactions, commit_ms, incarnations, fences, dropped: Since its process
             started.
-        owned: Partitions that it reads and writes now.
+        owned: Partitions that it reads and writes now, or could.
+        paused: Number of those that it does not read, as ordered.
         pending: Partitions that it is acquiring.
         stopped: Partitions that it does not mirror now, with the reason.
         waiting: Partitions of `pending` that cannot be acquired now, with the reason.
@@ -164,6 +167,7 @@ class TaskReport:
     fences: int = 0
     dropped: int = 0
     owned: int = 0
+    paused: int = 0
     pending: int = 0
     stopped: Mapping[TopicPartition, str] = field(default_factory=dict)
     waiting: Mapping[TopicPartition, str] = field(default_factory=dict)

@@ -32,6 +32,12 @@ class Holdings:
             return None
         return self.owned.get(partition)
 
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+        """Give up partitions and their positions."""
+        for partition in partitions:
+            for held in (self.owned, self.at_end, self.held_back):
+                held.pop(partition, None)
+
     def hold_back(self, partitions: Iterable[OwnedPartition]) -> None:
         """Accept nothing more from these before the next commit."""
         self.held_back.update({owned.source: owned for owned in partitions})

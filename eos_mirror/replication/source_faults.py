@@ -1,6 +1,6 @@
 """Detects source partitions that were replaced, lost records, or are no longer authorized."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import RecordRun, TopicPartition
@@ -33,32 +33,33 @@ def explain(
     )
 
 
-def recreated(
-    flow: Flow, read: Sequence[OwnedPartition], *, metadata: SourceMetadata
-) -> RestartTask | None:
+def check_identities(
+    flow: Flow, held: Iterable[OwnedPartition], *, metadata: SourceMetadata
+) -> None:
     """
-    Return an error if records that were read may belong to a topic that was created again.
+    Check that what was read and not committed is of the topics that are mirrored.
 
-    The client continues in the new topic without an error. Topic ids are never reused: a topic
-    that has the old id now had it when its records were read. A successor stops the partitions.
+    Call it between the last poll and the commit: earlier it proves nothing. The client continues
+    in the new topic without an error. Topic ids are never reused: a topic that has the old id now
+    had it when its records were read. A successor stops the partitions.
 
-    Args:
-        read: Partitions that were read past their committed position.
+    Raises:
+        RestartTask: Records that were read may belong to a topic that was created again.
     """
+    read = [one for one in held if one.needs_commit]
     topics = metadata.topics(sorted({one.source.topic for one in read}))
     for one in read:
         topic = topics.get(one.source.topic)
         if topic is not None and not topic.topic_id:
-            return RestartTask(
+            raise RestartTask(
                 f"{flow} {one.source} next_offset={one.committed}: DESCRIBE on {one.source.topic} "
                 f"({flow.source}) is not granted any more"
             )
         if topic is not None and topic.topic_id != one.topic_id:
-            return RestartTask(
+            raise RestartTask(
                 f"{flow} {one.source} next_offset={one.committed}: the source topic was created "
                 f"again; nothing that was read since is committed"
             )
-    return None
 
 
 def replaced_topics(

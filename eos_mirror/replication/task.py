@@ -6,11 +6,10 @@ they raise is kept and raised after the poll, because the client loses records o
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
 from datetime import timedelta
 
 from eos_mirror.core.boundary import Pace
-from eos_mirror.core.messages import MirrorConfig, Orders, TaskReport
+from eos_mirror.core.messages import MirrorConfig, Orders
 from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.errors import (
     NewIncarnation,
@@ -20,6 +19,7 @@ from eos_mirror.errors import (
     TransactionVoid,
 )
 from eos_mirror.ports import Polled, TaskContext
+from eos_mirror.replication import intervals
 from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.counters import Counters
 from eos_mirror.replication.holdings import Holdings
@@ -27,23 +27,15 @@ from eos_mirror.replication.intake import Intake
 from eos_mirror.replication.mode import Mode, Writer
 from eos_mirror.replication.partition import OwnedPartition, Resolved
 from eos_mirror.replication.partition_metrics import PartitionMeter
+from eos_mirror.replication.pauses import Pauses
 from eos_mirror.replication.refusals import Refusals
-from eos_mirror.replication.source_faults import recreated, replaced_topics
+from eos_mirror.replication.reporter import Reporter
+from eos_mirror.replication.source_faults import check_identities, replaced_topics
 from eos_mirror.replication.stopped import Stopped
 
 IDLE_WAIT = timedelta(milliseconds=200)
 SHORT_WAIT = timedelta(milliseconds=20)
 NO_WAIT = timedelta(0)
-TEND_EVERY_S = 0.25
-CHECK_TOPICS_EVERY_S = 5.0
-ADVISE_EVERY_S = 5.0
-LIMITS_EVERY_S = 30.0
-"""Interval at which the limits of topics that need small batches are read again."""
-KEEP_ALIVE_SOON_S = 30.0
-"""Longest delay of the first keep-alive after an acquire. When the last commit was is unknown, and
-restarts must not postpone the keep-alive."""
-ADVANCE_AFTER_S = 0.5
-"""Pause before an idle partition's end, past control records, is committed."""
 
 
 class MirrorTask:
@@ -73,6 +65,7 @@ class MirrorTask:
         self._metadata = adapters.metadata
         self._orders = Orders(rejoin=context.orders().rejoin)
         self._hold = Holdings()
+        self._pauses = Pauses()
         self._stopped = Stopped(context, now=now)
         self._refusals = Refusals(config, adapters.target, context, now=now, wall_ms=wall_ms)
         self._pace = Pace(config.boundary)
@@ -80,7 +73,7 @@ class MirrorTask:
         self._rebalanced = self._suspicious = self._spoilt = self._more_pending = False
         self._foreign: Mapping[TopicPartition, PartitionStopped] = {}
         self._tend_at = self._check_topics_at = self._advise_at = self._committed_at = now()
-        self._limits_at = now() + LIMITS_EVERY_S
+        self._limits_at = now() + intervals.LIMITS_EVERY_S
         self._counters = Counters()
         self._mode = mode
         self._source = adapters.lane.open_source(self)  # connects while the writer is opened
@@ -92,6 +85,17 @@ class MirrorTask:
             refusals=self._refusals,
             metadata=adapters.metadata,
             took=self._took,
+        )
+        self._reporter = Reporter(
+            context=context,
+            mode=mode,
+            counters=self._counters,
+            holdings=self._hold,
+            pauses=self._pauses,
+            acquisition=self._acquisition,
+            stopped=self._stopped,
+            refusals=self._refusals,
+            meter=self._meter,
         )
         self._report()
         self._writer = self._opened(self._mode.open())
@@ -112,8 +116,8 @@ class MirrorTask:
     def _turn(self) -> None:
         if self._suspicious or self._spoilt:
             self._renew()
-        if self._hold.held_back and not self._writer.is_open:
-            self._read_held_back()
+        if not self._writer.is_open:
+            self._between_transactions()
         self._follow_orders()
         polled = self._source.poll(wait=self._patience())
         if self._failure is not None:
@@ -180,7 +184,7 @@ class MirrorTask:
         also_commit = [*self._hold.at_end.values(), *also]
         if self._spoilt or (not also_commit and not self._writer.is_open):
             return
-        self._check_identities()
+        check_identities(self._config.flow, self._hold.owned.values(), metadata=self._metadata)
         size_bytes, records, began = self._writer.size_bytes, self._writer.records, self._now()
         try:
             self._writer.commit(also_commit, spill=spill)
@@ -201,13 +205,6 @@ class MirrorTask:
         self._hold.at_end.clear()
         self._refusals.passed(self._hold.owned)
         self._stopped.committed(self._hold.owned)
-
-    def _check_identities(self) -> None:
-        """Check topic ids between the last poll and the commit, or it would prove nothing."""
-        moved = [owned for owned in self._hold.owned.values() if owned.needs_commit]
-        fault = recreated(self._config.flow, moved, metadata=self._metadata)
-        if fault is not None:
-            raise fault
 
     def _meet(self, exc: RefusedByTarget) -> bool:
         """
@@ -231,6 +228,21 @@ class MirrorTask:
         for source, fault in exc.faults.items():
             self._stopped.note(source, fault, next_offset=self._hold.owned[source].committed)
         self._report()  # so a successor does not try again immediately
+
+    def _between_transactions(self) -> None:
+        if self._hold.held_back:
+            self._read_held_back()
+        if self._pauses.have_changed(self._orders.paused):
+            self._follow_pauses()
+
+    def _follow_pauses(self) -> None:
+        """Stop reading paused topics. Acquire resumed ones again, as after any stop."""
+        self._source.unassign(self._pauses.pause(self._orders.paused, self._hold.owned))
+        resumed = self._pauses.resumed(self._hold.owned)
+        self._hold.forget(one.source for one in resumed)
+        self._mode.release([one.remote for one in resumed])
+        self._acquisition.grant(one.source for one in resumed)
+        self._report()
 
     def _read_held_back(self) -> None:
         """Resume where the last transaction had no room, or something was refused."""
@@ -271,20 +283,22 @@ class MirrorTask:
         if starts:
             self._writer.start(starts)
         self._commit([owned for owned in new if owned.needs_commit])
-        put_off_s = max(0.0, self._config.keepalive.total_seconds() - KEEP_ALIVE_SOON_S)
+        put_off_s = max(0.0, self._config.keepalive.total_seconds() - intervals.KEEP_ALIVE_SOON_S)
         for owned in new:
             owned.committed_at = self._now() - put_off_s
             self._stopped.adopted(owned.source)
-        self._source.assign({owned.source: owned.position for owned in new})
+        self._pauses.own(new)
+        self._source.assign({one.source: one.position for one in self._pauses.to_read(new)})
         self._report()
         self._context.event("partitions.acquired", {"partitions": len(new)})
 
     def _reread(self, owned: Sequence[OwnedPartition]) -> None:
         """Read again from the positions, and drop what the last poll returned."""
-        if not owned:
+        reading = self._pauses.to_read(owned)
+        if not reading:
             return
-        self._source.unassign([one.source for one in owned])
-        self._source.assign({one.source: one.position for one in owned})
+        self._source.unassign([one.source for one in reading])
+        self._source.assign({one.source: one.position for one in reading})
 
     def _stop(self, faults: Mapping[TopicPartition, PartitionStopped]) -> None:
         """Stop mirroring these partitions; the others continue."""
@@ -350,43 +364,29 @@ class MirrorTask:
 
     def _tend(self) -> None:
         now = self._now()
-        self._tend_at = now + TEND_EVERY_S
+        self._tend_at = now + intervals.TEND_EVERY_S
         if not self._writer.is_open and not self._suspicious and not self._spoilt:
             keepalive_s = self._config.keepalive.total_seconds()
             stale = [o for o in self._hold.owned.values() if now - o.committed_at > keepalive_s]
-            if stale or (self._hold.at_end and now - self._committed_at > ADVANCE_AFTER_S):
+            if stale or (
+                self._hold.at_end and now - self._committed_at > intervals.ADVANCE_AFTER_S
+            ):
                 self._commit(stale)
             if now >= self._limits_at:
-                self._limits_at = now + LIMITS_EVERY_S
+                self._limits_at = now + intervals.LIMITS_EVERY_S
                 self._refusals.refresh(self._hold.owned.values())
         self._try_stopped()
         if now >= self._check_topics_at:
-            self._check_topics_at = now + CHECK_TOPICS_EVERY_S
+            self._check_topics_at = now + intervals.CHECK_TOPICS_EVERY_S
             held = self._hold.owned.values()
             self._stop(replaced_topics(self._config.flow, held, metadata=self._metadata))
         if self._mode.advises and now >= self._advise_at and self._hold.owned:
-            self._advise_at = now + ADVISE_EVERY_S
+            self._advise_at = now + intervals.ADVISE_EVERY_S
             self._source.commit({o.source: o.position for o in self._hold.owned.values()})
         self._report()
 
     def _report(self) -> None:
-        """Report to the driver, in parts if many partitions were measured."""
-        first, *others = self._meter.due() or [()]
-        report = TaskReport(
-            **asdict(self._counters),
-            fences=self._mode.fences,
-            dropped=self._mode.dropped,
-            owned=len(self._hold.owned),
-            pending=self._acquisition.pending_of(self._orders.topics),
-            stopped=self._stopped.reasons,
-            waiting=self._acquisition.waiting,
-            resumed=self._stopped.taken_resumed(),
-            suspects=self._refusals.taken_found(),
-            measured=first,
-        )
-        self._context.report(report)
-        for measured in others:
-            self._context.report(replace(report, resumed=(), suspects={}, measured=measured))
+        self._reporter.report(self._orders.topics)
 
     def _finish(self) -> None:
         if not self._suspicious:

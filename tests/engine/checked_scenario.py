@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from eos_mirror.core.records import TopicPartition
@@ -201,6 +202,7 @@ class CheckedScenario:
     def drain(self) -> None:
         """Repair everything; then every partition must catch up, or have a reason to be stopped."""
         stage = self.stage
+        stage.order(replace(stage.orders, paused=()))
         while stage.target.network:
             self.deliver_late(0)
         self.release_markers()

@@ -1,0 +1,136 @@
+"""A paused topic is not read; it keeps its claims, and continues exactly when it is resumed."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from eos_mirror.core.records import TopicPartition
+from tests.engine.checked_scenario import CheckedScenario
+from tests.engine.schedules import ORDERS, mirror_all, settled
+from tests.engine.stage import KEEPALIVE, Process, remote_of
+
+pytestmark = pytest.mark.usefixtures("one_core")
+
+AUDIT = TopicPartition("audit", 0)
+TURNS = 120
+
+
+@pytest.fixture
+def scenario() -> Iterator[CheckedScenario]:
+    """One slot, three partitions with a record each."""
+    made = CheckedScenario(slots=1)
+    for partition in made.stage.partitions:
+        made.stage.produce(partition)
+    yield made
+    made.close()
+
+
+def order(scenario: CheckedScenario, *paused: str) -> None:
+    """Order that these topics are paused, and no others."""
+    scenario.stage.order(replace(scenario.stage.orders, paused=paused))
+
+
+def produce_and_run(scenario: CheckedScenario, process: Process) -> None:
+    """Produce a record into every partition, and let the task do what it wants."""
+    for partition in scenario.stage.partitions:
+        scenario.stage.produce(partition)
+    scenario.step(process, TURNS)
+
+
+def copied(scenario: CheckedScenario, partition: TopicPartition) -> int:
+    """Return how many records the copy has."""
+    return len(scenario.stage.target.decided_records(remote_of(partition)))
+
+
+def test_a_paused_topic_stands_still_while_others_continue(scenario: CheckedScenario) -> None:
+    """It stays owned and claimed. Resumed, it mirrors what it missed."""
+    process = settled(scenario)
+    claims = len(scenario.stage.target.live_claims())
+    order(scenario, AUDIT.topic)
+    scenario.step(process, TURNS)
+
+    produce_and_run(scenario, process)
+
+    assert (copied(scenario, AUDIT), copied(scenario, ORDERS)) == (1, 2)
+    report = process.context.reports[-1]
+    assert (report.owned, report.paused, report.pending) == (3, 1, 0)
+    assert len(scenario.stage.target.live_claims()) == claims
+
+    order(scenario)
+    mirror_all(scenario, process)
+    assert copied(scenario, AUDIT) == 2
+    assert process.context.reports[-1].paused == 0
+    assert process.actor.error is None
+
+
+def test_a_resumed_partition_is_claimed_and_read_again(scenario: CheckedScenario) -> None:
+    """Its position in memory is not used."""
+    process = settled(scenario)
+    order(scenario, AUDIT.topic)
+    scenario.step(process, TURNS)
+
+    order(scenario)
+
+    assert scenario.run_to(process, "tombstone")
+    assert scenario.run_to(process, "claim")
+    assert scenario.run_to(process, "fetch offsets")
+    mirror_all(scenario, process)
+
+
+def test_a_pause_in_a_transaction_waits_for_its_end(scenario: CheckedScenario) -> None:
+    """What was read before is committed, and nothing of it is read again."""
+    process = settled(scenario)
+    scenario.stage.produce(AUDIT)
+    assert scenario.run_to(process, "produce")
+    order(scenario, AUDIT.topic)
+
+    scenario.step(process, TURNS)
+
+    assert copied(scenario, AUDIT) == 2
+    assert process.context.reports[-1].paused == 1
+
+
+def test_the_position_of_a_paused_partition_is_kept_alive(scenario: CheckedScenario) -> None:
+    """The target forgets offsets that are not committed for long."""
+    process = settled(scenario)
+    order(scenario, AUDIT.topic)
+    scenario.step(process, TURNS)
+    before = scenario.stage.target.decided_offsets()[remote_of(AUDIT)]
+
+    scenario.stage.clock.advance(2 * KEEPALIVE.total_seconds())
+    scenario.step(process, TURNS)
+
+    after = scenario.stage.target.decided_offsets()[remote_of(AUDIT)]
+    assert after is not None
+    assert before is not None
+    assert after.position == before.position
+    assert after.metadata != before.metadata, "it was not committed again"
+
+
+def test_a_task_that_starts_does_not_read_what_is_paused(scenario: CheckedScenario) -> None:
+    """A pause survives the process: it is an order, not a state of the task."""
+    order(scenario, AUDIT.topic)
+    process = scenario.start(0)
+    scenario.step(process, TURNS)
+
+    produce_and_run(scenario, process)
+
+    assert (copied(scenario, AUDIT), copied(scenario, ORDERS)) == (0, 2)
+    assert process.context.reports[-1].paused == 1
+    order(scenario)
+    mirror_all(scenario, process)
+    assert copied(scenario, AUDIT) == 2
+
+
+def test_a_rebalance_does_not_resume_a_paused_partition(scenario: CheckedScenario) -> None:
+    """After a rebalance every owned partition is read again, except the paused ones."""
+    process = settled(scenario)
+    order(scenario, AUDIT.topic)
+    scenario.step(process, TURNS)
+    orders = scenario.stage.orders
+    scenario.stage.order(replace(orders, rejoin=orders.rejoin + 1))
+
+    produce_and_run(scenario, process)
+
+    assert (copied(scenario, AUDIT), copied(scenario, ORDERS)) == (1, 2)
