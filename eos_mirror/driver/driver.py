@@ -13,12 +13,14 @@ from dataclasses import dataclass
 
 from opentelemetry.metrics import get_meter_provider
 
+from eos_mirror.core.flow import Flow
 from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.chores import Chores
 from eos_mirror.driver.first_contact import no_answer, reach_clusters
 from eos_mirror.driver.flow import MIRROR_ENTRY, FlowRunner
 from eos_mirror.driver.leader_election import LeaderElection
+from eos_mirror.driver.preflight import GRANT
 from eos_mirror.driver.readiness import Readiness
 from eos_mirror.driver.start_ends import StartEnds
 from eos_mirror.driver.summary import Summary
@@ -219,8 +221,9 @@ class Driver:
         for runner in sorted(self.flows, key=lambda runner: str(runner.flow)):
             try:
                 has_waited |= self._lead_flow(runner, cleanup)
-            except NotAuthorized as exc:
-                self._on_event("flow.warning", {"flow": str(runner.flow), "reason": _alone(exc)})
+            except NotAuthorized:
+                fields = {"flow": str(runner.flow), "reason": _unnoticed(runner.flow)}
+                self._on_event("flow.warning", fields)
         was_stopped = has_waited and self._stop.is_set()
         if not was_stopped and (has_waited or not is_checked):
             self._judge()
@@ -235,9 +238,7 @@ class Driver:
 
     def _lead_flow(self, runner: FlowRunner, cleanup: ExitStack) -> bool:
         """Wait until this run leads a flow. Return True if it stood by."""
-        election = LeaderElection(
-            runner.settings, may_wait=self._settings.standby, on_event=self._on_event
-        )
+        election = runner.join_drivers(may_wait=self._settings.standby)
         cleanup.callback(election.end)
         has_waited = election.wait(self._stop, on_standby=lambda: self._stand_by(cleanup))
         self._elections.append(election)
@@ -385,8 +386,9 @@ class Driver:
             self._summary.tell()
 
 
-def _alone(exc: NotAuthorized) -> str:
+def _unnoticed(flow: Flow) -> str:
     return (
-        f"{exc}. Without this right, a second run of the flow is not noticed: both would mirror, "
-        f"and restart each other's tasks. Grant it with kafka-acls.sh."
+        f"not authorized: READ on group {flow.drivers_group} ({flow.target}). Without it, a second "
+        f"run of the flow is not noticed: both would mirror, and restart each other's tasks. "
+        f"{GRANT}"
     )

@@ -17,6 +17,7 @@ from eos_mirror.driver.acl_sync import AclSync
 from eos_mirror.driver.check import check_flow
 from eos_mirror.driver.checkpoint_tasks import CheckpointTasks
 from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.driver.ledger import LedgerKeeper
 from eos_mirror.driver.partition_metrics import FlowPartitionMetrics
 from eos_mirror.driver.start_ends import StartEnds
@@ -125,6 +126,15 @@ class FlowRunner:
     def was_prepared(self) -> bool:
         """Return True if a run has prepared the flow before."""
         return bool(self._clusters.target_topics.existing([self.flow.claims_topic]))
+
+    def join_drivers(self, *, may_wait: bool) -> LeaderElection:
+        """Join the group that elects the run that mirrors; see `LeaderElection`."""
+        return LeaderElection(
+            self.settings,
+            self._clusters.target_topics,
+            may_wait=may_wait,
+            on_event=self._on_event,
+        )
 
     def check(self, *, on_standby: bool = False) -> FlowPlan:
         """

@@ -11,11 +11,12 @@ from eos_mirror.driver.this_run import identity_of, is_gone, is_here
 from eos_mirror.errors import TargetUnavailable, UnsafeError
 from eos_mirror.kafka.groups import GroupMember
 from eos_mirror.kafka.leadership import Leadership
+from eos_mirror.kafka.topics import Topics
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
 
-POLL: Final = timedelta(seconds=0.1)
+POLL: Final = timedelta(seconds=0.05)
 LOOK_S: Final = 1.0
 """While another run mirrors, this one looks this often whether it is still there."""
 
@@ -33,12 +34,16 @@ class LeaderElection:
         is_over: True if this run led and another one leads now.
     """
 
-    def __init__(self, flow: FlowSettings, *, may_wait: bool, on_event: EventSink) -> None:
+    def __init__(
+        self, flow: FlowSettings, target: Topics, *, may_wait: bool, on_event: EventSink
+    ) -> None:
         """
         Args:
+            target: Topics of the target: its client is asked who is in the group.
             may_wait: False to refuse the start if another run mirrors the flow.
         """
         self._flow = flow.flow
+        self._target = target
         self._may_wait = may_wait
         self._gone_after = flow.session_timeout + SESSION_MARGIN
         self._on_event = on_event
@@ -91,7 +96,7 @@ class LeaderElection:
     def _others(self) -> list[GroupMember] | None:
         """Return the members of other runs that may be alive; None if that is not known yet."""
         try:
-            others = self._leadership.others()
+            others = self._leadership.others(self._target.admin)
         except TargetUnavailable:
             return None
         if others is None:

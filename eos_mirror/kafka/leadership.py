@@ -8,9 +8,10 @@ from typing import Any
 
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import AdminClient
 
 from eos_mirror.core.side import Side
-from eos_mirror.kafka.client import new_admin, new_consumer
+from eos_mirror.kafka.client import new_consumer
 from eos_mirror.kafka.errors import DENIED, as_mirror_error
 from eos_mirror.kafka.groups import GroupMember, group_members
 from eos_mirror.kafka.reconnecting import StallDetector
@@ -55,7 +56,6 @@ class Leadership:
         session_ms = str(round(session.total_seconds() * 1e3))
         self._config = {**config, **MEMBER, "group.id": group, "session.timeout.ms": session_ms}
         self._topic = topic
-        self._admin = new_admin(config)
         self.leads = False
         self._join()
 
@@ -83,15 +83,18 @@ class Leadership:
             self._join()
         return self.leads
 
-    def others(self) -> list[GroupMember] | None:
+    def others(self, admin: AdminClient) -> list[GroupMember] | None:
         """
         Return the other members; None if this one is not in the group yet, or there is no answer.
+
+        Args:
+            admin: Of the same cluster; one that is connected answers sooner.
 
         Raises:
             TargetUnavailable: The target did not answer in time.
         """
         group = self._config["group.id"]
-        members = group_members(self._admin, group, side=Side.TARGET, within=ANSWERS_WITHIN)
+        members = group_members(admin, group, side=Side.TARGET, within=ANSWERS_WITHIN)
         others = [one for one in members if one.client_id != self._config["client.id"]]
         return others if len(others) < len(members) else None
 

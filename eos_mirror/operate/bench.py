@@ -249,11 +249,11 @@ class Bench:
                 flow.ledger_topic,
             ]
             within_s = trial.session_timeout.total_seconds() + MARGIN_S
-            for config, topics, group in (
-                (clients.target_admin(trial), made, flow.shadow_group),
-                (clients.source_admin(trial), [self.topic], flow.source_group),
+            for config, topics, groups in (
+                (clients.target_admin(trial), made, [flow.shadow_group, flow.drivers_group]),
+                (clients.source_admin(trial), [self.topic], [flow.source_group]),
             ):
-                left += remove(config, topics, [group], within_s=within_s)
+                left += remove(config, topics, groups, within_s=within_s)
         return left
 
 

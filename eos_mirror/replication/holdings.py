@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import PartitionStopped
 from eos_mirror.replication.partition import Claimed, OwnedPartition
+from eos_mirror.replication.pauses import Pauses
 
 
 @dataclass(slots=True)
@@ -18,11 +19,13 @@ class Holdings:
         at_end: Partitions at an end that is not committed yet, past control records.
         held_back: Partitions from which nothing more is accepted before the next commit. Then they
             are read again from their positions.
+        pauses: Which owned partitions are not read.
     """
 
     owned: dict[TopicPartition, OwnedPartition] = field(default_factory=dict)
     at_end: dict[TopicPartition, OwnedPartition] = field(default_factory=dict)
     held_back: dict[TopicPartition, OwnedPartition] = field(default_factory=dict)
+    pauses: Pauses = field(default_factory=Pauses)
 
     def readable(
         self, partition: TopicPartition, faults: Mapping[TopicPartition, PartitionStopped]

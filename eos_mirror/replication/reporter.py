@@ -5,17 +5,15 @@ from dataclasses import asdict, dataclass, replace
 
 from eos_mirror.core.messages import TaskReport
 from eos_mirror.ports import TaskContext
-from eos_mirror.replication.acquisition import Acquisition
 from eos_mirror.replication.counters import Counters
 from eos_mirror.replication.holdings import Holdings
 from eos_mirror.replication.mode import Mode
 from eos_mirror.replication.partition_metrics import PartitionMeter
-from eos_mirror.replication.pauses import Pauses
 from eos_mirror.replication.refusals import Refusals
 from eos_mirror.replication.stopped import Stopped
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Reporter:
     """Collects a report from the parts of a task."""
 
@@ -23,8 +21,6 @@ class Reporter:
     mode: Mode
     counters: Counters
     holdings: Holdings
-    pauses: Pauses
-    acquisition: Acquisition
     stopped: Stopped
     refusals: Refusals
     meter: PartitionMeter
@@ -42,10 +38,10 @@ class Reporter:
             fences=self.mode.fences,
             dropped=self.mode.dropped,
             owned=len(self.holdings.owned),
-            paused=self.pauses.count(self.holdings.owned),
-            pending=self.acquisition.pending_of(topics),
+            paused=self.holdings.pauses.count(self.holdings.owned),
+            pending=self.mode.acquisition.pending_of(topics),
             stopped=self.stopped.reasons,
-            waiting=self.acquisition.waiting,
+            waiting=self.mode.acquisition.waiting,
             resumed=self.stopped.taken_resumed(),
             suspects=self.refusals.taken_found(),
             measured=first,

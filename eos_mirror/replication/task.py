@@ -27,7 +27,6 @@ from eos_mirror.replication.intake import Intake
 from eos_mirror.replication.mode import Mode, Writer
 from eos_mirror.replication.partition import OwnedPartition, Resolved
 from eos_mirror.replication.partition_metrics import PartitionMeter
-from eos_mirror.replication.pauses import Pauses
 from eos_mirror.replication.refusals import Refusals
 from eos_mirror.replication.reporter import Reporter
 from eos_mirror.replication.source_faults import check_identities, replaced_topics
@@ -65,7 +64,6 @@ class MirrorTask:
         self._metadata = adapters.metadata
         self._orders = Orders(rejoin=context.orders().rejoin)
         self._hold = Holdings()
-        self._pauses = Pauses()
         self._stopped = Stopped(context, now=now)
         self._refusals = Refusals(config, adapters.target, context, now=now, wall_ms=wall_ms)
         self._pace = Pace(config.boundary)
@@ -75,9 +73,8 @@ class MirrorTask:
         self._tend_at = self._check_topics_at = self._advise_at = self._committed_at = now()
         self._limits_at = now() + intervals.LIMITS_EVERY_S
         self._counters = Counters()
-        self._mode = mode
+        self._mode, self._acquisition = mode, mode.acquisition
         self._source = adapters.lane.open_source(self)  # connects while the writer is opened
-        self._acquisition = self._mode.acquisition
         self._intake = Intake(
             config=config,
             holdings=self._hold,
@@ -87,15 +84,7 @@ class MirrorTask:
             took=self._took,
         )
         self._reporter = Reporter(
-            context=context,
-            mode=mode,
-            counters=self._counters,
-            holdings=self._hold,
-            pauses=self._pauses,
-            acquisition=self._acquisition,
-            stopped=self._stopped,
-            refusals=self._refusals,
-            meter=self._meter,
+            context, mode, self._counters, self._hold, self._stopped, self._refusals, self._meter
         )
         self._report()
         self._writer = self._opened(self._mode.open())
@@ -232,13 +221,13 @@ class MirrorTask:
     def _between_transactions(self) -> None:
         if self._hold.held_back:
             self._read_held_back()
-        if self._pauses.have_changed(self._orders.paused):
+        if self._hold.pauses.have_changed(self._orders.paused):
             self._follow_pauses()
 
     def _follow_pauses(self) -> None:
         """Stop reading paused topics. Acquire resumed ones again, as after any stop."""
-        self._source.unassign(self._pauses.pause(self._orders.paused, self._hold.owned))
-        resumed = self._pauses.resumed(self._hold.owned)
+        self._source.unassign(self._hold.pauses.pause(self._orders.paused, self._hold.owned))
+        resumed = self._hold.pauses.resumed(self._hold.owned)
         self._hold.forget(one.source for one in resumed)
         self._mode.release([one.remote for one in resumed])
         self._acquisition.grant(one.source for one in resumed)
@@ -287,14 +276,14 @@ class MirrorTask:
         for owned in new:
             owned.committed_at = self._now() - put_off_s
             self._stopped.adopted(owned.source)
-        self._pauses.own(new)
-        self._source.assign({one.source: one.position for one in self._pauses.to_read(new)})
+        self._hold.pauses.own(new)
+        self._source.assign({one.source: one.position for one in self._hold.pauses.to_read(new)})
         self._report()
         self._context.event("partitions.acquired", {"partitions": len(new)})
 
     def _reread(self, owned: Sequence[OwnedPartition]) -> None:
         """Read again from the positions, and drop what the last poll returned."""
-        reading = self._pauses.to_read(owned)
+        reading = self._hold.pauses.to_read(owned)
         if not reading:
             return
         self._source.unassign([one.source for one in reading])

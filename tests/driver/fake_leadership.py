@@ -34,7 +34,7 @@ class FakeLeadership:
             self.leads = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         return self.leads
 
-    def others(self) -> list[GroupMember] | None:
+    def others(self, _admin: object) -> list[GroupMember] | None:
         """See `Leadership`."""
         return self.members.pop(0) if len(self.members) > 1 else self.members[0]
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -15,6 +17,7 @@ from eos_mirror.driver import leader_election, this_run
 from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.errors import NotAuthorized, UnsafeError
 from eos_mirror.kafka.groups import GroupMember
+from eos_mirror.kafka.topics import Topics
 from tests.driver.fake_leadership import FakeLeadership
 from tests.driver.fakes import FLOW, ORDERS, Events, flow_of
 
@@ -57,7 +60,8 @@ def elect(
             return leadership
 
         monkeypatch.setattr(leader_election, "Leadership", joined)
-        return LeaderElection(flow_of(tmp_path), may_wait=may_wait, on_event=events)
+        target = cast("Topics", SimpleNamespace(admin=None))
+        return LeaderElection(flow_of(tmp_path), target, may_wait=may_wait, on_event=events)
 
     return make
 

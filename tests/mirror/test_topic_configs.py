@@ -166,11 +166,12 @@ def test_a_topic_whose_copy_has_a_smaller_limit_waits_alone(site: Site) -> None:
     assert refused["reason"] == reason
     assert list(plan["topics"]) == [other]
     with mirror(config) as running:
-        running.wait_for("ready")
+        running.wait_for("degraded")
         site.view.wait_caught_up(other, f"{site.flow.source}.{other}", partitions=site.partitions)
         assert set(site.view.positions(site.remote, site.partitions).values()) == {-1}
         alter(site.target, site.remote, put=f"max.message.bytes={LIMIT}")
         site.wait_caught_up()
+        running.wait_for("ready")
         assert running.stop() == 0, running.errors
 
     assert [event["reason"] for event in running.found("topic.refused")] == [reason]
@@ -188,7 +189,7 @@ def test_a_refused_topic_begins_when_its_limit_is_not_excluded_any_more(site: Si
 
     config = site.config(**OWN, tasks_max=2)
     with mirror(config) as running:
-        running.wait_for("ready")
+        running.wait_for("degraded")
         assert running.found("topic.refused", topic=site.topic)
         running.wait_for("task.started", task=1)
         config.write_text(config.read_text().replace(", max.message.bytes, cleanup.policy", ""))
