@@ -215,6 +215,7 @@ class Driver:
             self._judge()
             if self._stop.is_set():
                 return
+            self._export(cleanup)  # a wrong address is found before anything is written
             for runner in self.flows:
                 runner.prepare()
         has_waited = False

@@ -78,9 +78,17 @@ def resource_of(kind: str, flow: Flow, site: Site) -> Resource:
 
 def login(site: Site, **extra: object) -> Path:
     """Write the site's configuration with the mirror's user as the login at both clusters."""
-    config = site.config(**extra)
+    return _logged_in(site, site.config(**extra), site.flow.source, site.flow.target)
+
+
+def login_at_target(site: Site) -> Path:
+    """Write the site's configuration with the mirror's user as the login at the target."""
+    return _logged_in(site, site.config(), site.flow.target)
+
+
+def _logged_in(site: Site, config: Path, *aliases: str) -> Path:
     with config.open("a") as file:
-        for alias in (site.flow.source, site.flow.target):
+        for alias in aliases:
             for key, value in site.target.java_properties("mirror").items():
                 if key != "bootstrap.servers":
                     file.write(f"{alias}.{key} = {value}\n")

@@ -19,7 +19,7 @@ from eos_mirror.testing.external import Cluster
 from tests.mirror.command_line import CONFIGURATION, UNSAFE, checked, refused
 from tests.mirror.configurations import rewrite
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.rights import NOTHING, grant_all_but
+from tests.mirror.rights import NOTHING, grant_all_but, login_at_target
 from tests.mirror.toolbox import mirror, topics_of
 
 pytestmark = pytest.mark.brokers
@@ -220,7 +220,7 @@ def test_a_missing_right_is_named_before_anything_is_written(
     grant_all_but(guarded, missing)
     site = make_site(tmp_path, source_cluster, guarded)
 
-    refused(login(site), code=CONFIGURATION, says=[*says, "kafka-acls"])
+    refused(login_at_target(site), code=CONFIGURATION, says=[*says, "kafka-acls"])
 
     assert_untouched(site)
 
@@ -245,16 +245,8 @@ def test_a_claims_topic_that_may_not_be_written_is_named(
     for answer in guarded.admin().create_acls([denied]).values():
         answer.result(10)
 
-    refused(login(site), code=CONFIGURATION, says=[f"WRITE on topic {claims}", "kafka-acls"])
+    refused(
+        login_at_target(site), code=CONFIGURATION, says=[f"WRITE on topic {claims}", "kafka-acls"]
+    )
 
     assert [topic for topic in topics_of(guarded) if site.flow.name in topic] == [claims]
-
-
-def login(site: Site) -> Path:
-    """Write the site's configuration with the mirror's user as the login at the target."""
-    config = site.config()
-    with config.open("a") as file:
-        for key, value in site.target.java_properties("mirror").items():
-            if key != "bootstrap.servers":
-                file.write(f"{site.flow.target}.{key} = {value}\n")
-    return config

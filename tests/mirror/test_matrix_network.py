@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
 from eos_mirror.kafka.lane import shadow_group_metadata
-from eos_mirror.testing import KafkaCluster, wait_until
+from eos_mirror.testing import KafkaCluster, Security, wait_until
 from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.faults import Action, Api, Fault
@@ -26,6 +27,7 @@ from tests.mirror.conftest import Site, make_site
 from tests.mirror.crashes import assert_copied, drain, hold_a_writer, undecided
 from tests.mirror.load import Load
 from tests.mirror.raw import write_marker
+from tests.mirror.rights import NOTHING, deny, grant_all_but, login_at_target
 from tests.mirror.toolbox import Mirror, mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
@@ -40,6 +42,16 @@ def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
         yield cluster
 
 
+@pytest.fixture(scope="module")
+def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """A target with users and access control."""
+    with KafkaCluster(
+        name="guarded", security=Security.SASL_PLAIN, users={"mirror": "pw"}, authorizer=True
+    ) as cluster:
+        grant_all_but(cluster, NOTHING)
+        yield cluster
+
+
 def pass_time(seconds: float) -> None:
     """Wait for as long as the fault under test lasts."""
     threading.Event().wait(seconds)
@@ -49,11 +61,17 @@ def pass_time(seconds: float) -> None:
 
 
 def test_g1_a_task_cut_off_from_its_group_cannot_commit_for_the_new_owner(
-    tmp_path: Path, proxied: KafkaCluster, target_cluster: Cluster
+    tmp_path: Path, proxied: KafkaCluster, guarded: KafkaCluster
 ) -> None:
-    """Only its coordinator is cut off: the task still reads, but the target refuses its writes."""
-    site = make_site(tmp_path, proxied, target_cluster)
-    config = site.config()
+    """
+    Only its coordinator is cut off: the task still reads, but the target refuses its writes.
+
+    The new owner is a task of another run; neither run may see the other one.
+    """
+    site = make_site(tmp_path, proxied, guarded)
+    group = (ResourceType.GROUP, site.flow.drivers_group, ResourcePatternType.LITERAL)
+    deny(guarded, group, AclOperation.READ)
+    config = login_at_target(site)
     with fault_proxies(proxied.proxy_ports) as proxies, mirror(detour(config, proxied)) as cut_off:
         with Load(site).running() as load:
             cut_off.wait_for("ready")

@@ -4,10 +4,12 @@ import inspect
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from eos_mirror.core.run_identity import RunIdentity
 from eos_mirror.settings import (
     Masked,
     Settings,
@@ -18,6 +20,7 @@ from eos_mirror.settings import (
     target_producer,
 )
 from eos_mirror.settings.clients import checkpoint_config, task_config
+from eos_mirror.settings.fingerprint import fingerprint
 from tests.settings.conftest import NOWHERE, Faults, Load, construct
 
 STORE = ("-keystore", "k.p12", "-storetype", "PKCS12", "-storepass", "hunter2")
@@ -124,14 +127,16 @@ def test_what_is_forced_wins_even_unchecked(load: Load) -> None:
 def everything_configured(settings: Settings) -> dict[str, Mapping[str, str]]:
     """Return every client configuration that the product makes, by the function that makes it."""
     (flow,), (pair, *_) = settings.flows, settings.heartbeats
-    owners = {"flow": flow, "pair": pair}
+    run = RunIdentity(
+        started_at=datetime.now(UTC), host="h", pid=1, version="1", fingerprint=fingerprint(flow)
+    )
+    given = {"flow": flow, "pair": pair, "slot": 0, "run": run}
     made: dict[str, Mapping[str, str]] = {}
     for name, make in inspect.getmembers(clients, inspect.isfunction):
         signature = inspect.signature(make)
         is_maker = signature.return_annotation in (Masked, dict[str, str])
         if make.__module__ == clients.__name__ and is_maker and not name.startswith("_"):
-            first, *others = signature.parameters
-            made[name] = make(owners[first], **({"slot": 0} if others else {}))
+            made[name] = make(**{parameter: given[parameter] for parameter in signature.parameters})
     mirror = task_config(flow, slot=0, claims_topic_id="").clients
     checkpoint = checkpoint_config(flow).clients
     made |= {f"mirror task: {role.name}": getattr(mirror, role.name) for role in fields(mirror)}
