@@ -12,7 +12,10 @@ from typing import Any, NoReturn
 from eos_mirror import __version__
 from eos_mirror.errors import MirrorError
 
-VERBS = ("demo", "run", "config", "status", "translate", "verify", "adopt", "bench", "brokers")
+VERBS = (
+    "demo", "run", "config", "status", "pause", "resume", "translate", "verify", "adopt", "bench",
+    "brokers",
+)  # fmt: skip
 """Each is a module of this package with `register` and `run`."""
 
 

@@ -129,6 +129,9 @@ def _as_text(status: FlowStatus) -> Iterator[str]:
         partitions = list(group)
         states = counted_states(one.condition.state for one in partitions)
         yield f"  {topic}: {counted(len(partitions), 'partition')}, {_lag(partitions)}: {states}"
+        pauses = (one for one in partitions if one.condition.state is State.PAUSED)
+        if (paused := next(pauses, None)) is not None:
+            yield f"  {topic}: {paused.condition.reason}"
         yield from _partition_lines(partitions)
     for remote, changes in (status.drift or {}).items():
         wanted = [f"{name} should be {value}" for name, value in sorted(changes.set.items())]

@@ -51,6 +51,11 @@ class Flow:
         """One partition, kept indefinitely, on the target: what happened besides copying."""
         return f"{self.name}.ledger.internal"
 
+    @property
+    def desired_topic(self) -> str:
+        """One partition, compacted, on the target: what operators want of which topics."""
+        return f"{self.name}.desired.internal"
+
     def transactional_id(self, incarnation: str) -> str:
         """Return the id of one incarnation; it is never used twice."""
         return f"{self.name}.{incarnation}"

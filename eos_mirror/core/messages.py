@@ -150,7 +150,7 @@ class TaskReport:
         records, bytes, transactions, commit_ms, incarnations, fences, dropped: Since its process
             started.
         owned: Partitions that it reads and writes now, or could.
-        paused: Number of those that it does not read, as ordered.
+        paused: Topics of which it reads nothing, as ordered, sorted.
         pending: Partitions that it is acquiring.
         stopped: Partitions that it does not mirror now, with the reason.
         waiting: Partitions of `pending` that cannot be acquired now, with the reason.
@@ -167,7 +167,7 @@ class TaskReport:
     fences: int = 0
     dropped: int = 0
     owned: int = 0
-    paused: int = 0
+    paused: tuple[str, ...] = ()
     pending: int = 0
     stopped: Mapping[TopicPartition, str] = field(default_factory=dict)
     waiting: Mapping[TopicPartition, str] = field(default_factory=dict)

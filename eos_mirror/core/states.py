@@ -23,6 +23,8 @@ class State(Enum):
     """A task acquires it, or will soon."""
     WAITING = "waiting"
     """It is mirrored as soon as something outside of the run has changed."""
+    PAUSED = "paused"
+    """An operator has paused it. A task keeps its position."""
     UNKNOWN = "unknown"
     FAILED = "failed"
     """It is not mirrored, with a cause."""
@@ -35,6 +37,7 @@ GRAVEST = (
     State.FAILED,
     State.UNKNOWN,
     State.WAITING,
+    State.PAUSED,
     State.STARTING,
     State.MIRRORING,
 )
@@ -69,6 +72,7 @@ class PartitionFacts:
         is_owned: Whether a task has the partition; None if that cannot be found out.
         hidden: Why one of the two cannot be found out.
         fault: What stopped it; None if nothing did.
+        paused: Who paused it, when and why; empty if it is not paused.
         obstacle: What it waits for; empty if nothing is known.
         unseen: Why a cluster does not say where the partition ends; empty if it does.
         has_position: False if there are records, and no position was committed yet.
@@ -78,6 +82,7 @@ class PartitionFacts:
     is_owned: bool | None
     hidden: str = ""
     fault: Fault | None = None
+    paused: str = ""
     obstacle: str = ""
     unseen: str = ""
     has_position: bool = True
@@ -99,6 +104,7 @@ def condition_of(facts: PartitionFacts) -> Condition:
     is_hidden = facts.has_run is None or facts.is_owned is None
     for applies, state, reason in (
         (facts.has_run is False, State.NOT_RUNNING, "no run mirrors the flow"),
+        (bool(facts.paused), State.PAUSED, facts.paused),
         (bool(facts.obstacle), State.WAITING, facts.obstacle),
         (bool(facts.unseen), State.UNKNOWN, facts.unseen),
         (is_hidden, State.UNKNOWN, facts.hidden),
@@ -143,6 +149,7 @@ class FlowFacts:
     Attributes:
         planned: Source partitions that it has to mirror.
         owned: Number of partitions that its tasks mirror. One at its end counts.
+        paused: Number of partitions that operators have paused.
         failed: Partitions that stopped, with the reason.
         waiting: Partitions that cannot be acquired now, with the reason.
         refused: Source topics that are not mirrored, with the reason. They are not planned.
@@ -152,6 +159,7 @@ class FlowFacts:
 
     planned: Collection[TopicPartition]
     owned: int = 0
+    paused: int = 0
     failed: Mapping[TopicPartition, str] = field(default_factory=dict)
     waiting: Mapping[TopicPartition, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -193,7 +201,8 @@ class FlowFacts:
     def counts(self) -> dict[str, int]:
         """Return how many partitions are in each state, and how many topics are refused."""
         return {
-            State.MIRRORING.value: self.owned,
+            State.MIRRORING.value: max(0, self.owned - self.paused),
+            State.PAUSED.value: self.paused,
             State.STARTING.value: self.starting,
             State.WAITING.value: len(self.waiting),
             State.FAILED.value: len(self.failed),

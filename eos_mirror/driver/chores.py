@@ -10,6 +10,7 @@ from eos_mirror.driver.cluster_watch import ClusterWatch
 from eos_mirror.driver.config_reload import ConfigReload
 from eos_mirror.driver.first_contact import admin_configs
 from eos_mirror.driver.flow import FlowRunner
+from eos_mirror.driver.follow_desired import FollowDesired
 from eos_mirror.driver.heartbeats import Heartbeats
 from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.driver.partition_metrics import LOOK_EVERY
@@ -23,6 +24,9 @@ SETTLED = timedelta(seconds=5)
 
 ASSIGNMENT_EVERY = timedelta(seconds=1)
 LOOK_AT_TURN = timedelta(seconds=0.5)
+ORDERS_EVERY = timedelta(seconds=1)
+"""How soon a run sees what an operator wants of it."""
+
 CHORE_ENDS = timedelta(seconds=5)
 """A stop waits this long for a chore that runs."""
 
@@ -69,8 +73,8 @@ class Chores:
     """
     The periodic actions of a run, in three threads.
 
-    Those that change something call clusters and may block, so they do not share a thread with
-    those that watch the run, nor with those that watch the clusters.
+    Those that change something call clusters and may block for long, so they do not share a thread
+    with those that watch the run, nor with those that ask the clusters for news.
     """
 
     def __init__(
@@ -105,6 +109,8 @@ class Chores:
         for runner in self._flows:
             for chore in chores_of(runner):
                 self._changes.add(chore.name, chore.every, chore.act, after=chore.after)
+            follow = FollowDesired(runner, on_event=self._on_event)
+            self._clusters.add(f"orders to {runner.flow}", ORDERS_EVERY, follow.look)
             self._watch.add(
                 f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment
             )

@@ -17,6 +17,7 @@ from eos_mirror.driver.acl_sync import AclSync
 from eos_mirror.driver.check import check_flow
 from eos_mirror.driver.checkpoint_tasks import CheckpointTasks
 from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.driver.desired_state import DesiredStateFollower
 from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.driver.ledger import LedgerKeeper
 from eos_mirror.driver.partition_metrics import FlowPartitionMetrics
@@ -108,6 +109,7 @@ class FlowRunner:
         self.metrics = FlowPartitionMetrics(
             settings, self._clusters.source_metadata, lambda: self.topics.partitions
         )
+        self.desired = DesiredStateFollower(settings, self._clusters, on_event=self._tell)
         self._orders = Orders()
         self._orders_lock = threading.Lock()
         self._is_ordered = False
@@ -174,7 +176,8 @@ class FlowRunner:
     # ------------------------------------------------------------------ tasks
 
     def start(self, launcher: Launcher, *, patience: Patience, bind: str, advertise: str) -> None:
-        """Start the tasks. Returns immediately."""
+        """Start the tasks, which do what operators want from the start. Returns immediately."""
+        self.desired.read()
         if self._entry != MIRROR_ENTRY:
             reason = f"its tasks run {self._entry}, which is for tests: unset EOS_MIRROR_TASK_ENTRY"
             self._tell("flow.warning", {"reason": reason})
@@ -185,7 +188,7 @@ class FlowRunner:
             bind=bind,
             advertise=advertise,
         )
-        self._give_orders()
+        self.give_orders()
         self._ledger.start()
         self._server.start()
         self._herd = Herd(
@@ -222,13 +225,25 @@ class FlowRunner:
         if self.ended_for:
             return
         self.topics.follow()
-        self._give_orders()
+        self.give_orders()
         if self.topics.deleted and self.settings.when_deleted is WhenDeleted.STOP:
             names = ", ".join(sorted(self.topics.deleted))
             self._end(
                 f"{names} was deleted on {self.flow.source}, and source.topic.deleted = stop; "
                 f"the next start continues without it"
             )
+
+    @property
+    def paused_topics(self) -> tuple[str, ...]:
+        """Source topics that the tasks must not read now, sorted."""
+        return self._orders.paused
+
+    @property
+    def paused(self) -> Mapping[TopicPartition, str]:
+        """Planned partitions that operators have paused, with who did it and why."""
+        orders = self.desired.paused(self._orders.paused)
+        planned = list(self.topics.partitions)
+        return {p: str(orders[p.topic]) for p in planned if p.topic in orders}
 
     def _end(self, reason: str) -> None:
         if not self.ended_for:
@@ -257,7 +272,7 @@ class FlowRunner:
         self._looks_short += 1
         if self._looks_short == SHORT_LOOKS:
             self._looks_short = -SHORT_LOOKS  # time for the rebalance
-            self._give_orders(lambda orders: replace(orders, rejoin=orders.rejoin + 1))
+            self.give_orders(lambda orders: replace(orders, rejoin=orders.rejoin + 1))
             self._tell("flow.rejoining", {"owned": held, "planned": len(self.topics.partitions)})
 
     def statuses(self) -> dict[int, TaskStatus]:
@@ -357,7 +372,7 @@ class FlowRunner:
         self._reports.put(slot, submission, report)
         self.metrics.add(report.measured)
         if report.stopped or report.resumed or report.suspects:
-            self._give_orders(lambda orders: orders.after(report))
+            self.give_orders(lambda orders: orders.after(report))
 
     def _tell(self, name: str, fields: Mapping[str, Any]) -> None:
         self._on_event(name, {"flow": str(self.flow), **fields})
@@ -366,12 +381,14 @@ class FlowRunner:
     def _ledger_failed(self, exc: Exception) -> None:
         self._tell("ledger.failed", fields_of(exc))
 
-    def _give_orders(self, change: Callable[[Orders], Orders] = lambda orders: orders) -> None:
+    def give_orders(self, change: Callable[[Orders], Orders] = lambda orders: orders) -> None:
         """Change the orders, and send them with the current topics if anything changed."""
         self.checkpoints.give_orders()
         with self._orders_lock:
             before = self._orders
-            self._orders = replace(change(before), topics=dict(self.topics.routes))
+            topics = dict(self.topics.routes)
+            paused = tuple(self.desired.paused(topics))
+            self._orders = replace(change(before), topics=topics, paused=paused)
             if self._server is not None and (self._orders != before or not self._is_ordered):
                 self._server.set_orders(encode(self._orders))
                 self._is_ordered = True

@@ -103,6 +103,7 @@ def facts_of(runner: FlowRunner) -> FlowFacts:
     return FlowFacts(
         planned=planned,
         owned=runner.owned_count,
+        paused=len(runner.paused),
         failed={p: failed[p] for p in planned if p in failed},
         waiting={p: waiting[p] for p in planned if p in waiting and p not in failed},
         refused=runner.topics.refused,

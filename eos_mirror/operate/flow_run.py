@@ -1,16 +1,19 @@
 """Finds who runs a flow, which partitions its tasks have, and which ones it stopped."""
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from eos_mirror.core.desired import NOTHING_ORDERED, DesiredState
 from eos_mirror.core.ledger import stops_of
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.run_identity import RunIdentity
 from eos_mirror.core.side import Side
 from eos_mirror.core.states import Fault
 from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.driver.desired_state import desired_topic
 from eos_mirror.driver.leader_election import leader_of, living
 from eos_mirror.errors import SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.groups import GroupMember, members_or_none
@@ -35,6 +38,7 @@ class FlowRun:
             killed has its partitions until its session is over.
         hidden: Why one of the two cannot be found out.
         faults: Partitions that the run reported as stopped.
+        desired: What operators want of the flow, whether or not it runs.
     """
 
     leader: RunIdentity | None
@@ -43,6 +47,7 @@ class FlowRun:
     owned: Collection[TopicPartition] | None
     hidden: str
     faults: Mapping[TopicPartition, Fault]
+    desired: DesiredState
 
 
 def find_run(settings: FlowSettings, clusters: FlowClusters) -> FlowRun:
@@ -50,7 +55,7 @@ def find_run(settings: FlowSettings, clusters: FlowClusters) -> FlowRun:
     Ask both clusters. A group without an answer is a part of the answer.
 
     Raises:
-        TargetUnavailable: The ledger could not be read in time.
+        TargetUnavailable: The ledger, or what operators want, could not be read in time.
         ForeignRecord: A record of the ledger is not ours.
     """
     flow = settings.flow
@@ -69,6 +74,7 @@ def find_run(settings: FlowSettings, clusters: FlowClusters) -> FlowRun:
         owned=owned,
         hidden=no_drivers or no_tasks,
         faults={} if leader is None else _faults(settings, leader),
+        desired=desired_state(settings, clusters),
     )
 
 
@@ -91,3 +97,18 @@ def _faults(settings: FlowSettings, run: RunIdentity) -> dict[TopicPartition, Fa
         )
         for partition, stop in stops_of(entries, by=run.process, since=run.started_at).items()
     }
+
+
+def desired_state(settings: FlowSettings, clusters: FlowClusters) -> DesiredState:
+    """
+    Return what operators want of a flow now. A damaged record counts for nothing.
+
+    Raises:
+        TargetUnavailable: The target did not answer in time.
+        NotAuthorized: Read on the topic is missing.
+    """
+    state = NOTHING_ORDERED
+    for key, value in desired_topic(settings, clusters).updates():
+        with suppress(ValueError):
+            state = state.after(key, value)
+    return state

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.desired import Order
 from eos_mirror.core.lag import begin_at_the_start, of_an_earlier_topic
 from eos_mirror.core.metadata import topic_id_of
 from eos_mirror.core.records import TopicPartition
@@ -79,7 +80,11 @@ def partition_statuses(
         NotAuthorized: Describe is not allowed.
     """
     seen = _see(settings, clusters, remotes, existing=existing, mode=mode)
-    return [_status(source, remote, seen, run) for source, remote in remotes.items()]
+    paused = run.desired.paused({source.topic for source in remotes})
+    return [
+        _status(source, remote, seen, run, paused.get(source.topic))
+        for source, remote in remotes.items()
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +144,11 @@ def _see(
 
 
 def _status(
-    source: TopicPartition, remote: TopicPartition, seen: _Seen, run: FlowRun
+    source: TopicPartition,
+    remote: TopicPartition,
+    seen: _Seen,
+    run: FlowRun,
+    pause: Order | None,
 ) -> PartitionStatus:
     position, end = seen.positions.get(source), seen.ends.get(source)
     transaction = seen.hidden.get(source)
@@ -150,6 +159,7 @@ def _status(
         hidden=run.hidden,
         fault=run.faults.get(source)
         or _lost(position, end, was_created_again=source in seen.replaced),
+        paused=str(pause or ""),
         obstacle=seen.leaderless.get(source, str(transaction) if is_held_up else ""),
         unseen=str(seen.unseen.get(source, "")),
         has_position=position is not None or end == 0,

@@ -21,9 +21,10 @@ class Pauses:
         self._topics: Collection[str] = ()
         self._paused: set[TopicPartition] = set()
 
-    def count(self, owned: Owned) -> int:
-        """Return how many owned partitions are not read."""
-        return sum(partition in owned for partition in self._paused)
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Return the topics of which nothing is read, sorted."""
+        return tuple(sorted(self._topics))
 
     def have_changed(self, topics: Collection[str]) -> bool:
         """Return True if other topics are to be paused than before. Costs nothing."""

@@ -38,7 +38,7 @@ class Reporter:
             fences=self.mode.fences,
             dropped=self.mode.dropped,
             owned=len(self.holdings.owned),
-            paused=self.holdings.pauses.count(self.holdings.owned),
+            paused=self.holdings.pauses.topics,
             pending=self.mode.acquisition.pending_of(topics),
             stopped=self.stopped.reasons,
             waiting=self.mode.acquisition.waiting,

@@ -111,6 +111,19 @@ EVENTS: Final = (
         Level.INFO,
         "Selected source topics that came from the target are not mirrored back.",
     ),
+    Event("topics.paused", Level.INFO, "An operator paused topics; who, and why."),
+    Event("topics.resumed", Level.INFO, "An operator resumed topics; who, and why."),
+    Event(
+        "orders.failed",
+        Level.WARNING,
+        "What operators want cannot be read, or reported as done, and why; logged once until it "
+        "changes.",
+    ),
+    Event(
+        "order.unreadable",
+        Level.WARNING,
+        "A record of the desired-state topic is damaged, or was not written by us; it is ignored.",
+    ),
     Event(
         "topic.deleted",
         Level.WARNING,

@@ -67,8 +67,10 @@ def test_obstacles_have_names_and_reasons_the_gravest_first() -> None:
         ("orders-1", "waiting: no leader"),
         ("odd", "refused: taken"),
     ]
-    counts = {"mirroring": 1, "starting": 0, "waiting": 1, "failed": 1, "refused": 1}
-    assert facts.counts() == counts
+    counts = {"starting": 0, "waiting": 1, "failed": 1, "refused": 1}
+    assert facts.counts() == {"mirroring": 1, "paused": 0, **counts}
+    paused = replace(facts, paused=1).counts()
+    assert (paused["mirroring"], paused["paused"]) == (0, 1), "a paused partition is owned, too"
 
 
 RUNNING = PartitionFacts(has_run=True, is_owned=True)
@@ -83,6 +85,8 @@ STOP = Fault(cause="RecordRefused", reason="too large")
         (replace(RUNNING, has_run=False, fault=STOP), State.FAILED),
         (replace(RUNNING, has_run=False), State.NOT_RUNNING),
         (replace(RUNNING, has_run=False, obstacle="no leader"), State.NOT_RUNNING),
+        (replace(RUNNING, has_run=False, paused="by ann"), State.NOT_RUNNING),
+        (replace(RUNNING, paused="by ann", obstacle="no leader"), State.PAUSED),
         (replace(RUNNING, obstacle="no leader", unseen="no answer"), State.WAITING),
         (replace(RUNNING, unseen="no answer"), State.UNKNOWN),
         (replace(RUNNING, has_run=None, hidden="denied"), State.UNKNOWN),
@@ -109,6 +113,7 @@ def test_a_partition_is_never_better_than_the_facts_prove(
         ([State.MIRRORING, State.STARTING], State.STARTING),
         ([State.WAITING, State.STARTING], State.WAITING),
         ([State.WAITING, State.UNKNOWN], State.UNKNOWN),
+        ([State.PAUSED, State.MIRRORING], State.PAUSED),
         ([State.UNKNOWN, State.FAILED, State.MIRRORING], State.FAILED),
         ([], State.MIRRORING),
     ],

@@ -28,6 +28,7 @@ class FakeRunner:
     owned_count: int = 0
     stopped: dict[TopicPartition, str] = field(default_factory=dict)
     waiting: dict[TopicPartition, str] = field(default_factory=dict)
+    paused: dict[TopicPartition, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     ended_for: str = ""
     tasks_count: int = 1
@@ -110,6 +111,12 @@ def test_a_partition_that_cannot_be_mirrored_makes_a_start_degraded(
     assert stage.at(5, owned=3) == ["degraded"], "a task acquires it"
     assert stage.at(8, owned=4) == ["degraded", "ready"]
     assert stage.events.of("ready")[0]["degraded_s"] == 7.0
+
+
+def test_what_an_operator_paused_is_no_reason_for_a_warning(stage: Stage) -> None:
+    """Its partitions are owned: they continue as soon as they are resumed."""
+    stage.runner.paused = {ONE: "paused by ann"}
+    assert stage.at(1, owned=4) == ["ready"]
 
 
 def test_a_refused_topic_and_a_task_that_ended_are_named_too(stage: Stage) -> None:

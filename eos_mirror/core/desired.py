@@ -1,0 +1,177 @@
+"""
+What operators want of the topics of a flow, whether or not it runs.
+
+Each record of the desired-state topic is an order about the topics that a pattern matches; its key
+names the pattern, and its value is JSON, version 1 (docs/operations.md). Of the orders about one
+topic, the newest counts. The run writes `applied` when it has done what was ordered.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any, Final
+
+VERSION: Final = 1
+ALL: Final = ".*"
+APPLIED_KEY: Final = "applied"
+_TOPICS: Final = "topics:"
+
+
+class Wanted(Enum):
+    """What an operator wants of topics."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """
+    One order of an operator.
+
+    Attributes:
+        topics: A regular expression that matches whole names of source topics.
+        at: UTC.
+        by: User and host of the command.
+        reason: In the words of the operator; may be empty.
+    """
+
+    topics: str
+    wanted: Wanted
+    at: datetime
+    by: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        why = f": {self.reason}" if self.reason else ""
+        return f"{self.wanted.value} since {self.at:%Y-%m-%d %H:%M:%S} UTC by {self.by}{why}"
+
+    @property
+    def key(self) -> str:
+        """Key of the record."""
+        return f"{_TOPICS}{self.topics}"
+
+    def encode(self) -> str:
+        """Return the value of the record."""
+        fields = {
+            "version": VERSION,
+            "state": self.wanted.value,
+            "at": self.at.astimezone(UTC).isoformat(timespec="milliseconds"),
+            "by": self.by,
+            "reason": self.reason,
+        }
+        return json.dumps(fields, separators=(",", ":"))
+
+
+def decode_order(key: str, value: bytes) -> Order | None:
+    """
+    Return the order of a record; None if a later version wrote it, or it is none.
+
+    Raises:
+        ValueError: The record is damaged.
+    """
+    if not key.startswith(_TOPICS):
+        return None
+    body = _decoded(value)
+    if body.get("version") != VERSION or body.get("state") not in {one.value for one in Wanted}:
+        return None
+    topics = key.removeprefix(_TOPICS)
+    try:
+        re.compile(topics)
+        at = datetime.fromisoformat(str(body["at"]))
+    except (KeyError, ValueError, re.error) as exc:
+        raise ValueError(f"not an order: {key[:80]!r} {value[:80]!r}") from exc
+    return Order(
+        topics=topics,
+        wanted=Wanted(body["state"]),
+        at=at,
+        by=str(body.get("by", "")),
+        reason=str(body.get("reason", "")),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """
+    A run has done everything that was ordered before an offset of the desired-state topic.
+
+    Attributes:
+        through: That offset.
+        partitions: How many partitions are paused now.
+    """
+
+    through: int
+    partitions: int
+
+    def encode(self) -> str:
+        """Return the value of the record; its key is `APPLIED_KEY`."""
+        fields = {"version": VERSION, "through": self.through, "partitions": self.partitions}
+        return json.dumps(fields, separators=(",", ":"))
+
+
+def decode_applied(value: bytes) -> Applied | None:
+    """
+    Return what a run reported; None if a later version wrote it.
+
+    Raises:
+        ValueError: The record is damaged.
+    """
+    body = _decoded(value)
+    if body.get("version") != VERSION:
+        return None
+    try:
+        return Applied(through=int(body["through"]), partitions=int(body["partitions"]))
+    except (KeyError, TypeError, ValueError) as exc:
+        raise ValueError(f"not a report: {value[:80]!r}") from exc
+
+
+def _decoded(value: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(value)
+    except ValueError as exc:
+        raise ValueError(f"not JSON: {value[:80]!r}") from exc
+    if not isinstance(body, dict):
+        raise ValueError(f"not an object: {value[:80]!r}")  # noqa: TRY004 (a damaged record)
+    return body
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredState:
+    """All orders that count, the oldest first, by key."""
+
+    orders: Mapping[str, Order]
+
+    def after(self, key: str, value: bytes | None) -> "DesiredState":
+        """
+        Return the state after one more record.
+
+        Raises:
+            ValueError: The record is damaged.
+        """
+        order = None if value is None else decode_order(key, value)
+        if order is None and (value is not None or key not in self.orders):
+            return self
+        others = {one: kept for one, kept in self.orders.items() if one != key}
+        return replace(self, orders=others if order is None else {**others, key: order})
+
+    def of(self, topic: str) -> Order | None:
+        """Return the newest order about a topic; None if there is none."""
+        for order in reversed(list(self.orders.values())):
+            if re.fullmatch(order.topics, topic):
+                return order
+        return None
+
+    def paused(self, topics: Iterable[str]) -> dict[str, Order]:
+        """Return the topics that are to be paused, sorted, with their orders."""
+        found = ((topic, self.of(topic)) for topic in sorted(topics))
+        return {
+            topic: order
+            for topic, order in found
+            if order is not None and order.wanted is Wanted.PAUSED
+        }
+
+
+NOTHING_ORDERED: Final = DesiredState({})

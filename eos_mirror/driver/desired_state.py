@@ -1,0 +1,121 @@
+"""What operators want of a flow, as its run reads it; and the report that it was done."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from eos_mirror.core.desired import (
+    APPLIED_KEY,
+    NOTHING_ORDERED,
+    Applied,
+    Order,
+    Wanted,
+)
+from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.kafka.desired_topic import DesiredTopic, write_desired
+from eos_mirror.kafka.topics import TopicSpec
+from eos_mirror.runtime.control import EventSink
+from eos_mirror.settings import clients
+from eos_mirror.settings.model import FlowSettings
+
+EVENTS: Final = {Wanted.PAUSED: "topics.paused", Wanted.RUNNING: "topics.resumed"}
+
+
+class DesiredStateFollower:
+    """
+    Follows the desired-state topic of one flow. Used by one thread at a time.
+
+    A damaged record changes nothing, and is reported.
+    """
+
+    def __init__(
+        self, settings: FlowSettings, clusters: FlowClusters, *, on_event: EventSink
+    ) -> None:
+        """
+        Args:
+            on_event: Receives log events.
+        """
+        self._settings = settings
+        self._target = clusters.target_topics
+        self._on_event = on_event
+        self._topic = desired_topic(settings, clusters)
+        self._state = NOTHING_ORDERED
+        self._read_to = self._applied_to = 0
+
+    def read(self) -> bool:
+        """
+        Read new orders; return True if there are any.
+
+        Raises:
+            TargetUnavailable: The target did not answer in time.
+            NotAuthorized: Read on the topic is missing.
+        """
+        before = self._state
+        for key, value in self._topic.updates():
+            try:
+                self._state = self._state.after(key, value)
+            except ValueError as exc:
+                self._on_event("order.unreadable", {"reason": str(exc)})
+        if self._state is before:
+            return False
+        self._read_to = self._topic.end
+        for order in self._state.orders.values():
+            if before.orders.get(order.key) != order:
+                self._on_event(EVENTS[order.wanted], _described(order))
+        return True
+
+    def paused(self, topics: Iterable[str]) -> dict[str, Order]:
+        """Return the topics that are to be paused, sorted, with their orders."""
+        return self._state.paused(topics)
+
+    @property
+    def is_reported(self) -> bool:
+        """True if the last orders were reported as done, or there were none."""
+        return self._applied_to >= self._read_to
+
+    def report_done(self, partitions: int) -> None:
+        """
+        Report that everything that was read is done.
+
+        Args:
+            partitions: How many partitions are paused.
+
+        Raises:
+            TargetUnavailable: The target did not acknowledge it.
+            NotAuthorized: Write on the topic is missing.
+        """
+        done = Applied(through=self._read_to, partitions=partitions)
+        write_desired(
+            self._target,
+            clients.claims_producer(self._settings),
+            desired_spec(self._settings),
+            [(APPLIED_KEY, done.encode())],
+        )
+        self._applied_to = self._read_to
+
+
+def _described(order: Order) -> dict[str, Any]:
+    return {"topics": order.topics, "by": order.by, "reason": order.reason}
+
+
+def desired_topic(settings: FlowSettings, clusters: FlowClusters) -> DesiredTopic:
+    """Return a reader of the desired-state topic of a flow."""
+    return DesiredTopic(
+        settings.flow,
+        clusters.target_topics,
+        clusters.target,
+        config=clients.target_admin(settings),
+    )
+
+
+def desired_spec(settings: FlowSettings) -> TopicSpec:
+    """Return how the desired-state topic of a flow is created."""
+    return TopicSpec(
+        name=settings.flow.desired_topic,
+        partitions=1,
+        replication_factor=settings.internal_topic_replication_factor,
+        config={
+            "cleanup.policy": "compact",
+            "unclean.leader.election.enable": "false",
+            **settings.min_in_sync,
+        },
+    )

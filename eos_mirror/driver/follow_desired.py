@@ -1,0 +1,46 @@
+"""Lets a flow do what operators want of it, and reports when it is done."""
+
+from eos_mirror.core.reported import Reported
+from eos_mirror.driver.flow import FlowRunner
+from eos_mirror.driver.readiness import facts_of
+from eos_mirror.errors import MirrorError, SourceUnavailable, TargetUnavailable, fields_of
+from eos_mirror.runtime.control import EventSink
+
+
+class FollowDesired:
+    """Follows the orders about one flow. One thread calls it."""
+
+    def __init__(self, runner: FlowRunner, *, on_event: EventSink) -> None:
+        """
+        Args:
+            on_event: Receives log events.
+        """
+        self._runner = runner
+        self._on_event = on_event
+        self._reported = Reported()
+
+    def look(self) -> None:
+        """
+        Send the tasks new orders, and report those that every task follows.
+
+        An outage is reported for the whole cluster, not here.
+        """
+        runner = self._runner
+        try:
+            if runner.desired.read():
+                runner.give_orders()
+            if not runner.desired.is_reported and self._is_done():
+                runner.desired.report_done(len(runner.paused))
+            self._reported.over()
+        except (SourceUnavailable, TargetUnavailable):
+            return
+        except MirrorError as exc:
+            if self._reported.is_new(str(exc)):
+                self._on_event("orders.failed", {"flow": str(runner.flow), **fields_of(exc)})
+
+    def _is_done(self) -> bool:
+        """Return True if every task reads what it is ordered to read, and nothing else."""
+        wanted = self._runner.paused_topics
+        reports = [task.report for task in self._runner.statuses().values()]
+        follow = all(one is not None and one.paused == wanted for one in reports)
+        return bool(reports) and follow and not facts_of(self._runner).is_starting

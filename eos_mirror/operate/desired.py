@@ -1,0 +1,98 @@
+"""Writes what an operator wants of a flow, and waits until its run has done it."""
+
+import getpass
+import re
+import socket
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from eos_mirror.core.desired import (
+    ALL,
+    APPLIED_KEY,
+    Applied,
+    Order,
+    Wanted,
+    decode_applied,
+)
+from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.driver.desired_state import desired_spec, desired_topic
+from eos_mirror.driver.flow import open_clusters
+from eos_mirror.errors import ConfigError
+from eos_mirror.kafka.desired_topic import write_desired
+from eos_mirror.operate.flow_run import desired_state, find_run
+from eos_mirror.settings import clients
+from eos_mirror.settings.model import FlowSettings
+
+POLL_S: Final = 0.2
+DONE_WITHIN: Final = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """
+    What became of an order. It stays on the target in any case.
+
+    Attributes:
+        has_run: False if no run mirrors the flow: the next one does what was ordered.
+        applied: What the run reported; None if it has not done it in time.
+    """
+
+    has_run: bool
+    applied: Applied | None
+
+
+def order(
+    settings: FlowSettings, wanted: Wanted, *, topics: str = ALL, reason: str = ""
+) -> Outcome:
+    """
+    Order what should become of topics, and wait for the effect.
+
+    Args:
+        topics: A regular expression that matches whole names of source topics.
+
+    Raises:
+        ConfigError: The expression is none.
+        TargetUnavailable: The target did not answer, or not acknowledge the order.
+        NotAuthorized: A right on the desired-state topic is missing.
+    """
+    clusters = open_clusters(settings)
+    one = Order(
+        topics=_checked(topics),
+        wanted=wanted,
+        at=datetime.now(UTC),
+        by=f"{getpass.getuser()}@{socket.gethostname()}",
+        reason=reason,
+    )
+    records: list[tuple[str, str | None]] = [(one.key, one.encode())]
+    if topics == ALL:  # nothing that was ordered before counts any more
+        before = desired_state(settings, clusters)
+        records = [(key, None) for key in before.orders if key != one.key] + records
+    through = write_desired(
+        clusters.target_topics, clients.claims_producer(settings), desired_spec(settings), records
+    )
+    if find_run(settings, clusters).is_there is False:
+        return Outcome(has_run=False, applied=None)
+    return Outcome(has_run=True, applied=_wait(settings, clusters, through))
+
+
+def _checked(topics: str) -> str:
+    try:
+        re.compile(topics)
+    except re.error as exc:
+        raise ConfigError(f"--topics {topics}: no regular expression: {exc}") from exc
+    return topics
+
+
+def _wait(settings: FlowSettings, clusters: FlowClusters, through: int) -> Applied | None:
+    """Wait until a run reports that it has done what was ordered up to this offset."""
+    topic = desired_topic(settings, clusters)
+    deadline = time.monotonic() + DONE_WITHIN.total_seconds()
+    while time.monotonic() < deadline:
+        for key, value in topic.updates():
+            applied = decode_applied(value) if key == APPLIED_KEY and value else None
+            if applied is not None and applied.through > through:
+                return applied
+        time.sleep(POLL_S)
+    return None

@@ -1,0 +1,111 @@
+"""Topics are paused and resumed while a flow runs, and while it does not; nothing is doubled."""
+
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from eos_mirror.testing import wait_until
+from tests.mirror.command_line import status_and_code
+from tests.mirror.conftest import Site
+from tests.mirror.toolbox import mirror, produce
+
+pytestmark = pytest.mark.brokers
+
+RECORDS = 400
+SOON = timedelta(seconds=30)
+OFTEN = {"refresh_topics_interval_seconds": 1, "session_timeout_ms": 6_000}
+
+
+def verb(name: str, config: Path, site: Site, *arguments: str) -> str:
+    """Run a verb of operators, which must succeed; return what it prints."""
+    command = [sys.executable, "-m", "eos_mirror.cli.main", name, str(config), str(site.flow)]
+    done = subprocess.run(
+        [*command, *arguments], capture_output=True, text=True, timeout=90, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return done.stdout
+
+
+def other_of(site: Site) -> Site:
+    """Create a second topic of the flow."""
+    other = Site(**{**vars(site), "topic": f"{site.topic}-other"})
+    site.source.create_topic(other.topic, other.partitions)
+    return other
+
+
+def wait_for_copies(site: Site, count: int) -> None:
+    """Wait until the copy has this many records."""
+    wait_until(
+        lambda: sum(map(len, site.values())) == count, within=SOON, what=f"{count} in {site.remote}"
+    )
+
+
+def produce_into(*sites: Site, start: int = 0) -> None:
+    """Produce records into the topics of these sites."""
+    for one in sites:
+        produce(one.source, one.topic, RECORDS, partitions=one.partitions, start=start)
+
+
+@pytest.mark.parametrize("mode", ["true", "false"], ids=["exactly once", "at least once"])
+def test_a_paused_topic_stands_still_while_others_grow(site: Site, mode: str) -> None:
+    """It continues where it stopped. `status` names who paused it; the flow is ready all along."""
+    other = other_of(site)
+    config = site.config(**OFTEN, transaction_producer=mode)
+    produce_into(site, other)
+    with mirror(config) as running:
+        running.wait_for("ready")
+        for one in (site, other):
+            wait_for_copies(one, RECORDS)
+
+        said = verb("pause", config, site, "--topics", other.topic, "--reason", "upgrade of B")
+        assert (
+            said == f"{site.flow}: {other.topic} paused; {other.partitions} partitions paused now\n"
+        )
+        paused = running.wait_for("topics.paused", topics=other.topic, reason="upgrade of B")
+        assert "@" in paused["by"]
+        produce_into(site, other, start=RECORDS)
+        wait_for_copies(site, 2 * RECORDS)
+        assert sum(map(len, other.values())) == RECORDS
+        shown, code = status_and_code(config)
+        assert (code, f"  {other.topic}: paused since " in shown) == (0, True), shown
+        assert ": upgrade of B\n" in shown
+
+        assert (
+            verb("resume", config, site)
+            == f"{site.flow}: all topics running; 0 partitions paused now\n"
+        )
+        wait_for_copies(other, 2 * RECORDS)
+        assert not running.found("degraded")
+        assert not running.found("task.restarting")
+        assert running.stop() == 0, running.errors
+    for one in (site, other):
+        assert one.compare().exact
+
+
+def test_a_pause_survives_a_kill_and_is_ordered_without_a_run(site: Site) -> None:
+    """The order is on the target: every later run reads it before its first record."""
+    other = other_of(site)
+    config = site.config(**OFTEN)
+    produce_into(site, other)
+    with mirror(config) as first:
+        first.wait_for("ready")
+        wait_for_copies(other, RECORDS)
+        verb("pause", config, site, "--topics", ".*-other")
+        first.kill()
+    produce_into(site, other, start=RECORDS)
+    with mirror(config) as second:
+        second.wait_for("ready")
+        wait_for_copies(site, 2 * RECORDS)
+        assert sum(map(len, other.values())) == RECORDS
+        assert second.stop() == 0, second.errors
+
+    said = verb("resume", config, site)
+    assert said == f"{site.flow}: all topics running as soon as the flow runs\n"
+    with mirror(config) as third:
+        wait_for_copies(other, 2 * RECORDS)
+        assert third.stop() == 0, third.errors
+    for one in (site, other):
+        assert one.compare().exact
