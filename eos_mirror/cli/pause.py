@@ -33,6 +33,15 @@ def run(args: argparse.Namespace) -> int:
     return give(args, Wanted.PAUSED)
 
 
+def not_done(flow: str) -> str:
+    """Return the line that says that a run has not done in time what was ordered."""
+    return (
+        f"eos-mirror: {flow}: ordered, but the run has not reported in "
+        f"{DONE_WITHIN.total_seconds():.0f} s that it is done. `eos-mirror status` shows the "
+        f"state; the order stays.\n"
+    )
+
+
 def give(args: argparse.Namespace, wanted: Wanted) -> int:
     """Give an order, and print what became of it; return the exit code."""
     settings = settings_of(args.file)
@@ -44,11 +53,7 @@ def give(args: argparse.Namespace, wanted: Wanted) -> int:
         sys.stdout.write(f"{args.flow}: {what} {wanted.value} as soon as the flow runs\n")
         return 0
     if outcome.applied is None:
-        sys.stderr.write(
-            f"eos-mirror: {args.flow}: ordered, but the run has not reported in "
-            f"{DONE_WITHIN.total_seconds():.0f} s that it is done. `eos-mirror status` shows the "
-            f"state; the order stays.\n"
-        )
+        sys.stderr.write(not_done(args.flow))
         return NOT_DONE
     paused = counted(outcome.applied.partitions, "partition")
     sys.stdout.write(f"{args.flow}: {what} {wanted.value}; {paused} paused now\n")

@@ -3,7 +3,8 @@ What operators want of the topics of a flow, whether or not it runs.
 
 Each record of the desired-state topic is an order about the topics that a pattern matches; its key
 names the pattern, and its value is JSON, version 1 (docs/operations.md). Of the orders about one
-topic, the newest counts. The run writes `applied` when it has done what was ordered.
+topic, the newest counts. A request is done once, by the run that mirrors when it comes. The run
+writes `applied` when it has done what it read.
 """
 
 import json
@@ -18,6 +19,7 @@ VERSION: Final = 1
 ALL: Final = ".*"
 APPLIED_KEY: Final = "applied"
 _TOPICS: Final = "topics:"
+_RETRY: Final = "retry:"
 
 
 class Wanted(Enum):
@@ -78,11 +80,10 @@ def decode_order(key: str, value: bytes) -> Order | None:
     body = _decoded(value)
     if body.get("version") != VERSION or body.get("state") not in {one.value for one in Wanted}:
         return None
-    topics = key.removeprefix(_TOPICS)
+    topics = _pattern(key.removeprefix(_TOPICS))
     try:
-        re.compile(topics)
         at = datetime.fromisoformat(str(body["at"]))
-    except (KeyError, ValueError, re.error) as exc:
+    except (KeyError, ValueError) as exc:
         raise ValueError(f"not an order: {key[:80]!r} {value[:80]!r}") from exc
     return Order(
         topics=topics,
@@ -91,6 +92,31 @@ def decode_order(key: str, value: bytes) -> Order | None:
         by=str(body.get("by", "")),
         reason=str(body.get("reason", "")),
     )
+
+
+def retry_key(topics: str) -> str:
+    """Return the key of a request to try the stopped partitions of matching topics again."""
+    return f"{_RETRY}{topics}"
+
+
+def retried_topics(key: str) -> str | None:
+    """
+    Return the pattern of a request to try again; None if the key is of another record.
+
+    Raises:
+        ValueError: The pattern is none.
+    """
+    if not key.startswith(_RETRY):
+        return None
+    return _pattern(key.removeprefix(_RETRY))
+
+
+def _pattern(topics: str) -> str:
+    try:
+        re.compile(topics)
+    except re.error as exc:
+        raise ValueError(f"not a pattern: {topics[:80]!r}: {exc}") from exc
+    return topics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

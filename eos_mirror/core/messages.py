@@ -99,6 +99,7 @@ class Orders:
         stopped: Source partitions that a task stopped, with the reason.
         suspects: State of the search for refused records, by source partition.
         paused: Source topics that are not read for now.
+        retries: How often an operator asked to try stopped partitions again, by source topic.
         rejoin: Grows when the tasks have to join the source group again.
     """
 
@@ -106,6 +107,7 @@ class Orders:
     stopped: Mapping[TopicPartition, str] = field(default_factory=dict)
     suspects: Mapping[TopicPartition, Suspect] = field(default_factory=dict)
     paused: tuple[str, ...] = ()
+    retries: Mapping[str, int] = field(default_factory=dict)
     rejoin: int = 0
 
     def after(self, report: "TaskReport") -> "Orders":

@@ -9,6 +9,7 @@ from eos_mirror.core.desired import (
     Applied,
     Order,
     Wanted,
+    retried_topics,
 )
 from eos_mirror.driver.cluster_facts import FlowClusters
 from eos_mirror.kafka.desired_topic import DesiredTopic, write_desired
@@ -39,23 +40,29 @@ class DesiredStateFollower:
         self._on_event = on_event
         self._topic = desired_topic(settings, clusters)
         self._state = NOTHING_ORDERED
+        self._retries: list[str] | None = None  # none counts that was asked for before the start
         self._read_to = self._applied_to = 0
 
     def read(self) -> bool:
         """
-        Read new orders; return True if there are any.
+        Read new orders and requests; return True if there are any.
 
         Raises:
             TargetUnavailable: The target did not answer in time.
             NotAuthorized: Read on the topic is missing.
         """
-        before = self._state
-        for key, value in self._topic.updates():
+        before, updates = self._state, self._topic.updates()
+        for key, value in updates:
             try:
                 self._state = self._state.after(key, value)
+                topics = retried_topics(key)
             except ValueError as exc:
                 self._on_event("order.unreadable", {"reason": str(exc)})
-        if self._state is before:
+            else:
+                if topics is not None and value is not None and self._retries is not None:
+                    self._retries.append(topics)
+        self._retries = self._retries or []
+        if self._state is before and not self._retries:
             return False
         self._read_to = self._topic.end
         for order in self._state.orders.values():
@@ -66,6 +73,11 @@ class DesiredStateFollower:
     def paused(self, topics: Iterable[str]) -> dict[str, Order]:
         """Return the topics that are to be paused, sorted, with their orders."""
         return self._state.paused(topics)
+
+    def taken_retries(self) -> list[str]:
+        """Return the patterns of topics that operators asked to try again, once."""
+        taken, self._retries = self._retries or [], []
+        return taken
 
     @property
     def is_reported(self) -> bool:

@@ -1,5 +1,9 @@
 """Lets a flow do what operators want of it, and reports when it is done."""
 
+import re
+from dataclasses import replace
+
+from eos_mirror.core.messages import Orders
 from eos_mirror.core.reported import Reported
 from eos_mirror.driver.flow import FlowRunner
 from eos_mirror.driver.readiness import facts_of
@@ -29,6 +33,8 @@ class FollowDesired:
         try:
             if runner.desired.read():
                 runner.give_orders()
+                for topics in runner.desired.taken_retries():
+                    self._retry(topics)
             if not runner.desired.is_reported and self._is_done():
                 runner.desired.report_done(len(runner.paused))
             self._reported.over()
@@ -37,6 +43,16 @@ class FollowDesired:
         except MirrorError as exc:
             if self._reported.is_new(str(exc)):
                 self._on_event("orders.failed", {"flow": str(runner.flow), **fields_of(exc)})
+
+    def _retry(self, topics: str) -> None:
+        """Try stopped partitions of the topics that a pattern matches again, now."""
+        names = {p.topic for p in self._runner.stopped if re.fullmatch(topics, p.topic)}
+
+        def change(orders: Orders) -> Orders:
+            again = {name: orders.retries.get(name, 0) + 1 for name in names}
+            return replace(orders, retries={**orders.retries, **again})
+
+        self._runner.give_orders(change)
 
     def _is_done(self) -> bool:
         """Return True if every task reads what it is ordered to read, and nothing else."""

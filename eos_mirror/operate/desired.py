@@ -1,9 +1,11 @@
 """Writes what an operator wants of a flow, and waits until its run has done it."""
 
 import getpass
+import json
 import re
 import socket
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -15,6 +17,7 @@ from eos_mirror.core.desired import (
     Order,
     Wanted,
     decode_applied,
+    retry_key,
 )
 from eos_mirror.driver.cluster_facts import FlowClusters
 from eos_mirror.driver.desired_state import desired_spec, desired_topic
@@ -57,24 +60,45 @@ def order(
         TargetUnavailable: The target did not answer, or not acknowledge the order.
         NotAuthorized: A right on the desired-state topic is missing.
     """
-    clusters = open_clusters(settings)
     one = Order(
         topics=_checked(topics),
         wanted=wanted,
         at=datetime.now(UTC),
-        by=f"{getpass.getuser()}@{socket.gethostname()}",
+        by=_user(),
         reason=reason,
     )
+    clusters = open_clusters(settings)
     records: list[tuple[str, str | None]] = [(one.key, one.encode())]
     if topics == ALL:  # nothing that was ordered before counts any more
         before = desired_state(settings, clusters)
         records = [(key, None) for key in before.orders if key != one.key] + records
+    return _write_and_wait(settings, clusters, records)
+
+
+def retry(settings: FlowSettings, *, topics: str = ALL) -> Outcome:
+    """
+    Ask the run to try stopped partitions again now, and wait until it does.
+
+    Args and errors: as `order`. Without a run there is nothing to try: the next one tries anyway.
+    """
+    clusters = open_clusters(settings)
+    asked = json.dumps({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "by": _user()})
+    return _write_and_wait(settings, clusters, [(retry_key(_checked(topics)), asked)])
+
+
+def _write_and_wait(
+    settings: FlowSettings, clusters: FlowClusters, records: Sequence[tuple[str, str | None]]
+) -> Outcome:
     through = write_desired(
         clusters.target_topics, clients.claims_producer(settings), desired_spec(settings), records
     )
     if find_run(settings, clusters).is_there is False:
         return Outcome(has_run=False, applied=None)
     return Outcome(has_run=True, applied=_wait(settings, clusters, through))
+
+
+def _user() -> str:
+    return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
 def _checked(topics: str) -> str:

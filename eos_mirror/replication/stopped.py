@@ -1,7 +1,7 @@
 """Partitions of a task that cannot be mirrored now, and when each is tried again."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,6 +73,12 @@ class Stopped:
                 "partition.stopped",
                 {"partition": str(partition), "cause": type(fault).__name__, "reason": reason},
             )
+
+    def hurry(self, topics: Collection[str]) -> None:
+        """Try stopped partitions of these topics now: an operator asks for it."""
+        for partition, stop in self._stops.items():
+            if partition.topic in topics and stop.again_at is not None:
+                stop.again_at, stop.pause_s = self._now(), FIRST_PAUSE_S / 2
 
     def due(self) -> list[TopicPartition]:
         """Return partitions to try now."""

@@ -146,6 +146,9 @@ class MirrorTask:
         if orders is before:
             return
         self._orders = orders
+        if orders.retries != before.retries:
+            again = orders.retries.items() - before.retries.items()
+            self._stopped.hurry({topic for topic, _ in again})
         if orders.topics != before.topics or orders.rejoin != before.rejoin:
             self._source.subscribe(sorted(orders.topics))
 

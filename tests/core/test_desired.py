@@ -12,6 +12,8 @@ from eos_mirror.core.desired import (
     Wanted,
     decode_applied,
     decode_order,
+    retried_topics,
+    retry_key,
 )
 
 AT = datetime(2026, 3, 1, 9, 30, 0, 125_000, tzinfo=UTC)
@@ -96,3 +98,12 @@ def test_what_was_done_is_reported_with_the_offset_that_was_read() -> None:
     assert decode_applied(b'{"version":2}') is None
     with pytest.raises(ValueError, match="not a report"):
         decode_applied(b'{"version":1}')
+
+
+def test_a_request_to_try_again_is_no_order() -> None:
+    """It names topics as an order does, and changes nothing that lasts."""
+    assert retried_topics(retry_key("orders.*")) == "orders.*"
+    assert retried_topics("topics:orders") is None
+    assert NOTHING_ORDERED.after(retry_key("orders"), b"{}") is NOTHING_ORDERED
+    with pytest.raises(ValueError, match="not a pattern"):
+        retried_topics(retry_key("("))

@@ -4,9 +4,9 @@ import pytest
 
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import Position, TopicPartition
-from eos_mirror.errors import RecordRefused
+from eos_mirror.errors import ForeignWriter, PartitionStopped, RecordRefused
 from eos_mirror.replication.partition import OwnedPartition
-from eos_mirror.replication.stopped import Stopped
+from eos_mirror.replication.stopped import FIRST_PAUSE_S, Stopped
 from tests.engine.stage import FakeContext
 
 ORDERS = TopicPartition("orders", 0)
@@ -41,3 +41,22 @@ def test_only_a_commit_after_the_stop_resumes_a_partition(
     stopped.committed({ORDERS: owned(committed)})
 
     assert (stopped.taken_resumed() == (ORDERS,)) is resumes
+
+
+@pytest.mark.parametrize("fault", [RecordRefused("too large"), ForeignWriter("another client")])
+def test_an_operator_may_have_a_partition_tried_at_once(fault: PartitionStopped) -> None:
+    """Also one that is never tried otherwise. If it fails again, the pauses begin at the first."""
+    now = [0.0]
+    stopped = Stopped(FakeContext(slot=0), now=lambda: now[0])
+    for _ in range(3):
+        stopped.note(ORDERS, fault, next_offset=7)
+    assert stopped.due() == []
+
+    stopped.hurry({"audit"})
+    assert stopped.due() == []
+    stopped.hurry({"orders"})
+    assert stopped.due() == [ORDERS]
+
+    stopped.note(ORDERS, RecordRefused("too large"), next_offset=7)
+    now[0] = FIRST_PAUSE_S
+    assert stopped.due() == [ORDERS]

@@ -10,6 +10,7 @@ import pytest
 from eos_mirror.testing import wait_until
 from tests.mirror.command_line import status_and_code
 from tests.mirror.conftest import Site
+from tests.mirror.refused_records import configure, offer
 from tests.mirror.toolbox import mirror, produce
 
 pytestmark = pytest.mark.brokers
@@ -109,3 +110,21 @@ def test_a_pause_survives_a_kill_and_is_ordered_without_a_run(site: Site) -> Non
         assert third.stop() == 0, third.errors
     for one in (site, other):
         assert one.compare().exact
+
+
+@pytest.mark.long
+def test_a_stopped_partition_is_tried_again_when_an_operator_asks(site: Site) -> None:
+    """Its cause is gone, and its next try would come later."""
+    remote = f"{site.flow.source}.{site.topic}"
+    config = site.config(**OFTEN)
+    with mirror(config) as running:
+        running.wait_for("ready")
+        configure(site.target, remote, "max.message.bytes=2000")
+        offer(site, site.topic, [(b"k", b"x" * 5_000)])
+        running.wait_for("partition.stopped")
+        configure(site.target, remote, "max.message.bytes=20000")
+        said = verb("retry", config, site)
+        assert said == f"{site.flow}: stopped partitions are tried again; see `eos-mirror status`\n"
+        running.wait_for("ready", count=2)
+        assert running.stop() == 0, running.errors
+    assert site.compare().exact
