@@ -3,6 +3,8 @@
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +20,7 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing import Fault, KafkaCluster, wait_until
 from eos_mirror.testing.processes import identity, is_running
 from tests.chaos.restarting_driver import RestartingDriver
-from tests.chaos.site import POINTS, SESSION_S, Site, remote
+from tests.chaos.site import FLOW, POINTS, SESSION_S, Site, remote
 
 HIT_WITHIN = timedelta(seconds=10)
 IN_SYNC = timedelta(seconds=20)
@@ -41,6 +43,14 @@ class ChaosTargets:
     ledger: threading.Lock = field(default_factory=threading.Lock)
     healing: threading.Event = field(default_factory=threading.Event)
     frozen: set[str] = field(default_factory=set)
+
+    def order(self, verb: str, *arguments: str) -> bool:
+        """Run a verb of operators; return whether it reported that it is done."""
+        command = [sys.executable, "-m", "eos_mirror.cli.main", verb, str(self.site.config)]
+        done = subprocess.run(
+            [*command, str(FLOW), *arguments], capture_output=True, timeout=120, check=False
+        )
+        return done.returncode == 0
 
     def hold(self, seconds: float) -> None:
         """Wait for this long, or until everything is being healed."""

@@ -15,7 +15,7 @@ from datetime import timedelta
 from confluent_kafka import KafkaException
 
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.testing import Action, Api, Fault
+from eos_mirror.testing import Action, Api, Fault, wait_until
 from tests.chaos.chaos_targets import (
     ChaosTargets,
     Kind,
@@ -31,11 +31,12 @@ from tests.chaos.chaos_targets import (
     strike,
     wait_for,
 )
-from tests.chaos.site import DOOMED, LONELY_NODE, PICKY, POINTS, remote
+from tests.chaos.site import DOOMED, LONELY_NODE, PARTITIONS, PICKY, POINTS, remote
 
 DOWN_S = 2.0
 MAX_BYTES = "max.message.bytes"
 POINT_WITHIN = timedelta(seconds=10)
+RESUMED_WITHIN = timedelta(seconds=180)
 
 # ---------------------------------------------------------------------- tasks and drivers
 
@@ -191,6 +192,26 @@ def delete_copy(targets: ChaosTargets, _: random.Random) -> bool:
     return True
 
 
+# ---------------------------------------------------------------------- operators
+
+
+def pause_topic(targets: ChaosTargets, dice: random.Random) -> bool:
+    """Pause a topic as an operator does, and resume it. The order may outlive the driver."""
+    topic = dice.choice(sorted(PARTITIONS))
+    targets.order("pause", "--topics", topic, "--reason", "chaos")
+    targets.hold(dice.uniform(1, 10))
+    # also if nothing reported the pause: the order itself may have arrived
+    wait_until(
+        lambda: targets.order("resume", "--topics", topic), within=RESUMED_WITHIN, what="resume"
+    )
+    return True
+
+
+def retry_partitions(targets: ChaosTargets, _: random.Random) -> bool:
+    """Have stopped partitions tried again, as an operator does."""
+    return targets.order("retry")
+
+
 # ---------------------------------------------------------------------- the network
 
 
@@ -255,6 +276,8 @@ KINDS: Mapping[str, Kind] = {
         Kind(name="copy.compact", place="copy", act=compact_copy),
         Kind(name="copy.limit", place="copy", act=limit_copy),
         Kind(name="copy.delete", place="copy", act=delete_copy, weight=0.3),
+        Kind(name="topic.pause", place="orders", act=pause_topic),
+        Kind(name="partition.retry", place="orders", act=retry_partitions, weight=0.5),
         Kind(name="source.restart", place="source", act=restart_source, weight=0.5),
         Kind(name="source.pause", place="source", act=pause_source, weight=0.5),
         Kind(name="net.cut", place="network", act=cut_connections),
