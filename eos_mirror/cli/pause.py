@@ -55,6 +55,6 @@ def give(args: argparse.Namespace, wanted: Wanted) -> int:
     if outcome.applied is None:
         sys.stderr.write(not_done(args.flow))
         return NOT_DONE
-    paused = counted(outcome.applied.partitions, "partition")
-    sys.stdout.write(f"{args.flow}: {what} {wanted.value}; {paused} paused now\n")
+    rest = counted(outcome.applied.partitions, "partition")
+    sys.stdout.write(f"{args.flow}: {what} {wanted.value}; {rest} paused or stopped now\n")
     return 0

@@ -12,7 +12,7 @@ from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.core.ledger import LedgerEntry
 from eos_mirror.core.plural import counted
 from eos_mirror.core.side import Side
-from eos_mirror.core.states import WRONG, Condition, State, counted_states
+from eos_mirror.core.states import ORDERED, WRONG, Condition, State, counted_states
 from eos_mirror.driver.first_contact import BOTH, reach_clusters
 from eos_mirror.operate.group_status import GroupStatus, group_statuses
 from eos_mirror.operate.partition_status import PartitionStatus
@@ -129,9 +129,9 @@ def _as_text(status: FlowStatus) -> Iterator[str]:
         partitions = list(group)
         states = counted_states(one.condition.state for one in partitions)
         yield f"  {topic}: {counted(len(partitions), 'partition')}, {_lag(partitions)}: {states}"
-        pauses = (one for one in partitions if one.condition.state is State.PAUSED)
-        if (paused := next(pauses, None)) is not None:
-            yield f"  {topic}: {paused.condition.reason}"
+        ordered = (one for one in partitions if one.condition.state in ORDERED)
+        if (first := next(ordered, None)) is not None:
+            yield f"  {topic}: {first.condition.reason}"
         yield from _partition_lines(partitions)
     for remote, changes in (status.drift or {}).items():
         wanted = [f"{name} should be {value}" for name, value in sorted(changes.set.items())]

@@ -27,6 +27,12 @@ class Wanted(Enum):
 
     RUNNING = "running"
     PAUSED = "paused"
+    """A task keeps the partitions, and reads nothing of them."""
+    STOPPED = "stopped"
+    """No task holds the partitions; their positions are kept."""
+
+
+NOT_RUNNING: Final = (Wanted.PAUSED, Wanted.STOPPED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +132,7 @@ class Applied:
 
     Attributes:
         through: That offset.
-        partitions: How many partitions are paused now.
+        partitions: How many partitions are paused or stopped now.
     """
 
     through: int
@@ -190,13 +196,13 @@ class DesiredState:
                 return order
         return None
 
-    def paused(self, topics: Iterable[str]) -> dict[str, Order]:
-        """Return the topics that are to be paused, sorted, with their orders."""
+    def not_running(self, topics: Iterable[str]) -> dict[str, Order]:
+        """Return the topics that are to be paused or stopped, sorted, with their orders."""
         found = ((topic, self.of(topic)) for topic in sorted(topics))
         return {
             topic: order
             for topic, order in found
-            if order is not None and order.wanted is Wanted.PAUSED
+            if order is not None and order.wanted is not Wanted.RUNNING
         }
 
 

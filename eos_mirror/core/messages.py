@@ -99,6 +99,7 @@ class Orders:
         stopped: Source partitions that a task stopped, with the reason.
         suspects: State of the search for refused records, by source partition.
         paused: Source topics that are not read for now.
+        stopped_topics: Source topics whose partitions no task may hold for now.
         retries: How often an operator asked to try stopped partitions again, by source topic.
         rejoin: Grows when the tasks have to join the source group again.
     """
@@ -107,6 +108,7 @@ class Orders:
     stopped: Mapping[TopicPartition, str] = field(default_factory=dict)
     suspects: Mapping[TopicPartition, Suspect] = field(default_factory=dict)
     paused: tuple[str, ...] = ()
+    stopped_topics: tuple[str, ...] = ()
     retries: Mapping[str, int] = field(default_factory=dict)
     rejoin: int = 0
 
@@ -153,6 +155,7 @@ class TaskReport:
             started.
         owned: Partitions that it reads and writes now, or could.
         paused: Topics of which it reads nothing, as ordered, sorted.
+        stopped_topics: Topics of which it holds nothing, as ordered, sorted.
         pending: Partitions that it is acquiring.
         stopped: Partitions that it does not mirror now, with the reason.
         waiting: Partitions of `pending` that cannot be acquired now, with the reason.
@@ -170,6 +173,7 @@ class TaskReport:
     dropped: int = 0
     owned: int = 0
     paused: tuple[str, ...] = ()
+    stopped_topics: tuple[str, ...] = ()
     pending: int = 0
     stopped: Mapping[TopicPartition, str] = field(default_factory=dict)
     waiting: Mapping[TopicPartition, str] = field(default_factory=dict)

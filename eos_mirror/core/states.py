@@ -24,7 +24,9 @@ class State(Enum):
     WAITING = "waiting"
     """It is mirrored as soon as something outside of the run has changed."""
     PAUSED = "paused"
-    """An operator has paused it. A task keeps its position."""
+    """An operator has paused it. A task keeps it."""
+    STOPPED = "stopped"
+    """An operator has stopped it. No task holds it."""
     UNKNOWN = "unknown"
     FAILED = "failed"
     """It is not mirrored, with a cause."""
@@ -37,11 +39,15 @@ GRAVEST = (
     State.FAILED,
     State.UNKNOWN,
     State.WAITING,
+    State.STOPPED,
     State.PAUSED,
     State.STARTING,
     State.MIRRORING,
 )
 """The state of a flow is the first one of these that one of its partitions is in."""
+
+ORDERED = frozenset({State.STOPPED, State.PAUSED})
+"""States that an operator wants."""
 
 WRONG = frozenset({State.NOT_RUNNING, State.FAILED, State.UNKNOWN})
 """States that a person has to look at."""
@@ -72,7 +78,8 @@ class PartitionFacts:
         is_owned: Whether a task has the partition; None if that cannot be found out.
         hidden: Why one of the two cannot be found out.
         fault: What stopped it; None if nothing did.
-        paused: Who paused it, when and why; empty if it is not paused.
+        stopped: Who stopped it, when and why; empty if it is not stopped by an operator.
+        paused: The same of a pause.
         obstacle: What it waits for; empty if nothing is known.
         unseen: Why a cluster does not say where the partition ends; empty if it does.
         has_position: False if there are records, and no position was committed yet.
@@ -82,6 +89,7 @@ class PartitionFacts:
     is_owned: bool | None
     hidden: str = ""
     fault: Fault | None = None
+    stopped: str = ""
     paused: str = ""
     obstacle: str = ""
     unseen: str = ""
@@ -104,6 +112,7 @@ def condition_of(facts: PartitionFacts) -> Condition:
     is_hidden = facts.has_run is None or facts.is_owned is None
     for applies, state, reason in (
         (facts.has_run is False, State.NOT_RUNNING, "no run mirrors the flow"),
+        (bool(facts.stopped), State.STOPPED, facts.stopped),
         (bool(facts.paused), State.PAUSED, facts.paused),
         (bool(facts.obstacle), State.WAITING, facts.obstacle),
         (bool(facts.unseen), State.UNKNOWN, facts.unseen),
@@ -149,7 +158,8 @@ class FlowFacts:
     Attributes:
         planned: Source partitions that it has to mirror.
         owned: Number of partitions that its tasks mirror. One at its end counts.
-        paused: Number of partitions that operators have paused.
+        paused: Number of partitions that operators have paused; tasks own them.
+        stopped: Number of partitions that operators have stopped; no task owns them.
         failed: Partitions that stopped, with the reason.
         waiting: Partitions that cannot be acquired now, with the reason.
         refused: Source topics that are not mirrored, with the reason. They are not planned.
@@ -160,6 +170,7 @@ class FlowFacts:
     planned: Collection[TopicPartition]
     owned: int = 0
     paused: int = 0
+    stopped: int = 0
     failed: Mapping[TopicPartition, str] = field(default_factory=dict)
     waiting: Mapping[TopicPartition, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -169,7 +180,7 @@ class FlowFacts:
     @property
     def starting(self) -> int:
         """Return the number of partitions that no task has yet, or that one is acquiring."""
-        known = self.owned + len(self.failed.keys() | self.waiting.keys())
+        known = self.owned + self.stopped + len(self.failed.keys() | self.waiting.keys())
         return max(0, len(self.planned) - known)
 
     @property
@@ -203,6 +214,7 @@ class FlowFacts:
         return {
             State.MIRRORING.value: max(0, self.owned - self.paused),
             State.PAUSED.value: self.paused,
+            State.STOPPED.value: self.stopped,
             State.STARTING.value: self.starting,
             State.WAITING.value: len(self.waiting),
             State.FAILED.value: len(self.failed),

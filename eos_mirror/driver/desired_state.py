@@ -18,7 +18,11 @@ from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
 
-EVENTS: Final = {Wanted.PAUSED: "topics.paused", Wanted.RUNNING: "topics.resumed"}
+EVENTS: Final = {
+    Wanted.PAUSED: "topics.paused",
+    Wanted.STOPPED: "topics.stopped",
+    Wanted.RUNNING: "topics.resumed",
+}
 
 
 class DesiredStateFollower:
@@ -70,9 +74,14 @@ class DesiredStateFollower:
                 self._on_event(EVENTS[order.wanted], _described(order))
         return True
 
-    def paused(self, topics: Iterable[str]) -> dict[str, Order]:
-        """Return the topics that are to be paused, sorted, with their orders."""
-        return self._state.paused(topics)
+    def not_running(self, topics: Iterable[str]) -> dict[str, Order]:
+        """Return the topics that are to be paused or stopped, sorted, with their orders."""
+        return self._state.not_running(topics)
+
+    def topics(self, wanted: Wanted, topics: Iterable[str]) -> tuple[str, ...]:
+        """Return the topics that are to be in a state other than running, sorted."""
+        orders = self._state.not_running(topics)
+        return tuple(topic for topic, order in orders.items() if order.wanted is wanted)
 
     def taken_retries(self) -> list[str]:
         """Return the patterns of topics that operators asked to try again, once."""
@@ -89,7 +98,7 @@ class DesiredStateFollower:
         Report that everything that was read is done.
 
         Args:
-            partitions: How many partitions are paused.
+            partitions: How many partitions are paused or stopped.
 
         Raises:
             TargetUnavailable: The target did not acknowledge it.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from eos_mirror.core.desired import NOT_RUNNING, Order, Wanted
 from eos_mirror.core.messages import Orders, TaskReport
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
@@ -234,16 +235,14 @@ class FlowRunner:
             )
 
     @property
-    def paused_topics(self) -> tuple[str, ...]:
-        """Source topics that the tasks must not read now, sorted."""
-        return self._orders.paused
+    def orders(self) -> Orders:
+        """What every task has to do now."""
+        return self._orders
 
-    @property
-    def paused(self) -> Mapping[TopicPartition, str]:
-        """Planned partitions that operators have paused, with who did it and why."""
-        orders = self.desired.paused(self._orders.paused)
-        planned = list(self.topics.partitions)
-        return {p: str(orders[p.topic]) for p in planned if p.topic in orders}
+    def ordered(self) -> Mapping[TopicPartition, Order]:
+        """Return planned partitions that operators have paused or stopped, with their orders."""
+        found = self.desired.not_running({p.topic for p in list(self.topics.partitions)})
+        return {p: found[p.topic] for p in list(self.topics.partitions) if p.topic in found}
 
     def _end(self, reason: str) -> None:
         if not self.ended_for:
@@ -265,7 +264,8 @@ class FlowRunner:
             return  # a rebalance would wait for it, and block all partitions
         reports = [task.report for task in tasks if task.report is not None]
         held = sum(report.owned + report.pending for report in reports)
-        is_whole = held + self.stopped_count >= len(self.topics.partitions)
+        released = sum(one.wanted is Wanted.STOPPED for one in self.ordered().values())
+        is_whole = held + released + self.stopped_count >= len(self.topics.partitions)
         if is_whole or len(reports) < len(tasks):
             self._looks_short = 0
             return
@@ -387,8 +387,9 @@ class FlowRunner:
         with self._orders_lock:
             before = self._orders
             topics = dict(self.topics.routes)
-            paused = tuple(self.desired.paused(topics))
-            self._orders = replace(change(before), topics=topics, paused=paused)
+            paused, stopped = (self.desired.topics(one, topics) for one in NOT_RUNNING)
+            changed = replace(change(before), topics=topics)
+            self._orders = replace(changed, paused=paused, stopped_topics=stopped)
             if self._server is not None and (self._orders != before or not self._is_ordered):
                 self._server.set_orders(encode(self._orders))
                 self._is_ordered = True

@@ -36,7 +36,7 @@ class FollowDesired:
                 for topics in runner.desired.taken_retries():
                     self._retry(topics)
             if not runner.desired.is_reported and self._is_done():
-                runner.desired.report_done(len(runner.paused))
+                runner.desired.report_done(len(runner.ordered()))
             self._reported.over()
         except (SourceUnavailable, TargetUnavailable):
             return
@@ -56,7 +56,8 @@ class FollowDesired:
 
     def _is_done(self) -> bool:
         """Return True if every task reads what it is ordered to read, and nothing else."""
-        wanted = self._runner.paused_topics
+        orders = self._runner.orders
+        wanted = orders.paused, orders.stopped_topics
         reports = [task.report for task in self._runner.statuses().values()]
-        follow = all(one is not None and one.paused == wanted for one in reports)
+        follow = all(one and (one.paused, one.stopped_topics) == wanted for one in reports)
         return bool(reports) and follow and not facts_of(self._runner).is_starting

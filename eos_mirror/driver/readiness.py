@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, Final
 
+from eos_mirror.core.desired import Wanted
 from eos_mirror.core.states import FlowFacts
 from eos_mirror.driver.flow import FlowRunner
 from eos_mirror.runtime.control import EventSink
@@ -97,15 +98,18 @@ class Readiness:
 
 def facts_of(runner: FlowRunner) -> FlowFacts:
     """Return what of a flow is mirrored now, and what is not."""
-    tasks, planned = runner.statuses(), list(runner.topics.partitions)
+    tasks, planned, ordered = runner.statuses(), list(runner.topics.partitions), runner.ordered()
     failed, waiting = runner.stopped, runner.waiting
     ended = {f"task {n}": task.slot.reason for n, task in tasks.items() if task.has_failed}
     return FlowFacts(
         planned=planned,
         owned=runner.owned_count,
-        paused=len(runner.paused),
-        failed={p: failed[p] for p in planned if p in failed},
-        waiting={p: waiting[p] for p in planned if p in waiting and p not in failed},
+        paused=sum(one.wanted is Wanted.PAUSED for one in ordered.values()),
+        stopped=sum(one.wanted is Wanted.STOPPED for one in ordered.values()),
+        failed={p: failed[p] for p in planned if p in failed and p not in ordered},
+        waiting={
+            p: waiting[p] for p in planned if p in waiting and p not in failed and p not in ordered
+        },
         refused=runner.topics.refused,
         ended={"flow": runner.ended_for, **ended} if runner.ended_for else ended,
         silent_tasks=sum(not one.has_failed and one.report is None for one in tasks.values()),

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from eos_mirror.core.claims import DeliveryMode
-from eos_mirror.core.desired import Order
+from eos_mirror.core.desired import Order, Wanted
 from eos_mirror.core.lag import begin_at_the_start, of_an_earlier_topic
 from eos_mirror.core.metadata import topic_id_of
 from eos_mirror.core.records import TopicPartition
@@ -80,9 +80,9 @@ def partition_statuses(
         NotAuthorized: Describe is not allowed.
     """
     seen = _see(settings, clusters, remotes, existing=existing, mode=mode)
-    paused = run.desired.paused({source.topic for source in remotes})
+    ordered = run.desired.not_running({source.topic for source in remotes})
     return [
-        _status(source, remote, seen, run, paused.get(source.topic))
+        _status(source, remote, seen, run, ordered.get(source.topic))
         for source, remote in remotes.items()
     ]
 
@@ -148,7 +148,7 @@ def _status(
     remote: TopicPartition,
     seen: _Seen,
     run: FlowRun,
-    pause: Order | None,
+    order: Order | None,
 ) -> PartitionStatus:
     position, end = seen.positions.get(source), seen.ends.get(source)
     transaction = seen.hidden.get(source)
@@ -159,7 +159,8 @@ def _status(
         hidden=run.hidden,
         fault=run.faults.get(source)
         or _lost(position, end, was_created_again=source in seen.replaced),
-        paused=str(pause or ""),
+        stopped=str(order) if order and order.wanted is Wanted.STOPPED else "",
+        paused=str(order) if order and order.wanted is Wanted.PAUSED else "",
         obstacle=seen.leaderless.get(source, str(transaction) if is_held_up else ""),
         unseen=str(seen.unseen.get(source, "")),
         has_position=position is not None or end == 0,

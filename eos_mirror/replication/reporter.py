@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from eos_mirror.core.messages import TaskReport
 from eos_mirror.ports import TaskContext
 from eos_mirror.replication.counters import Counters
-from eos_mirror.replication.holdings import Holdings
-from eos_mirror.replication.mode import Mode
+from eos_mirror.replication.operator_orders import OperatorOrders
 from eos_mirror.replication.partition_metrics import PartitionMeter
 from eos_mirror.replication.refusals import Refusals
 from eos_mirror.replication.stopped import Stopped
@@ -18,9 +17,8 @@ class Reporter:
     """Collects a report from the parts of a task."""
 
     context: TaskContext
-    mode: Mode
     counters: Counters
-    holdings: Holdings
+    operators: OperatorOrders
     stopped: Stopped
     refusals: Refusals
     meter: PartitionMeter
@@ -32,16 +30,18 @@ class Reporter:
         Args:
             topics: The source topics that the task has to mirror.
         """
+        mode, holdings = self.operators.mode, self.operators.holdings
         first, *others = self.meter.due() or [()]
         report = TaskReport(
             **asdict(self.counters),
-            fences=self.mode.fences,
-            dropped=self.mode.dropped,
-            owned=len(self.holdings.owned),
-            paused=self.holdings.pauses.topics,
-            pending=self.mode.acquisition.pending_of(topics),
+            fences=mode.fences,
+            dropped=mode.dropped,
+            owned=len(holdings.owned),
+            paused=holdings.pauses.topics,
+            stopped_topics=self.operators.stopped_topics,
+            pending=mode.acquisition.pending_of(topics),
             stopped=self.stopped.reasons,
-            waiting=self.mode.acquisition.waiting,
+            waiting=mode.acquisition.waiting,
             resumed=self.stopped.taken_resumed(),
             suspects=self.refusals.taken_found(),
             measured=first,

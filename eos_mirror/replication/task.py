@@ -25,6 +25,7 @@ from eos_mirror.replication.counters import Counters
 from eos_mirror.replication.holdings import Holdings
 from eos_mirror.replication.intake import Intake
 from eos_mirror.replication.mode import Mode, Writer
+from eos_mirror.replication.operator_orders import OperatorOrders
 from eos_mirror.replication.partition import OwnedPartition, Resolved
 from eos_mirror.replication.partition_metrics import PartitionMeter
 from eos_mirror.replication.refusals import Refusals
@@ -59,11 +60,9 @@ class MirrorTask:
         now, wall_ms = adapters.now, adapters.wall_ms
         self._config = config
         self._meter = PartitionMeter(wanted=config.measured, wall_ms=wall_ms, now=now)
-        self._context = context
-        self._now = now
-        self._metadata = adapters.metadata
+        self._context, self._now, self._metadata = context, now, adapters.metadata
         self._orders = Orders(rejoin=context.orders().rejoin)
-        self._hold = Holdings()
+        self._hold, self._counters = Holdings(), Counters()
         self._stopped = Stopped(context, now=now)
         self._refusals = Refusals(config, adapters.target, context, now=now, wall_ms=wall_ms)
         self._pace = Pace(config.boundary)
@@ -72,7 +71,6 @@ class MirrorTask:
         self._foreign: Mapping[TopicPartition, PartitionStopped] = {}
         self._tend_at = self._check_topics_at = self._advise_at = self._committed_at = now()
         self._limits_at = now() + intervals.LIMITS_EVERY_S
-        self._counters = Counters()
         self._mode, self._acquisition = mode, mode.acquisition
         self._source = adapters.lane.open_source(self)  # connects while the writer is opened
         self._intake = Intake(
@@ -83,8 +81,11 @@ class MirrorTask:
             metadata=adapters.metadata,
             took=self._took,
         )
+        self._operators = OperatorOrders(
+            self._hold, self._source, mode, self._commit_all_of, config.keepalive, now
+        )
         self._reporter = Reporter(
-            context, mode, self._counters, self._hold, self._stopped, self._refusals, self._meter
+            context, self._counters, self._operators, self._stopped, self._refusals, self._meter
         )
         self._report()
         self._writer = self._opened(self._mode.open())
@@ -224,17 +225,13 @@ class MirrorTask:
     def _between_transactions(self) -> None:
         if self._hold.held_back:
             self._read_held_back()
-        if self._hold.pauses.have_changed(self._orders.paused):
-            self._follow_pauses()
+        if self._operators.have_changed(self._orders):
+            self._operators.follow(self._orders)
+            self._report()
 
-    def _follow_pauses(self) -> None:
-        """Stop reading paused topics. Acquire resumed ones again, as after any stop."""
-        self._source.unassign(self._hold.pauses.pause(self._orders.paused, self._hold.owned))
-        resumed = self._hold.pauses.resumed(self._hold.owned)
-        self._hold.forget(one.source for one in resumed)
-        self._mode.release([one.remote for one in resumed])
-        self._acquisition.grant(one.source for one in resumed)
-        self._report()
+    def _commit_all_of(self, owned: Sequence[OwnedPartition]) -> bool:
+        self._commit(owned, spill=True)
+        return not self._spoilt
 
     def _read_held_back(self) -> None:
         """Resume where the last transaction had no room, or something was refused."""
@@ -279,8 +276,7 @@ class MirrorTask:
         for owned in new:
             owned.committed_at = self._now() - put_off_s
             self._stopped.adopted(owned.source)
-        self._hold.pauses.own(new)
-        self._source.assign({one.source: one.position for one in self._hold.pauses.to_read(new)})
+        self._source.assign({one.source: one.position for one in self._operators.own(new)})
         self._report()
         self._context.event("partitions.acquired", {"partitions": len(new)})
 
@@ -338,6 +334,7 @@ class MirrorTask:
             del self._hold.owned[owned.source]
         self._mode.release([owned.remote for owned in gone])
         self._acquisition.withdraw(partitions)
+        self._operators.forget(partitions)
         self._stopped.forget(partitions)
 
     def _fence_spoilt(self) -> None:
@@ -367,6 +364,7 @@ class MirrorTask:
             if now >= self._limits_at:
                 self._limits_at = now + intervals.LIMITS_EVERY_S
                 self._refusals.refresh(self._hold.owned.values())
+        self._operators.keep_alive()
         self._try_stopped()
         if now >= self._check_topics_at:
             self._check_topics_at = now + intervals.CHECK_TOPICS_EVERY_S

@@ -112,6 +112,7 @@ EVENTS: Final = (
         "Selected source topics that came from the target are not mirrored back.",
     ),
     Event("topics.paused", Level.INFO, "An operator paused topics; who, and why."),
+    Event("topics.stopped", Level.INFO, "An operator stopped topics; who, and why."),
     Event("topics.resumed", Level.INFO, "An operator resumed topics; who, and why."),
     Event(
         "orders.failed",

@@ -63,6 +63,7 @@ EVENTS = {
     "flow.rejoining": ALWAYS,
     "topics.paused": ALWAYS,
     "topics.resumed": ALWAYS,
+    "topics.stopped": NEVER,
     "orders.failed": NEVER,
     "order.unreadable": NEVER,
     "topic.created": ALWAYS,

@@ -47,18 +47,18 @@ def test_an_order_is_the_text_that_the_documentation_shows() -> None:
 def test_of_the_orders_about_a_topic_the_newest_counts() -> None:
     """A pattern matches whole names."""
     everything_but_orders = after(order(".*"), order("orders", Wanted.RUNNING))
-    assert list(everything_but_orders.paused({"orders", "orders-2", "audit"})) == [
+    assert list(everything_but_orders.not_running({"orders", "orders-2", "audit"})) == [
         "audit",
         "orders-2",
     ]
     again = everything_but_orders.after(order(".*").key, order(".*").encode().encode())
-    assert list(again.paused({"orders", "audit"})) == ["audit", "orders"]
+    assert list(again.not_running({"orders", "audit"})) == ["audit", "orders"]
 
 
 def test_a_tombstone_takes_an_order_back() -> None:
     """What was ordered before about the same topics counts again."""
     state = after(order("orders"), order("audit"))
-    assert list(state.after("topics:orders", None).paused({"orders", "audit"})) == ["audit"]
+    assert list(state.after("topics:orders", None).not_running({"orders", "audit"})) == ["audit"]
     assert state.after("topics:other", None) is state
 
 

@@ -68,7 +68,7 @@ def test_obstacles_have_names_and_reasons_the_gravest_first() -> None:
         ("odd", "refused: taken"),
     ]
     counts = {"starting": 0, "waiting": 1, "failed": 1, "refused": 1}
-    assert facts.counts() == {"mirroring": 1, "paused": 0, **counts}
+    assert facts.counts() == {"mirroring": 1, "paused": 0, "stopped": 0, **counts}
     paused = replace(facts, paused=1).counts()
     assert (paused["mirroring"], paused["paused"]) == (0, 1), "a paused partition is owned, too"
 
@@ -86,6 +86,7 @@ STOP = Fault(cause="RecordRefused", reason="too large")
         (replace(RUNNING, has_run=False), State.NOT_RUNNING),
         (replace(RUNNING, has_run=False, obstacle="no leader"), State.NOT_RUNNING),
         (replace(RUNNING, has_run=False, paused="by ann"), State.NOT_RUNNING),
+        (replace(RUNNING, is_owned=False, stopped="by ann"), State.STOPPED),
         (replace(RUNNING, paused="by ann", obstacle="no leader"), State.PAUSED),
         (replace(RUNNING, obstacle="no leader", unseen="no answer"), State.WAITING),
         (replace(RUNNING, unseen="no answer"), State.UNKNOWN),

@@ -1,11 +1,13 @@
 """`ready` means that everything is mirrored; otherwise `degraded` says what is not."""
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
+from eos_mirror.core.desired import Order, Wanted
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.messages import TaskReport
 from eos_mirror.core.records import TopicPartition
@@ -28,7 +30,7 @@ class FakeRunner:
     owned_count: int = 0
     stopped: dict[TopicPartition, str] = field(default_factory=dict)
     waiting: dict[TopicPartition, str] = field(default_factory=dict)
-    paused: dict[TopicPartition, str] = field(default_factory=dict)
+    orders: dict[TopicPartition, Order] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     ended_for: str = ""
     tasks_count: int = 1
@@ -40,6 +42,10 @@ class FakeRunner:
         return SimpleNamespace(
             partitions=PLANNED, routes={"orders": "A.orders"}, refused=self.refused
         )
+
+    def ordered(self) -> dict[TopicPartition, Order]:
+        """See `FlowRunner`."""
+        return self.orders
 
     def statuses(self) -> dict[int, TaskStatus]:
         """See `FlowRunner`."""
@@ -113,10 +119,15 @@ def test_a_partition_that_cannot_be_mirrored_makes_a_start_degraded(
     assert stage.events.of("ready")[0]["degraded_s"] == 7.0
 
 
-def test_what_an_operator_paused_is_no_reason_for_a_warning(stage: Stage) -> None:
-    """Its partitions are owned: they continue as soon as they are resumed."""
-    stage.runner.paused = {ONE: "paused by ann"}
-    assert stage.at(1, owned=4) == ["ready"]
+@pytest.mark.parametrize(("wanted", "owned"), [(Wanted.PAUSED, 4), (Wanted.STOPPED, 3)])
+def test_what_an_operator_ordered_is_no_reason_for_a_warning(
+    stage: Stage, wanted: Wanted, owned: int
+) -> None:
+    """A paused partition is owned, and a stopped one is not, even if it had failed before."""
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    stage.runner.orders = {ONE: Order(topics="orders", wanted=wanted, at=at, by="ann")}
+    stage.runner.stopped = {ONE: "too large"}
+    assert stage.at(1, owned=owned) == ["ready"]
 
 
 def test_a_refused_topic_and_a_task_that_ended_are_named_too(stage: Stage) -> None:

@@ -157,11 +157,16 @@ class Misfortunes:
         orders = self.scenario.stage.orders
         self.scenario.stage.order(replace(orders, rejoin=orders.rejoin + 1))
 
-    def pause_or_resume(self, choice: int) -> None:
-        """Order that another set of topics is paused; 0: none."""
+    def pause_or_stop(self, choice: int, stopped: bool) -> None:
+        """Order that another set of topics is paused, or stopped; 0: none."""
         topics = tuple(t for n, t in enumerate(sorted(TOPICS)) if choice >> n & 1)
-        orders = self.scenario.stage.orders
-        self.scenario.stage.order(replace(orders, paused=topics))
+        self.scenario.stage.order(
+            replace(
+                self.scenario.stage.orders,
+                paused=() if stopped else topics,
+                stopped_topics=topics if stopped else (),
+            )
+        )
 
     # ------------------------------------------------------------------ target
 
@@ -233,7 +238,7 @@ MOVES: Final = (
     Move(6, "overtake", (ANY, STALLS, YES_NO, range(3), range(81), range(31))),
     Move(3, "hand_over", (ANY, ANY, range(41), range(61))),
     Move(1, "rejoin"),
-    Move(3, "pause_or_resume", (range(4),)),
+    Move(4, "pause_or_stop", (range(4), YES_NO)),
     Move(1, "hold_markers"),
     Move(1, "release_markers"),
     Move(4, "write_a_marker", (ANY,)),

@@ -1,4 +1,4 @@
-"""A paused topic is not read; it keeps its claims, and continues exactly when it is resumed."""
+"""Paused and stopped topics stand still, and continue exactly when they are resumed."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -134,3 +134,64 @@ def test_a_rebalance_does_not_resume_a_paused_partition(scenario: CheckedScenari
     produce_and_run(scenario, process)
 
     assert (copied(scenario, AUDIT), copied(scenario, ORDERS)) == (1, 2)
+
+
+def stop(scenario: CheckedScenario, *topics: str) -> None:
+    """Order that these topics are stopped, and no others."""
+    scenario.stage.order(replace(scenario.stage.orders, stopped_topics=topics))
+
+
+def test_a_stopped_topic_is_released_while_others_continue(scenario: CheckedScenario) -> None:
+    """No task claims it, and its map is written out. Started, it mirrors what it missed."""
+    process = settled(scenario)
+    claims = len(scenario.stage.target.live_claims())
+    stop(scenario, AUDIT.topic)
+    scenario.step(process, TURNS)
+
+    produce_and_run(scenario, process)
+
+    assert (copied(scenario, AUDIT), copied(scenario, ORDERS)) == (1, 2)
+    report = process.context.reports[-1]
+    assert (report.owned, report.stopped_topics, report.pending) == (2, (AUDIT.topic,), 0)
+    assert len(scenario.stage.target.live_claims()) == claims - 1
+
+    stop(scenario)
+    mirror_all(scenario, process)
+    assert copied(scenario, AUDIT) == 2
+    assert process.context.reports[-1].owned == 3
+    assert process.actor.error is None
+
+
+def test_the_position_of_a_stopped_partition_is_kept_alive(scenario: CheckedScenario) -> None:
+    """A task claims it for one commit, and releases it again."""
+    process = settled(scenario)
+    stop(scenario, AUDIT.topic)
+    scenario.step(process, TURNS)
+    before = scenario.stage.target.decided_offsets()[remote_of(AUDIT)]
+    claims = len(scenario.stage.target.live_claims())
+
+    scenario.stage.clock.advance(2 * KEEPALIVE.total_seconds())
+    produce_and_run(scenario, process)
+
+    after = scenario.stage.target.decided_offsets()[remote_of(AUDIT)]
+    assert after is not None
+    assert before is not None
+    assert after.position == before.position
+    assert after.metadata != before.metadata, "it was not committed again"
+    assert len(scenario.stage.target.live_claims()) == claims
+    assert copied(scenario, AUDIT) == 1
+
+
+def test_a_task_that_starts_lets_go_of_what_is_stopped(scenario: CheckedScenario) -> None:
+    """A stop survives the process, and so does a topic that was never mirrored."""
+    stop(scenario, AUDIT.topic)
+    process = scenario.start(0)
+    scenario.step(process, TURNS)
+
+    produce_and_run(scenario, process)
+
+    assert (copied(scenario, AUDIT), copied(scenario, ORDERS)) == (0, 2)
+    assert process.context.reports[-1].owned == 2
+    stop(scenario)
+    mirror_all(scenario, process)
+    assert copied(scenario, AUDIT) == 2

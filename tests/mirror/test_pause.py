@@ -50,9 +50,13 @@ def produce_into(*sites: Site, start: int = 0) -> None:
         produce(one.source, one.topic, RECORDS, partitions=one.partitions, start=start)
 
 
+@pytest.mark.parametrize("words", [("pause", "paused", "resume"), ("stop", "stopped", "start")])
 @pytest.mark.parametrize("mode", ["true", "false"], ids=["exactly once", "at least once"])
-def test_a_paused_topic_stands_still_while_others_grow(site: Site, mode: str) -> None:
-    """It continues where it stopped. `status` names who paused it; the flow is ready all along."""
+def test_a_paused_or_stopped_topic_stands_still_while_others_grow(
+    site: Site, mode: str, words: tuple[str, str, str]
+) -> None:
+    """It continues where it stopped. `status` names who ordered it; the flow is ready all along."""
+    pause, paused, resume = words
     other = other_of(site)
     config = site.config(**OFTEN, transaction_producer=mode)
     produce_into(site, other)
@@ -61,23 +65,19 @@ def test_a_paused_topic_stands_still_while_others_grow(site: Site, mode: str) ->
         for one in (site, other):
             wait_for_copies(one, RECORDS)
 
-        said = verb("pause", config, site, "--topics", other.topic, "--reason", "upgrade of B")
-        assert (
-            said == f"{site.flow}: {other.topic} paused; {other.partitions} partitions paused now\n"
-        )
-        paused = running.wait_for("topics.paused", topics=other.topic, reason="upgrade of B")
-        assert "@" in paused["by"]
+        said = verb(pause, config, site, "--topics", other.topic, "--reason", "upgrade of B")
+        assert said == f"{site.flow}: {other.topic} {paused}; 4 partitions paused or stopped now\n"
+        heard = running.wait_for(f"topics.{paused}", topics=other.topic, reason="upgrade of B")
+        assert "@" in heard["by"]
         produce_into(site, other, start=RECORDS)
         wait_for_copies(site, 2 * RECORDS)
         assert sum(map(len, other.values())) == RECORDS
         shown, code = status_and_code(config)
-        assert (code, f"  {other.topic}: paused since " in shown) == (0, True), shown
+        assert (code, f"  {other.topic}: {paused} since " in shown) == (0, True), shown
         assert ": upgrade of B\n" in shown
 
-        assert (
-            verb("resume", config, site)
-            == f"{site.flow}: all topics running; 0 partitions paused now\n"
-        )
+        said = verb(resume, config, site)
+        assert said == f"{site.flow}: all topics running; 0 partitions paused or stopped now\n"
         wait_for_copies(other, 2 * RECORDS)
         assert not running.found("degraded")
         assert not running.found("task.restarting")

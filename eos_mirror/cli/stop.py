@@ -1,0 +1,17 @@
+"""`eos-mirror stop FILE A->B`: stops topics of a flow: no task holds their partitions."""
+
+import argparse
+from typing import Any
+
+from eos_mirror.cli.pause import add_arguments, give
+from eos_mirror.core.desired import Wanted
+
+
+def register(subparsers: Any) -> None:
+    """Add the verb to the command line."""
+    add_arguments(subparsers.add_parser("stop", help="stop topics of a flow"))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Stop topics; return 0 when no task holds their partitions any more."""
+    return give(args, Wanted.STOPPED)
