@@ -7,8 +7,9 @@ from typing import Any
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.core.desired import ALL, Wanted
 from eos_mirror.core.plural import counted
-from eos_mirror.driver.first_contact import BOTH, reach_clusters
-from eos_mirror.operate.desired import DONE_WITHIN, order
+from eos_mirror.core.side import Side
+from eos_mirror.driver.first_contact import reach_clusters
+from eos_mirror.operate.desired import DONE_WITHIN, checked_pattern, order
 
 NOT_DONE = 1
 
@@ -46,8 +47,9 @@ def give(args: argparse.Namespace, wanted: Wanted) -> int:
     """Give an order, and print what became of it; return the exit code."""
     settings = settings_of(args.file)
     flow = flow_named(settings, args.flow)
-    reach_clusters(settings, [flow], needed=BOTH)
-    outcome = order(flow, wanted, topics=args.topics, reason=args.reason)
+    topics = checked_pattern(args.topics)
+    reach_clusters(settings, [flow], needed=[Side.TARGET])
+    outcome = order(flow, wanted, topics=topics, reason=args.reason)
     what = "all topics" if args.topics == ALL else args.topics
     if not outcome.has_run:
         sys.stdout.write(f"{args.flow}: {what} {wanted.value} as soon as the flow runs\n")

@@ -7,8 +7,9 @@ from typing import Any
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.cli.pause import NOT_DONE, not_done
 from eos_mirror.core.desired import ALL
-from eos_mirror.driver.first_contact import BOTH, reach_clusters
-from eos_mirror.operate.desired import retry
+from eos_mirror.core.side import Side
+from eos_mirror.driver.first_contact import reach_clusters
+from eos_mirror.operate.desired import checked_pattern, retry
 
 
 def register(subparsers: Any) -> None:
@@ -25,8 +26,9 @@ def run(args: argparse.Namespace) -> int:
     """Ask the run to try again; return 0 when it does."""
     settings = settings_of(args.file)
     flow = flow_named(settings, args.flow)
-    reach_clusters(settings, [flow], needed=BOTH)
-    outcome = retry(flow, topics=args.topics)
+    topics = checked_pattern(args.topics)
+    reach_clusters(settings, [flow], needed=[Side.TARGET])
+    outcome = retry(flow, topics=topics)
     if not outcome.has_run:
         sys.stdout.write(f"{args.flow}: no run mirrors it; the next one tries everything\n")
         return 0

@@ -24,7 +24,7 @@ from eos_mirror.driver.desired_state import desired_spec, desired_topic
 from eos_mirror.driver.flow import open_clusters
 from eos_mirror.errors import ConfigError
 from eos_mirror.kafka.desired_topic import write_desired
-from eos_mirror.operate.flow_run import desired_state, find_run
+from eos_mirror.operate.flow_run import desired_state, is_run_now
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
 
@@ -61,7 +61,7 @@ def order(
         NotAuthorized: A right on the desired-state topic is missing.
     """
     one = Order(
-        topics=_checked(topics),
+        topics=checked_pattern(topics),
         wanted=wanted,
         at=datetime.now(UTC),
         by=_user(),
@@ -83,7 +83,7 @@ def retry(settings: FlowSettings, *, topics: str = ALL) -> Outcome:
     """
     clusters = open_clusters(settings)
     asked = json.dumps({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "by": _user()})
-    return _write_and_wait(settings, clusters, [(retry_key(_checked(topics)), asked)])
+    return _write_and_wait(settings, clusters, [(retry_key(checked_pattern(topics)), asked)])
 
 
 def _write_and_wait(
@@ -92,7 +92,7 @@ def _write_and_wait(
     through = write_desired(
         clusters.target_topics, clients.claims_producer(settings), desired_spec(settings), records
     )
-    if find_run(settings, clusters).is_there is False:
+    if not is_run_now(settings, clusters):
         return Outcome(has_run=False, applied=None)
     return Outcome(has_run=True, applied=_wait(settings, clusters, through))
 
@@ -101,7 +101,13 @@ def _user() -> str:
     return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
-def _checked(topics: str) -> str:
+def checked_pattern(topics: str) -> str:
+    """
+    Return a pattern of topics.
+
+    Raises:
+        ConfigError: It is no regular expression.
+    """
     try:
         re.compile(topics)
     except re.error as exc:

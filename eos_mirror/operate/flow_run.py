@@ -78,6 +78,12 @@ def find_run(settings: FlowSettings, clusters: FlowClusters) -> FlowRun:
     )
 
 
+def is_run_now(settings: FlowSettings, clusters: FlowClusters) -> bool:
+    """Return False if no run of a flow is in the group of the drivers. Asks only the target."""
+    drivers, _ = _members(clusters.target_topics, settings.flow.drivers_group, Side.TARGET)
+    return drivers is None or bool(living(drivers))
+
+
 def _members(topics: Topics, group: str, side: Side) -> tuple[list[GroupMember] | None, str]:
     """Return the members of a group, or None and why they are not known."""
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eos_mirror.testing import wait_until
-from tests.mirror.command_line import status_and_code
+from tests.mirror.command_line import CONFIGURATION, fails, status_and_code
 from tests.mirror.conftest import Site
 from tests.mirror.refused_records import configure, offer
 from tests.mirror.toolbox import mirror, produce
@@ -128,3 +128,16 @@ def test_a_stopped_partition_is_tried_again_when_an_operator_asks(site: Site) ->
         running.wait_for("ready", count=2)
         assert running.stop() == 0, running.errors
     assert site.compare().exact
+
+
+def test_an_order_needs_the_target_only(site: Site) -> None:
+    """It is given in an outage of the source, too. A wrong pattern is one line, at once."""
+    config = site.config()
+    config.write_text(config.read_text().replace(site.source.bootstrap, "127.0.0.1:9"))
+
+    said = verb("pause", config, site)
+    assert said == f"{site.flow}: all topics paused as soon as the flow runs\n"
+    code, lines = fails("pause", str(config), str(site.flow), "--topics", "(")
+    assert code == CONFIGURATION
+    assert len(lines) == 1
+    assert "--topics (: no regular expression" in lines[0]
