@@ -12,6 +12,7 @@ from eos_mirror.core.desired import (
     retried_topics,
 )
 from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.errors import NotAuthorized, fields_of
 from eos_mirror.kafka.desired_topic import DesiredTopic, write_desired
 from eos_mirror.kafka.topics import TopicSpec
 from eos_mirror.runtime.control import EventSink
@@ -73,6 +74,18 @@ class DesiredStateFollower:
             if before.orders.get(order.key) != order:
                 self._on_event(EVENTS[order.wanted], _described(order))
         return True
+
+    def read_first(self) -> None:
+        """
+        Read the orders before the tasks start. Without the right to, the flow runs all the same.
+
+        Raises:
+            TargetUnavailable: The target did not answer in time.
+        """
+        try:
+            self.read()
+        except NotAuthorized as exc:
+            self._on_event("orders.failed", fields_of(exc))
 
     def not_running(self, topics: Iterable[str]) -> dict[str, Order]:
         """Return the topics that are to be paused or stopped, sorted, with their orders."""

@@ -178,7 +178,7 @@ class FlowRunner:
 
     def start(self, launcher: Launcher, *, patience: Patience, bind: str, advertise: str) -> None:
         """Start the tasks, which do what operators want from the start. Returns immediately."""
-        self.desired.read()
+        self.desired.read_first()
         if self._entry != MIRROR_ENTRY:
             reason = f"its tasks run {self._entry}, which is for tests: unset EOS_MIRROR_TASK_ENTRY"
             self._tell("flow.warning", {"reason": reason})

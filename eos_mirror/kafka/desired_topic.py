@@ -5,6 +5,7 @@ from typing import Any
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import NotAuthorized
 from eos_mirror.kafka.client import new_producer
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.topic_reader import TopicReader
@@ -43,9 +44,9 @@ class DesiredTopic:
 
         Raises:
             TargetUnavailable: The target did not answer in time.
-            NotAuthorized: Read on the topic is missing.
+            NotAuthorized: Describe or Read on the topic is missing.
         """
-        self._exists = self._exists or bool(self._topics.existing([self._topic]))
+        self._exists = self._exists or self._is_there()
         if not self._exists:
             return []
         partition = TopicPartition(self._topic, 0)
@@ -60,6 +61,12 @@ class DesiredTopic:
         ]
         self.end = end
         return found
+
+    def _is_there(self) -> bool:
+        found = self._topics.existing([self._topic])
+        if self._topic in found and found[self._topic] is None:
+            raise NotAuthorized(f"DESCRIBE and READ on topic {self._topic} are not granted")
+        return bool(found)
 
 
 def write_desired(

@@ -15,7 +15,7 @@ from eos_mirror.core.states import Fault
 from eos_mirror.driver.cluster_facts import FlowClusters
 from eos_mirror.driver.desired_state import desired_topic
 from eos_mirror.driver.leader_election import leader_of, living
-from eos_mirror.errors import SourceUnavailable, TargetUnavailable
+from eos_mirror.errors import NotAuthorized, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.groups import GroupMember, members_or_none
 from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.kafka.topics import Topics
@@ -64,16 +64,19 @@ def find_run(settings: FlowSettings, clusters: FlowClusters) -> FlowRun:
     owned = None if tasks is None else {one for member in tasks for one in member.owns}
     runs = living(drivers or [])
     leader = leader_of(runs)
-    is_there: bool | None = bool(runs)
-    if drivers is None:
-        is_there = None if owned is None else bool(owned)
+    faults: Mapping[TopicPartition, Fault] = {}
+    no_faults = ""
+    try:
+        faults = {} if leader is None else _faults(settings, leader)
+    except NotAuthorized as exc:  # what has failed is not known then
+        owned, no_faults = None, str(exc)
     return FlowRun(
         leader=leader,
         standbys=max(0, len(runs) - 1),
-        is_there=is_there,
+        is_there=None if drivers is None else bool(runs),
         owned=owned,
-        hidden=no_drivers or no_tasks,
-        faults={} if leader is None else _faults(settings, leader),
+        hidden=no_drivers or no_tasks or no_faults,
+        faults=faults,
         desired=desired_state(settings, clusters),
     )
 
@@ -107,14 +110,16 @@ def _faults(settings: FlowSettings, run: RunIdentity) -> dict[TopicPartition, Fa
 
 def desired_state(settings: FlowSettings, clusters: FlowClusters) -> DesiredState:
     """
-    Return what operators want of a flow now. A damaged record counts for nothing.
+    Return what operators want of a flow now, as far as it may be read.
+
+    A damaged record counts for nothing.
 
     Raises:
         TargetUnavailable: The target did not answer in time.
-        NotAuthorized: Read on the topic is missing.
     """
     state = NOTHING_ORDERED
-    for key, value in desired_topic(settings, clusters).updates():
-        with suppress(ValueError):
-            state = state.after(key, value)
+    with suppress(NotAuthorized):
+        for key, value in desired_topic(settings, clusters).updates():
+            with suppress(ValueError):
+                state = state.after(key, value)
     return state

@@ -116,6 +116,19 @@ def test_the_ledger_exists_before_a_task_may_drop_records(
     assert (FLOW.ledger_topic in stage.clusters.target.counts) is is_created
 
 
+def test_a_flow_whose_orders_may_not_be_read_runs_and_says_so(make: Make) -> None:
+    """A principal with rights on single topics has none on a topic that a later release adds."""
+    stage = make()
+    stage.clusters.target.counts[FLOW.desired_topic] = 1
+    stage.clusters.target.hidden.add(FLOW.desired_topic)
+
+    assert orders_of(stage.start()).paused == ()
+
+    (failed,) = stage.events.of("orders.failed")
+    assert failed["cause"] == "NotAuthorized"
+    assert FLOW.desired_topic in failed["reason"]
+
+
 def test_a_stopped_partition_is_an_order_for_every_task_until_it_resumes(make: Make) -> None:
     """A successor must not meet the same record again."""
     stage = make({"tasks.max": 2})

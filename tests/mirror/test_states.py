@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
-from eos_mirror.testing import wait_until
+from eos_mirror.testing import KafkaCluster, Security, wait_until
 from tests.mirror.command_line import status, status_and_code
-from tests.mirror.conftest import Site
+from tests.mirror.conftest import Site, make_site
 from tests.mirror.refused_records import configure, offer
+from tests.mirror.rights import NOTHING, allow_again, deny, grant_all_but, login
 from tests.mirror.surgery import delete_topic
 from tests.mirror.toolbox import mirror, produce
 
@@ -187,3 +189,32 @@ def test_a_refused_topic_makes_a_flow_failed(site: Site) -> None:
         running.wait_for("ready")
         healthy(config)
         assert running.stop() == 0, running.errors
+
+
+@pytest.mark.usefixtures("own_brokers")
+@pytest.mark.parametrize("hidden", ["drivers", "tasks", "ledger"])
+def test_a_state_that_may_not_be_seen_is_unknown(tmp_path: Path, hidden: str) -> None:
+    """It is not taken for health: the line names the right that is missing."""
+    with KafkaCluster(
+        name="guarded", security=Security.SASL_PLAIN, users={"mirror": "pw"}, authorizer=True
+    ) as guarded:
+        grant_all_but(guarded, NOTHING)
+        site = make_site(tmp_path, guarded, guarded)
+        site.produce(40)
+        kind, name = {
+            "drivers": (ResourceType.GROUP, site.flow.drivers_group),
+            "tasks": (ResourceType.GROUP, site.flow.source_group),
+            "ledger": (ResourceType.TOPIC, site.flow.ledger_topic),
+        }[hidden]
+        resource = (kind, name, ResourcePatternType.LITERAL)
+        guarded.create_topic(site.flow.ledger_topic, 1)
+        config = login(site)
+        with mirror(config) as running:
+            running.wait_for("ready")
+            site.wait_caught_up()
+            deny(guarded, resource, AclOperation.DESCRIBE)
+            flow = wait_for_state(config, "unknown", code=1)
+            assert all(name in one["reason"] for one in flow["partitions"])
+            allow_again(guarded, resource, AclOperation.DESCRIBE)
+            healthy(config)
+            assert running.stop() == 0, running.errors
