@@ -7,7 +7,7 @@ The lag comes from the clusters, not from the tasks: it matters most when no tas
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Final
@@ -133,6 +133,7 @@ class FlowPartitionMetrics:
                 clients.source_admin(settings), self._flow.source_group, side=Side.SOURCE
             )
         )
+        self._offsets: dict[TopicPartition, GroupOffset] | None = None
         self._lock = threading.Lock()
         self._partitions: dict[TopicPartition, _Partition] = {}
 
@@ -147,13 +148,14 @@ class FlowPartitionMetrics:
         Ask the clusters for the lag of each partition.
 
         A partition without an answer keeps its last values, so one without a leader does not hide
-        the others. Where nothing is mirrored, the lag is the whole log.
+        the others. While the cluster with the positions does not answer, the last ones count: the
+        lag grows with the source. Where nothing is mirrored, the lag is the whole log.
         """
         mirrored = dict(self._mirrored())
         with suppress(SourceUnavailable, TargetUnavailable):
             # positions first, or a copy could seem ahead of its source
             keys = {source: self._key(source, remote) for source, remote in mirrored.items()}
-            offsets = self._positions.read(list(keys.values()))
+            offsets = self._last_offsets(list(keys.values()))
             ends, _ = self._source.high_watermarks_or_reasons(list(mirrored))
             reached = {
                 source: offsets[key].position.next_offset
@@ -179,6 +181,17 @@ class FlowPartitionMetrics:
         with self._lock:
             for remote in self._partitions.keys() - set(mirrored.values()):
                 del self._partitions[remote]
+
+    def _last_offsets(
+        self, partitions: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, GroupOffset]:
+        """Return the committed offsets, or the last known ones during an outage."""
+        try:
+            self._offsets = self._positions.read(partitions)
+        except (SourceUnavailable, TargetUnavailable):
+            if self._offsets is None:
+                raise
+        return self._offsets
 
     def _replaced(self, offsets: Mapping[TopicPartition, GroupOffset]) -> set[TopicPartition]:
         topics = self._source.topics(sorted({partition.topic for partition in offsets}))

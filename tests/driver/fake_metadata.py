@@ -35,6 +35,10 @@ class FakeMetadata:
             {one: self.ends.get(one, 0) for one in partitions if one not in reasons}, reasons
         )
 
+    def starts_or_reasons(self, partitions: Sequence[TopicPartition]) -> Offsets:
+        """See `ClusterMetadata`. Every log starts at 0."""
+        return Offsets(dict.fromkeys(partitions, 0), {})
+
     def high_watermarks_or_reasons(self, partitions: Sequence[TopicPartition]) -> Offsets:
         """See `ClusterMetadata`."""
         found, reasons = self.ends_or_reasons(partitions)

@@ -1,7 +1,22 @@
 """By how much a partition lags, and since when; and the numbers of a stream that rests."""
 
+from pathlib import Path
+from typing import cast
+
+import pytest
+
 from eos_mirror.core.spread import Spread, Window
-from eos_mirror.driver.partition_metrics import ENDS_KEPT, Behind, metric_rows
+from eos_mirror.driver import partition_metrics
+from eos_mirror.driver.partition_metrics import (
+    ENDS_KEPT,
+    Behind,
+    FlowPartitionMetrics,
+    metric_rows,
+)
+from eos_mirror.errors import TargetUnavailable
+from eos_mirror.kafka.metadata import ClusterMetadata
+from tests.driver.fake_metadata import FakeMetadata
+from tests.driver.fakes import ORDERS, REMOTE, FakeOffsets, flow_of, group_offset
 
 
 def test_a_lag_begins_with_the_first_end_that_was_not_reached() -> None:
@@ -61,3 +76,25 @@ def test_the_last_value_of_a_stream_that_rests_stays() -> None:
     busy = dict(metric_rows("age", window, 1.0))
     assert busy == {"age": 40, "age-min": 20, "age-max": 40, "age-avg": 30}
     assert dict(metric_rows("age", window, 1_000.0)) == {"age": 40}
+
+
+def test_the_lag_grows_while_the_target_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last known position counts; before the first one, nothing is known."""
+    offsets, source = FakeOffsets(down=TargetUnavailable("no answer")), FakeMetadata()
+    monkeypatch.setattr(partition_metrics, "CommittedOffsets", lambda *_, **__: offsets)
+    metrics = FlowPartitionMetrics(
+        flow_of(tmp_path), cast("ClusterMetadata", source), lambda: {ORDERS: REMOTE}
+    )
+    source.ends = {ORDERS: 10}
+    metrics.look()
+    assert metrics.read() == []
+
+    offsets.committed, offsets.down = {REMOTE: group_offset(8)}, None
+    metrics.look()
+    offsets.down, source.ends = TargetUnavailable("no answer"), {ORDERS: 25_000}
+    metrics.look()
+
+    ((_, values),) = metrics.read()
+    assert values["lag.records"] == 25_000 - 8
