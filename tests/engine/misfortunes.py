@@ -238,7 +238,7 @@ MOVES: Final = (
     Move(6, "overtake", (ANY, STALLS, YES_NO, range(3), range(81), range(31))),
     Move(3, "hand_over", (ANY, ANY, range(41), range(61))),
     Move(1, "rejoin"),
-    Move(4, "pause_or_stop", (range(4), YES_NO)),
+    Move(2, "pause_or_stop", (range(4), YES_NO)),
     Move(1, "hold_markers"),
     Move(1, "release_markers"),
     Move(4, "write_a_marker", (ANY,)),
