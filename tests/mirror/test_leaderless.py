@@ -252,6 +252,8 @@ def test_replicas_lost_while_a_task_runs_hold_up_one_partition_at_least_once(
         finally:
             trio.start_node(NODE)
         wait_until(lambda: arrived(trio, remote) == set(range(5)), within=COPIED, what="the last 5")
+        # they may arrive before the partition is tried again: the first process had sent them
+        running.wait_for("ready", count=2)
         assert len(running.found("task.restarting")) == 1
         assert running.stop() == 0, running.errors
 

@@ -131,7 +131,7 @@ def test_a_stopped_partition_is_tried_again_when_an_operator_asks(site: Site) ->
 
 
 def test_an_order_needs_the_target_only(site: Site) -> None:
-    """It is given in an outage of the source, too. A wrong pattern is one line, at once."""
+    """It is given in an outage of the source, too. A wrong pattern is one line."""
     config = site.config()
     config.write_text(config.read_text().replace(site.source.bootstrap, "127.0.0.1:9"))
 

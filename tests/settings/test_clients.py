@@ -20,7 +20,6 @@ from eos_mirror.settings import (
     target_producer,
 )
 from eos_mirror.settings.clients import checkpoint_config, task_config
-from eos_mirror.settings.fingerprint import fingerprint
 from tests.settings.conftest import NOWHERE, Faults, Load, construct
 
 STORE = ("-keystore", "k.p12", "-storetype", "PKCS12", "-storepass", "hunter2")
@@ -127,9 +126,8 @@ def test_what_is_forced_wins_even_unchecked(load: Load) -> None:
 def everything_configured(settings: Settings) -> dict[str, Mapping[str, str]]:
     """Return every client configuration that the product makes, by the function that makes it."""
     (flow,), (pair, *_) = settings.flows, settings.heartbeats
-    run = RunIdentity(
-        started_at=datetime.now(UTC), host="h", pid=1, version="1", fingerprint=fingerprint(flow)
-    )
+    now = datetime.now(UTC)
+    run = RunIdentity(started_at=now, host="h", pid=1, version="1", fingerprint="0a1b2c3d")
     given = {"flow": flow, "pair": pair, "slot": 0, "run": run}
     made: dict[str, Mapping[str, str]] = {}
     for name, make in inspect.getmembers(clients, inspect.isfunction):
