@@ -3,15 +3,15 @@
 import argparse
 from typing import Any
 
-from eos_mirror.cli.pause import add_arguments, give
+from eos_mirror.cli.topic_orders import add_order, give_order
 from eos_mirror.core.desired import Wanted
 
 
 def register(subparsers: Any) -> None:
     """Add the verb to the command line."""
-    add_arguments(subparsers.add_parser("resume", help="resume paused topics of a flow"))
+    add_order(subparsers.add_parser("resume", help="resume paused topics of a flow"))
 
 
 def run(args: argparse.Namespace) -> int:
     """Resume topics; return 0 when they are mirrored again."""
-    return give(args, Wanted.RUNNING)
+    return give_order(args, Wanted.RUNNING)

@@ -153,7 +153,7 @@ class TaskReport:
     Attributes:
         records, bytes, transactions, commit_ms, incarnations, fences, dropped: Since its process
             started.
-        owned: Partitions that it reads and writes now, or could.
+        owned: Number of partitions that it owns; it does not read the paused ones.
         paused: Topics of which it reads nothing, as ordered, sorted.
         stopped_topics: Topics of which it holds nothing, as ordered, sorted.
         pending: Partitions that it is acquiring.

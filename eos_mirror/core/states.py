@@ -78,8 +78,8 @@ class PartitionFacts:
         is_owned: Whether a task has the partition; None if that cannot be found out.
         hidden: Why one of the two cannot be found out.
         fault: What stopped it; None if nothing did.
-        stopped: Who stopped it, when and why; empty if it is not stopped by an operator.
-        paused: The same of a pause.
+        stopped: Which operator stopped it, when and why; empty if none did.
+        paused: Which operator paused it, when and why; empty if none did.
         obstacle: What it waits for; empty if nothing is known.
         unseen: Why a cluster does not say where the partition ends; empty if it does.
         has_position: False if there are records, and no position was committed yet.
@@ -156,7 +156,7 @@ class FlowFacts:
     What a run knows of one flow.
 
     Attributes:
-        planned: Source partitions that it has to mirror.
+        planned: Source partitions that it has to mirror; only their number counts.
         owned: Number of partitions that its tasks mirror. One at its end counts.
         paused: Number of partitions that operators have paused; tasks own them.
         stopped: Number of partitions that operators have stopped; no task owns them.

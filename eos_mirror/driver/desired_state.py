@@ -28,7 +28,7 @@ EVENTS: Final = {
 
 class DesiredStateFollower:
     """
-    Follows the desired-state topic of one flow. Used by one thread at a time.
+    Follows the desired-state topic of one flow. One thread at a time reads; any thread asks.
 
     A damaged record changes nothing, and is reported.
     """

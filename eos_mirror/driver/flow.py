@@ -241,7 +241,9 @@ class FlowRunner:
 
     def ordered(self) -> Mapping[TopicPartition, Order]:
         """Return planned partitions that operators have paused or stopped, with their orders."""
-        found = self.desired.not_running({p.topic for p in list(self.topics.partitions)})
+        found = self.desired.not_running({*self._orders.paused, *self._orders.stopped_topics})
+        if not found:
+            return {}
         return {p: found[p.topic] for p in list(self.topics.partitions) if p.topic in found}
 
     def _end(self, reason: str) -> None:

@@ -98,17 +98,18 @@ class Readiness:
 
 def facts_of(runner: FlowRunner) -> FlowFacts:
     """Return what of a flow is mirrored now, and what is not."""
-    tasks, planned, ordered = runner.statuses(), list(runner.topics.partitions), runner.ordered()
-    failed, waiting = runner.stopped, runner.waiting
+    tasks, planned, ordered = runner.statuses(), runner.topics.partitions, runner.ordered()
+    failed = {p: why for p, why in runner.stopped.items() if p in planned and p not in ordered}
+    not_waiting = failed.keys() | ordered.keys()
     ended = {f"task {n}": task.slot.reason for n, task in tasks.items() if task.has_failed}
     return FlowFacts(
         planned=planned,
         owned=runner.owned_count,
         paused=sum(one.wanted is Wanted.PAUSED for one in ordered.values()),
         stopped=sum(one.wanted is Wanted.STOPPED for one in ordered.values()),
-        failed={p: failed[p] for p in planned if p in failed and p not in ordered},
+        failed=failed,
         waiting={
-            p: waiting[p] for p in planned if p in waiting and p not in failed and p not in ordered
+            p: why for p, why in runner.waiting.items() if p in planned and p not in not_waiting
         },
         refused=runner.topics.refused,
         ended={"flow": runner.ended_for, **ended} if runner.ended_for else ended,

@@ -18,9 +18,8 @@ class OperatorOrders:
     """
     Does what the orders say about topics. Used between two transactions only.
 
-    A paused partition stays owned, with its claim, and is not read. A stopped one is released, so
-    other programs may act on its copy. Its position is still committed again in time, or the target
-    would forget it.
+    A paused partition stays owned, with its claim, and is not read. A stopped one is released. Its
+    position is still committed again in time, or the target would forget it.
 
     Attributes:
         holdings, mode: Of the task.

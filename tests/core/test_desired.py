@@ -18,14 +18,14 @@ from eos_mirror.core.desired import (
 
 AT = datetime(2026, 3, 1, 9, 30, 0, 125_000, tzinfo=UTC)
 TEXT = (
-    '{"version":1,"state":"paused","at":"2026-03-01T09:30:00.125+00:00","by":"ann@ops",'
+    '{"version":1,"state":"paused","at":"2026-03-01T09:30:00.125+00:00","by":"operator@host-7",'
     '"reason":"upgrade of B"}'
 )
 
 
 def order(topics: str, wanted: Wanted = Wanted.PAUSED) -> Order:
     """Return an order about these topics."""
-    return Order(topics=topics, wanted=wanted, at=AT, by="ann@ops", reason="upgrade of B")
+    return Order(topics=topics, wanted=wanted, at=AT, by="operator@host-7", reason="upgrade of B")
 
 
 def after(*orders: Order) -> DesiredState:
@@ -41,7 +41,7 @@ def test_an_order_is_the_text_that_the_documentation_shows() -> None:
     one = order("orders.*")
     assert (one.key, one.encode()) == ("topics:orders.*", TEXT)
     assert decode_order("topics:orders.*", TEXT.encode()) == one
-    assert str(one) == "paused since 2026-03-01 09:30:00 UTC by ann@ops: upgrade of B"
+    assert str(one) == "paused since 2026-03-01 09:30:00 UTC by operator@host-7: upgrade of B"
 
 
 def test_of_the_orders_about_a_topic_the_newest_counts() -> None:

@@ -125,7 +125,7 @@ def test_what_an_operator_ordered_is_no_reason_for_a_warning(
 ) -> None:
     """A paused partition is owned, and a stopped one is not, even if it had failed before."""
     at = datetime(2026, 3, 1, tzinfo=UTC)
-    stage.runner.orders = {ONE: Order(topics="orders", wanted=wanted, at=at, by="ann")}
+    stage.runner.orders = {ONE: Order(topics="orders", wanted=wanted, at=at, by="operator@host-7")}
     stage.runner.stopped = {ONE: "too large"}
     assert stage.at(1, owned=owned) == ["ready"]
 

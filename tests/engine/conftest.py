@@ -13,6 +13,7 @@ import pytest
 
 from eos_mirror.core.flow import Flow
 from tests.engine.bench import SourceBench, TargetBench
+from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.fake_bench import FakeSourceBench, FakeTargetBench
 from tests.engine.real_bench import RealSourceBench, RealTargetBench
 
@@ -59,3 +60,13 @@ def source_bench(request: pytest.FixtureRequest) -> Iterator[SourceBench]:
     bench = RealSourceBench(request.getfixturevalue("source_cluster"), new_flow())
     yield bench
     bench.close()
+
+
+@pytest.fixture
+def scenario() -> Iterator[CheckedScenario]:
+    """One slot, three partitions with a record each."""
+    made = CheckedScenario(slots=1)
+    for partition in made.stage.partitions:
+        made.stage.produce(partition)
+    yield made
+    made.close()

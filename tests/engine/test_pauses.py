@@ -1,6 +1,5 @@
 """Paused and stopped topics stand still, and continue exactly when they are resumed."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -14,16 +13,6 @@ pytestmark = pytest.mark.usefixtures("one_core")
 
 AUDIT = TopicPartition("audit", 0)
 TURNS = 120
-
-
-@pytest.fixture
-def scenario() -> Iterator[CheckedScenario]:
-    """One slot, three partitions with a record each."""
-    made = CheckedScenario(slots=1)
-    for partition in made.stage.partitions:
-        made.stage.produce(partition)
-    yield made
-    made.close()
 
 
 def order(scenario: CheckedScenario, *paused: str) -> None:

@@ -1,7 +1,5 @@
 """A partition that cannot be read or written now waits alone, with growing pauses."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from eos_mirror.core.topic_limits import TopicLimits
@@ -12,16 +10,6 @@ from tests.engine.stage import Process, remote_of
 pytestmark = pytest.mark.usefixtures("one_core")
 
 MANY = 400
-
-
-@pytest.fixture
-def scenario() -> Iterator[CheckedScenario]:
-    """One slot, three partitions with a record each."""
-    made = CheckedScenario(slots=1)
-    for partition in made.stage.partitions:
-        made.stage.produce(partition)
-    yield made
-    made.close()
 
 
 def questions(scenario: CheckedScenario, process: Process, seconds: float) -> int:

@@ -1,7 +1,8 @@
 """Rights of the user `mirror` on a cluster with access control: granted, denied, given back."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka.admin import (
@@ -14,7 +15,7 @@ from confluent_kafka.admin import (
 )
 
 from eos_mirror.core.flow import Flow
-from eos_mirror.testing import KafkaCluster
+from eos_mirror.testing import KafkaCluster, Security
 from tests.mirror.conftest import Site
 
 USER = "User:mirror"
@@ -30,6 +31,16 @@ RIGHTS: tuple[Resource, ...] = (
 
 NOTHING = -1
 """In place of the index of a missing right."""
+
+
+@contextmanager
+def guarded_cluster() -> Iterator[KafkaCluster]:
+    """Run a cluster with access control, whose user `mirror` has every right that is needed."""
+    with KafkaCluster(
+        name="guarded", security=Security.SASL_PLAIN, users={"mirror": "pw"}, authorizer=True
+    ) as cluster:
+        grant_all_but(cluster, NOTHING)
+        yield cluster
 
 
 def grant_all_but(cluster: KafkaCluster, missing: int) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
-from eos_mirror.testing import KafkaCluster, Security, wait_until
+from eos_mirror.testing import KafkaCluster, wait_until
 from eos_mirror.testing.external import Cluster
 from tests.mirror.command_line import CONFIGURATION, refused
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.rights import NOTHING, deny, grant_all_but, login
+from tests.mirror.rights import deny, guarded_cluster, login
 from tests.mirror.toolbox import Mirror, mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
@@ -142,10 +142,7 @@ def test_a_wrong_file_is_refused_before_it_waits(site: Site, config: Path) -> No
 @pytest.mark.usefixtures("own_brokers")
 def test_without_the_right_on_the_group_a_run_mirrors_and_warns(tmp_path: Path) -> None:
     """It mirrored before the right was needed; it says what is missing."""
-    with KafkaCluster(
-        name="guarded", security=Security.SASL_PLAIN, users={"mirror": "pw"}, authorizer=True
-    ) as guarded:
-        grant_all_but(guarded, NOTHING)
+    with guarded_cluster() as guarded:
         site = make_site(tmp_path, guarded, guarded)
         group = (ResourceType.GROUP, site.flow.drivers_group, ResourcePatternType.LITERAL)
         deny(guarded, group, AclOperation.READ)

@@ -17,7 +17,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
 from eos_mirror.kafka.lane import shadow_group_metadata
-from eos_mirror.testing import KafkaCluster, Security, wait_until
+from eos_mirror.testing import KafkaCluster, wait_until
 from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.faults import Action, Api, Fault
@@ -27,7 +27,7 @@ from tests.mirror.conftest import Site, make_site
 from tests.mirror.crashes import assert_copied, drain, hold_a_writer, undecided
 from tests.mirror.load import Load
 from tests.mirror.raw import write_marker
-from tests.mirror.rights import NOTHING, deny, grant_all_but, login_at_target
+from tests.mirror.rights import deny, guarded_cluster, login_at_target
 from tests.mirror.toolbox import Mirror, mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
@@ -45,10 +45,7 @@ def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
 @pytest.fixture(scope="module")
 def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
     """A target with users and access control."""
-    with KafkaCluster(
-        name="guarded", security=Security.SASL_PLAIN, users={"mirror": "pw"}, authorizer=True
-    ) as cluster:
-        grant_all_but(cluster, NOTHING)
+    with guarded_cluster() as cluster:
         yield cluster
 
 

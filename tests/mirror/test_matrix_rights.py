@@ -10,16 +10,15 @@ from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.ports import GroupOffset
-from eos_mirror.testing import KafkaCluster, Security
+from eos_mirror.testing import KafkaCluster
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.load import Load
 from tests.mirror.rights import (
     LITERAL,
-    NOTHING,
     Resource,
     allow_again,
     deny,
-    grant_all_but,
+    guarded_cluster,
     login,
     resource_of,
 )
@@ -31,10 +30,7 @@ pytestmark = [pytest.mark.brokers, pytest.mark.long]
 @pytest.fixture(scope="module")
 def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
     """Source and target in one, with users and access control."""
-    with KafkaCluster(
-        name="guarded", security=Security.SASL_PLAIN, users={"mirror": "pw"}, authorizer=True
-    ) as cluster:
-        grant_all_but(cluster, NOTHING)
+    with guarded_cluster() as cluster:
         yield cluster
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
-from eos_mirror.testing import KafkaCluster, Security
+from eos_mirror.testing import KafkaCluster
 from tests.mirror.command_line import CONFIGURATION, check, refused
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.rights import NOTHING, Resource, allow_again, deny, grant_all_but, login
+from tests.mirror.rights import Resource, allow_again, deny, guarded_cluster, login
 from tests.mirror.toolbox import EVERY_SECOND, mirror, produce, wait_for_checks
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
@@ -18,10 +18,7 @@ pytestmark = [pytest.mark.brokers, pytest.mark.long]
 @pytest.fixture(scope="module")
 def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
     """Source and target in one, with users and access control."""
-    with KafkaCluster(
-        name="guarded", security=Security.SASL_PLAIN, users={"mirror": "pw"}, authorizer=True
-    ) as cluster:
-        grant_all_but(cluster, NOTHING)
+    with guarded_cluster() as cluster:
         yield cluster
 
 

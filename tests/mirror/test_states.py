@@ -13,11 +13,11 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
-from eos_mirror.testing import KafkaCluster, Security, wait_until
+from eos_mirror.testing import wait_until
 from tests.mirror.command_line import status, status_and_code
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.refused_records import configure, offer
-from tests.mirror.rights import NOTHING, allow_again, deny, grant_all_but, login
+from tests.mirror.rights import allow_again, deny, guarded_cluster, login
 from tests.mirror.surgery import delete_topic
 from tests.mirror.toolbox import mirror, produce
 
@@ -195,10 +195,7 @@ def test_a_refused_topic_makes_a_flow_failed(site: Site) -> None:
 @pytest.mark.parametrize("hidden", ["drivers", "tasks", "ledger"])
 def test_a_state_that_may_not_be_seen_is_unknown(tmp_path: Path, hidden: str) -> None:
     """It is not taken for health: the line names the right that is missing."""
-    with KafkaCluster(
-        name="guarded", security=Security.SASL_PLAIN, users={"mirror": "pw"}, authorizer=True
-    ) as guarded:
-        grant_all_but(guarded, NOTHING)
+    with guarded_cluster() as guarded:
         site = make_site(tmp_path, guarded, guarded)
         site.produce(40)
         kind, name = {

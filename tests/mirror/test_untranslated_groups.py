@@ -11,12 +11,12 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AclOperation
 
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.testing import KafkaCluster, Security, wait_until
+from eos_mirror.testing import KafkaCluster, wait_until
 from eos_mirror.testing.external import Cluster
 from tests.mirror.command_line import groups
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.group_sync import SYNCED, commit, mirrored, moved, wait_moved, wait_rounds
-from tests.mirror.rights import NOTHING, allow_again, deny, grant_all_but, login, resource_of
+from tests.mirror.rights import allow_again, deny, guarded_cluster, login, resource_of
 from tests.mirror.surgery import create_on, edit_position
 from tests.mirror.toolbox import mirror, produce
 from tests.mirror.translation import Truth, everywhere
@@ -38,10 +38,7 @@ KEPT = {
 @pytest.fixture(scope="module")
 def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
     """Source and target in one, with users and access control."""
-    with KafkaCluster(
-        name="guarded", security=Security.SASL_PLAIN, users={"mirror": "pw"}, authorizer=True
-    ) as cluster:
-        grant_all_but(cluster, NOTHING)
+    with guarded_cluster() as cluster:
         yield cluster
 
 
