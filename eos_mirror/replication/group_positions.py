@@ -7,7 +7,7 @@ from eos_mirror.core.metadata import decode_group
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import PartitionStopped, PositionLost, SourceDataLost
-from eos_mirror.ports import GroupOffset, PartitionEnd, Unstable
+from eos_mirror.ports import UNSTABLE, GroupOffset, PartitionEnd, Unstable
 from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.partition import Claimed, OwnedPartition, Resolved
 
@@ -40,6 +40,10 @@ class GroupPositions:
                     answers[one.source] = self._begin(one, first, ends[one.remote])
             except PartitionStopped as exc:
                 answers[one.source] = exc
+        lost = [one.source for one in claimed if isinstance(answers[one.source], PositionLost)]
+        if lost:  # unless their next owner began with them after the offsets were read
+            now = self._lane.group.committed(lost)
+            answers.update({source: UNSTABLE for source in lost if now[source] is not None})
         return answers
 
     def _resume(self, one: Claimed, offset: GroupOffset) -> OwnedPartition:

@@ -7,7 +7,7 @@ from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import ForeignWriter, PartitionStopped, RecordRefused
 from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.replication.stopped import FIRST_PAUSE_S, Stopped
-from tests.engine.stage import FakeContext
+from tests.engine.stage import FakeContext, Stage, remote_of
 
 ORDERS = TopicPartition("orders", 0)
 
@@ -60,3 +60,27 @@ def test_an_operator_may_have_a_partition_tried_at_once(fault: PartitionStopped)
     stopped.note(ORDERS, RecordRefused("too large"), next_offset=7)
     now[0] = FIRST_PAUSE_S
     assert stopped.due() == [ORDERS]
+
+
+@pytest.mark.usefixtures("one_core")
+def test_a_task_that_lost_a_new_partition_does_not_stop_it_at_least_once() -> None:
+    """Its successor began after the task read that there are no offsets, and before the ends."""
+    stage = Stage(exactly_once=False)
+    try:
+        for partition in stage.partitions:
+            stage.produce(partition)
+        first = stage.start(0)
+        while first.actor.at != "ends":
+            first.actor.step()
+        second = stage.start(1)
+        stage.group.expire(0, 1)
+        while any(not stage.target.logs[remote_of(p)].written for p in stage.partitions):
+            second.actor.step()
+            stage.clock.advance(0.1)
+        while not first.is_over:
+            first.actor.step()
+
+        assert "session ended" in str(first.actor.error)
+        assert not first.events("partition.stopped")
+    finally:
+        stage.close()
