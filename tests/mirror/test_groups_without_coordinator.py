@@ -22,6 +22,7 @@ from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.group_sync import SYNCED, commit, mirrored, moved, wait_moved
 from tests.mirror.raw import commit_raw
+from tests.mirror.toolbox import Mirror
 from tests.mirror.translation import Truth, everywhere
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
@@ -95,6 +96,12 @@ def in_step(config: Path) -> set[str]:
     return set(re.findall(r"^  (\S+): \d+ partitions, in step$", done.stdout, re.MULTILINE))
 
 
+def crashes(running: Mirror) -> int:
+    """Return how often the client library crashed a task (docs/architecture.md, issue 5040)."""
+    restarts = running.found("task.restarting")
+    return sum(one["reason"] == "killed by signal 11" for one in restarts)
+
+
 def lose_node(trio: KafkaCluster, group: str) -> None:
     """Kill the broker, and wait until the group has no coordinator."""
     trio.kill(NODE)
@@ -127,7 +134,8 @@ def test_groups_of_the_source_whose_coordinator_is_away_keep_nobody_waiting(
         # with a raw request: a client that did not find the coordinator searches again late
         commit_raw(trio.admin(), lost, dict.fromkeys(everywhere(site, 90), (90, "")))
         wait_moved(site, lost, at[90])
-        assert len(running.found("group.skipped")) == 1
+        # a new process of the checkpoint task names it again
+        assert len(running.found("group.skipped")) <= 1 + crashes(running)
         assert not [one["reason"] for one in running.found("checkpoints.failed")]
 
 
