@@ -13,8 +13,8 @@ from eos_mirror import __version__
 from eos_mirror.errors import MirrorError
 
 VERBS = (
-    "demo", "run", "config", "status", "pause", "resume", "stop", "start", "retry", "translate",
-    "verify", "adopt", "bench", "brokers",
+    "demo", "run", "config", "status", "pause", "resume", "stop", "start", "retry", "reload",
+    "translate", "verify", "adopt", "bench", "brokers",
 )  # fmt: skip
 """Each is a module of this package with `register` and `run`."""
 

@@ -3,8 +3,8 @@ What operators want of the topics of a flow, whether or not it runs.
 
 Each record of the desired-state topic is an order about the topics that a pattern matches; its key
 names the pattern, and its value is JSON, version 1 (docs/operations.md). Of the orders about one
-topic, the newest counts. A request is done once, by the run that mirrors when it comes. The run
-writes `applied` when it has done what it read.
+topic, the newest counts. A request (`retry`, `reload`) is done once, by the run that mirrors when
+it comes. The run writes `applied` when it has done what it read.
 """
 
 import json
@@ -18,6 +18,7 @@ from typing import Any, Final
 VERSION: Final = 1
 ALL: Final = ".*"
 APPLIED_KEY: Final = "applied"
+RELOAD_KEY: Final = "reload"
 _TOPICS: Final = "topics:"
 _RETRY: Final = "retry:"
 
@@ -105,16 +106,31 @@ def retry_key(topics: str) -> str:
     return f"{_RETRY}{topics}"
 
 
-def retried_topics(key: str) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Request:
     """
-    Return the pattern of a request to try again; None if the key is of another record.
+    Something that a run does once.
+
+    Attributes:
+        retries: The pattern of topics whose stopped partitions are tried again; None: the run
+            reads its configuration file.
+    """
+
+    retries: str | None
+
+
+def request_of(key: str) -> Request | None:
+    """
+    Return the request that a record makes; None if its key is of another record.
 
     Raises:
         ValueError: The pattern is none.
     """
+    if key == RELOAD_KEY:
+        return Request(None)
     if not key.startswith(_RETRY):
         return None
-    return _pattern(key.removeprefix(_RETRY))
+    return Request(_pattern(key.removeprefix(_RETRY)))
 
 
 def _pattern(topics: str) -> str:

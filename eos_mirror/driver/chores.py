@@ -109,7 +109,7 @@ class Chores:
         for runner in self._flows:
             for chore in chores_of(runner):
                 self._changes.add(chore.name, chore.every, chore.act, after=chore.after)
-            follow = FollowDesired(runner, on_event=self._on_event)
+            follow = FollowDesired(runner, reloading=self, on_event=self._on_event)
             self._clusters.add(f"orders to {runner.flow}", ORDERS_EVERY, follow.look)
             self._watch.add(
                 f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment
@@ -138,6 +138,11 @@ class Chores:
         """Read the configuration now, then compare the topics. Any thread may call this."""
         self._lists.ask()
         self._changes.hurry(self._reload, *(_topics_of(runner) for runner in self._flows))
+
+    @property
+    def is_reloading(self) -> bool:
+        """True until the configuration has been read as often as it was asked for."""
+        return self._lists.is_asked
 
     @property
     def _reload(self) -> str:

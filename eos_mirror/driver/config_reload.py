@@ -34,13 +34,19 @@ class ConfigReload:
         self._flows = flows
         self._on_event = on_event
         self._is_first = True
-        self._is_asked = False
+        self._asked = self._answered = 0
+        self._is_invalid = False
         self._seen: tuple[int, int] | None = None
         self._pending = {runner.flow: list[str]() for runner in flows}
 
     def ask(self) -> None:
         """Make the next check read the file and report, even if nothing changed. For any thread."""
-        self._is_asked = True
+        self._asked += 1
+
+    @property
+    def is_asked(self) -> bool:
+        """True until everything that was asked for has been answered."""
+        return self._answered < self._asked
 
     def look(self) -> None:
         """
@@ -49,15 +55,23 @@ class ConfigReload:
         The first check reads the file in any case: it may have changed since the start, while this
         run waited to lead.
         """
-        stamp, is_asked = self._stamp(), self._is_asked
-        if stamp == self._seen and not self._is_first and not is_asked:
-            return
-        self._seen, self._is_first, self._is_asked = stamp, False, False
+        stamp, asked = self._stamp(), self._asked
+        is_asked = asked > self._answered
+        if stamp != self._seen or self._is_first or is_asked:
+            self._seen, self._is_first = stamp, False
+            self._read(is_asked=is_asked)
+        self._answered = asked
+
+    def _read(self, *, is_asked: bool) -> None:
         try:
             written = {flow.flow: flow for flow in load_settings(self._path).flows}
         except ConfigError as exc:
+            self._is_invalid = True
             self._on_event("config.invalid", {"reason": str(exc).splitlines()[0]})
             return
+        if self._is_invalid:
+            self._is_invalid = False
+            self._on_event("config.repaired", {"file": str(self._path)})
         for runner in self._flows:
             flow = written.get(runner.flow)
             if flow is not None:

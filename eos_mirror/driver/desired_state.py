@@ -8,8 +8,9 @@ from eos_mirror.core.desired import (
     NOTHING_ORDERED,
     Applied,
     Order,
+    Request,
     Wanted,
-    retried_topics,
+    request_of,
 )
 from eos_mirror.driver.cluster_facts import FlowClusters
 from eos_mirror.errors import NotAuthorized, fields_of
@@ -45,7 +46,7 @@ class DesiredStateFollower:
         self._on_event = on_event
         self._topic = desired_topic(settings, clusters)
         self._state = NOTHING_ORDERED
-        self._retries: list[str] | None = None  # none counts that was asked for before the start
+        self._requests: list[Request] | None = None  # those from before the start do not count
         self._read_to = self._applied_to = 0
 
     def read(self) -> bool:
@@ -60,14 +61,14 @@ class DesiredStateFollower:
         for key, value in updates:
             try:
                 self._state = self._state.after(key, value)
-                topics = retried_topics(key)
+                request = request_of(key)
             except ValueError as exc:
                 self._on_event("order.unreadable", {"reason": str(exc)})
             else:
-                if topics is not None and value is not None and self._retries is not None:
-                    self._retries.append(topics)
-        self._retries = self._retries or []
-        if self._state is before and not self._retries:
+                if request is not None and value is not None and self._requests is not None:
+                    self._requests.append(request)
+        self._requests = self._requests or []
+        if self._state is before and not self._requests:
             return False
         self._read_to = self._topic.end
         for order in self._state.orders.values():
@@ -96,9 +97,9 @@ class DesiredStateFollower:
         orders = self._state.not_running(topics)
         return tuple(topic for topic, order in orders.items() if order.wanted is wanted)
 
-    def taken_retries(self) -> list[str]:
-        """Return the patterns of topics that operators asked to try again, once."""
-        taken, self._retries = self._retries or [], []
+    def taken_requests(self) -> list[Request]:
+        """Return what operators asked for since the last call."""
+        taken, self._requests = self._requests or [], []
         return taken
 
     @property

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Protocol
 
 from eos_mirror.core.messages import Orders
 from eos_mirror.core.reported import Reported
@@ -11,15 +12,27 @@ from eos_mirror.errors import MirrorError, SourceUnavailable, TargetUnavailable,
 from eos_mirror.runtime.control import EventSink
 
 
+class Reloading(Protocol):
+    """Reads the configuration file of the run on another thread."""
+
+    @property
+    def is_reloading(self) -> bool:
+        """True until everything that was asked for has been read and applied."""
+
+    def reload(self) -> None:
+        """Ask for it."""
+
+
 class FollowDesired:
     """Follows the orders about one flow. One thread calls it."""
 
-    def __init__(self, runner: FlowRunner, *, on_event: EventSink) -> None:
+    def __init__(self, runner: FlowRunner, *, reloading: Reloading, on_event: EventSink) -> None:
         """
         Args:
             on_event: Receives log events.
         """
         self._runner = runner
+        self._reloading = reloading
         self._on_event = on_event
         self._reported = Reported()
 
@@ -33,8 +46,11 @@ class FollowDesired:
         try:
             if runner.desired.read():
                 runner.give_orders()
-                for topics in runner.desired.taken_retries():
-                    self._retry(topics)
+                for request in runner.desired.taken_requests():
+                    if request.retries is None:
+                        self._reloading.reload()
+                    else:
+                        self._retry(request.retries)
             if not runner.desired.is_reported and self._is_done():
                 runner.desired.report_done(len(runner.ordered()))
             self._reported.over()
@@ -60,4 +76,6 @@ class FollowDesired:
         wanted = orders.paused, orders.stopped_topics
         reports = [task.report for task in self._runner.statuses().values()]
         follow = all(one and (one.paused, one.stopped_topics) == wanted for one in reports)
-        return bool(reports) and follow and not facts_of(self._runner).is_starting
+        if self._reloading.is_reloading or facts_of(self._runner).is_starting:
+            return False
+        return bool(reports) and follow

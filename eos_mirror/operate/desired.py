@@ -13,6 +13,7 @@ from typing import Final
 from eos_mirror.core.desired import (
     ALL,
     APPLIED_KEY,
+    RELOAD_KEY,
     Applied,
     Order,
     Wanted,
@@ -81,9 +82,21 @@ def retry(settings: FlowSettings, *, topics: str = ALL) -> Outcome:
 
     Args and errors: as `order`. Without a run there is nothing to try: the next one tries anyway.
     """
-    clusters = open_clusters(settings)
+    return _request(settings, retry_key(checked_pattern(topics)))
+
+
+def reload(settings: FlowSettings) -> Outcome:
+    """
+    Ask the run to read its configuration file now, and wait until it has applied the changes.
+
+    Errors: as `order`. Without a run there is nothing to do: the next one reads the file.
+    """
+    return _request(settings, RELOAD_KEY)
+
+
+def _request(settings: FlowSettings, key: str) -> Outcome:
     asked = json.dumps({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "by": _user()})
-    return _write_and_wait(settings, clusters, [(retry_key(checked_pattern(topics)), asked)])
+    return _write_and_wait(settings, open_clusters(settings), [(key, asked)])
 
 
 def _write_and_wait(

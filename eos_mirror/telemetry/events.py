@@ -74,6 +74,7 @@ EVENTS: Final = (
         "cluster.recovered", Level.INFO, "The cluster answers again; how long the outage lasted."
     ),
     Event("config.reloaded", Level.INFO, "The configuration changed; these keys were applied."),
+    Event("config.repaired", Level.INFO, "The configuration is valid again."),
     Event("config.pending", Level.INFO, "These keys changed; they apply at the next start."),
     Event(
         "config.invalid",

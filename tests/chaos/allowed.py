@@ -54,6 +54,7 @@ EVENTS = {
     "cluster.unreachable": ALWAYS,
     "cluster.recovered": ALWAYS,
     "config.reloaded": NEVER,
+    "config.repaired": NEVER,
     "config.pending": NEVER,
     "config.invalid": NEVER,
     "driver.waiting": ALWAYS,

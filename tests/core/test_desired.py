@@ -6,13 +6,15 @@ import pytest
 
 from eos_mirror.core.desired import (
     NOTHING_ORDERED,
+    RELOAD_KEY,
     Applied,
     DesiredState,
     Order,
+    Request,
     Wanted,
     decode_applied,
     decode_order,
-    retried_topics,
+    request_of,
     retry_key,
 )
 
@@ -100,10 +102,11 @@ def test_what_was_done_is_reported_with_the_offset_that_was_read() -> None:
         decode_applied(b'{"version":1}')
 
 
-def test_a_request_to_try_again_is_no_order() -> None:
-    """It names topics as an order does, and changes nothing that lasts."""
-    assert retried_topics(retry_key("orders.*")) == "orders.*"
-    assert retried_topics("topics:orders") is None
+def test_a_request_is_no_order() -> None:
+    """It changes nothing that lasts."""
+    assert request_of(retry_key("orders.*")) == Request(retries="orders.*")
+    assert request_of(RELOAD_KEY) == Request(retries=None)
+    assert request_of("topics:orders") is None
     assert NOTHING_ORDERED.after(retry_key("orders"), b"{}") is NOTHING_ORDERED
     with pytest.raises(ValueError, match="not a pattern"):
-        retried_topics(retry_key("("))
+        request_of(retry_key("("))

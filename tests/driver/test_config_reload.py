@@ -130,6 +130,7 @@ def test_an_invalid_configuration_changes_nothing_and_is_reported_once(
 
     stage.write(topics="users")
     assert len(stage.runner.taken) == 1
+    assert stage.events.names == ["config.invalid", "config.repaired", "config.reloaded"]
 
 
 def test_a_configuration_that_is_missing_is_read_when_it_is_back(
@@ -142,7 +143,7 @@ def test_a_configuration_that_is_missing_is_read_when_it_is_back(
     assert stage.events.names == ["config.invalid"]
 
     stage.write(topics="users")
-    assert stage.events.names == ["config.invalid", "config.reloaded"]
+    assert stage.events.names == ["config.invalid", "config.repaired", "config.reloaded"]
 
 
 def test_a_flow_that_is_no_longer_enabled_keeps_its_filters(stage: Stage) -> None:
@@ -172,7 +173,10 @@ def test_a_check_that_was_asked_for_always_answers(stage: Stage) -> None:
     """The operator who sends SIGHUP sees that it arrived, even if nothing changed."""
     stage.reload.look()
     stage.reload.ask()
+    asked = [stage.reload.is_asked]
     stage.reload.look()
     stage.reload.look()
+    asked.append(stage.reload.is_asked)
 
+    assert asked == [True, False]
     assert stage.events.of("config.reloaded") == [{"flow": str(FLOW), "keys": []}]

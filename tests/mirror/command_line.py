@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.mirror.conftest import Site
 from tests.mirror.toolbox import Mirror, mirror
 
 CONFIGURATION, UNSAFE = 2, 4
@@ -72,6 +73,13 @@ def groups(config: Path) -> dict[str, dict[str, Any]]:
     return {one["group"]: one for one in lines}
 
 
+def verb(name: str, config: Path, site: Site, *arguments: str) -> str:
+    """Run a verb on the flow of a site, which must succeed; return what it prints."""
+    done = _run(name, str(config), str(site.flow), *arguments, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return done.stdout
+
+
 def fails(*arguments: str) -> tuple[int, list[str]]:
     """Run a verb that fails; return the exit code and what is on stderr."""
     done = _run(*arguments, check=False)
@@ -80,4 +88,4 @@ def fails(*arguments: str) -> tuple[int, list[str]]:
 
 def _run(*arguments: str, check: bool) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "eos_mirror.cli.main", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=check)
+    return subprocess.run(command, capture_output=True, text=True, timeout=90, check=check)

@@ -6,12 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eos_mirror.client import MirrorClient
-from eos_mirror.core.records import Position, TopicPartition
-from eos_mirror.core.side import Side
-from eos_mirror.kafka.groups import set_group_offsets
-from eos_mirror.ports import GroupOffset
-from eos_mirror.testing import wait_until
+from tests.mirror.command_line import CONFIGURATION, fails, verb
 from tests.mirror.conftest import Site
 from tests.mirror.toolbox import mirror, produce
 
@@ -88,62 +83,22 @@ def test_sighup_applies_the_file_now(site: Site) -> None:
         site.view.wait_caught_up(other, remote, partitions=site.partitions)
         running.process.send_signal(signal.SIGHUP)
         assert running.wait_for("config.reloaded", count=2)["keys"] == []
-        assert running.stop() == 0, running.errors
 
 
-def test_a_flow_without_topics_waits_for_one(site: Site) -> None:
-    """Its tasks own nothing meanwhile. Before, they failed when the last topic left."""
-    site.produce(400)
-    config = site.config(summary_interval_seconds=1)
-    mine, others = f"topics = {site.topic}.*\n", "topics = none-of-them\n"
+def test_reload_from_anywhere_applies_the_file_before_it_ends(site: Site) -> None:
+    """Without a run it says so; a file that is invalid is refused before anything is asked."""
+    other = f"other-{site.topic}"
+    site.source.create_topic(other, site.partitions)
+    config = site.config(refresh_topics_interval_seconds=600)
+    only, both = f"topics = {site.topic}.*\n", f"topics = {site.topic}, {other}\n"
     with mirror(config) as running:
-        site.wait_caught_up()
-        rewrite(config, mine, others)
-        running.wait_for("config.reloaded")
-        told = len(running.found("flow.summary", owned=0))
-        running.wait_for("flow.summary", count=told + 2, owned=0)
-        site.produce(400, start=400)
-        rewrite(config, others, mine)
-        site.wait_caught_up()
+        running.wait_for("ready")
+        rewrite(config, only, both)
+        assert "its run has read its file again" in verb("reload", config, site)
+        assert running.wait_for("config.reloaded", within_s=5)["keys"] == ["topics"]
+        rewrite(config, both, "topics = (\n")
+        code, lines = fails("reload", str(config))
+        assert (code, len(lines)) == (CONFIGURATION, 1), lines
+        rewrite(config, "topics = (\n", only)
         assert running.stop() == 0, running.errors
-    assert running.found("task.restarting") == []
-    compared = site.compare()
-    assert compared.exact, compared
-    assert compared.matched == 800
-
-
-def test_groups_come_with_the_file(site: Site) -> None:
-    """Groups that the configuration adds get checkpoints immediately."""
-    for group in ("first", "second"):
-        partitions = {
-            TopicPartition(site.topic, p): GroupOffset(position=Position(10, None), metadata="")
-            for p in range(site.partitions)
-        }
-        name = f"{group} of {site.topic}"
-        set_group_offsets(site.source.admin(), name, partitions, side=Side.SOURCE)
-    site.produce(400)
-    config = site.config(
-        emit_checkpoints_enabled="true",
-        emit_checkpoints_interval_seconds=1,
-        groups=f"first of {site.topic}",
-    )
-    client = MirrorClient(site.target.client_config())
-
-    def followed() -> set[str]:
-        topic = f"{site.flow.source}.checkpoints.internal"
-        if topic not in site.target.admin().list_topics(timeout=10).topics:
-            return set()
-        return {
-            group
-            for group in ("first", "second")
-            if client.remote_consumer_offsets(
-                f"{group} of {site.topic}", site.flow.source, timeout=SOON
-            )
-        }
-
-    with mirror(config) as running:
-        wait_until(lambda: followed() == {"first"}, within=SOON, what="the first group")
-        rewrite(config, "groups = first", "groups = .*")
-        wait_until(lambda: followed() == {"first", "second"}, within=SOON, what="both groups")
-        assert running.found("config.reloaded")[0]["keys"] == ["groups"]
-        assert running.stop() == 0, running.errors
+    assert "no run mirrors it" in verb("reload", config, site)

@@ -1,14 +1,11 @@
 """Topics are paused and resumed while a flow runs, and while it does not; nothing is doubled."""
 
-import subprocess
-import sys
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from eos_mirror.testing import wait_until
-from tests.mirror.command_line import CONFIGURATION, fails, status_and_code
+from tests.mirror.command_line import CONFIGURATION, fails, status_and_code, verb
 from tests.mirror.conftest import Site
 from tests.mirror.refused_records import configure, offer
 from tests.mirror.toolbox import mirror, produce
@@ -18,16 +15,6 @@ pytestmark = pytest.mark.brokers
 RECORDS = 400
 SOON = timedelta(seconds=30)
 OFTEN = {"refresh_topics_interval_seconds": 1, "session_timeout_ms": 6_000}
-
-
-def verb(name: str, config: Path, site: Site, *arguments: str) -> str:
-    """Run a verb of operators, which must succeed; return what it prints."""
-    command = [sys.executable, "-m", "eos_mirror.cli.main", name, str(config), str(site.flow)]
-    done = subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, timeout=90, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, ""), done
-    return done.stdout
 
 
 def other_of(site: Site) -> Site:
