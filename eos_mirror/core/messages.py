@@ -154,6 +154,7 @@ class TaskReport:
         records, bytes, transactions, commit_ms, incarnations, fences, dropped: Since its process
             started.
         owned: Number of partitions that it owns; it does not read the paused ones.
+        holds: Which they are; None if they are those of its last report.
         paused: Topics of which it reads nothing, as ordered, sorted.
         stopped_topics: Topics of which it holds nothing, as ordered, sorted.
         pending: Partitions that it is acquiring.
@@ -172,6 +173,7 @@ class TaskReport:
     fences: int = 0
     dropped: int = 0
     owned: int = 0
+    holds: tuple[TopicPartition, ...] | None = None
     paused: tuple[str, ...] = ()
     stopped_topics: tuple[str, ...] = ()
     pending: int = 0

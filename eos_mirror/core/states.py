@@ -106,8 +106,12 @@ class Condition:
 
 
 def condition_of(facts: PartitionFacts) -> Condition:
-    """Return the state that follows from facts. A partition is never better than they prove."""
-    if facts.fault is not None:
+    """
+    Return the state that follows from facts. A partition is never better than they prove.
+
+    What stopped a partition that an operator has paused or stopped matters only when it continues.
+    """
+    if facts.fault is not None and not (facts.stopped or facts.paused):
         return Condition(state=State.FAILED, reason=facts.fault.reason, fault=facts.fault)
     is_hidden = facts.has_run is None or facts.is_owned is None
     for applies, state, reason in (
@@ -121,7 +125,7 @@ def condition_of(facts: PartitionFacts) -> Condition:
         (not facts.has_position, State.STARTING, "no position was committed yet"),
     ):
         if applies:
-            return Condition(state=state, reason=reason)
+            return Condition(state=state, reason=reason, fault=facts.fault)
     return Condition(state=State.MIRRORING)
 
 

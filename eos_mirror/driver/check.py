@@ -11,7 +11,8 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.side import Side
 from eos_mirror.core.topic_configs import LIMIT
-from eos_mirror.driver.cluster_facts import FlowClusters, FlowFacts, gather
+from eos_mirror.driver.cluster_facts import FlowFacts, gather
+from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.driver.preflight import GRANT, judge, rivals
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import ConfigError, NotAuthorized, RetriableError, UnsafeError

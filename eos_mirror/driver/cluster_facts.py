@@ -8,11 +8,11 @@ from functools import partial
 
 from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.copy_limits import Configs
-from eos_mirror.core.flow import Flow
 from eos_mirror.core.map_records import start_of
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
+from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.errors import MirrorError
 from eos_mirror.kafka.authorization import (
     MIRROR_FROM,
@@ -20,35 +20,11 @@ from eos_mirror.kafka.authorization import (
     missing_topic_rights,
     rights_missing,
 )
-from eos_mirror.kafka.flow_mode import FlowMode
 from eos_mirror.kafka.groups import CommittedOffsets, GroupMember, group_members
-from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.retry import retrying
-from eos_mirror.kafka.target import KafkaTarget
-from eos_mirror.kafka.topics import Topics
 from eos_mirror.ports import GroupOffset, ShadowOffset, Unstable
 
 TIMESTAMP_TYPE = "message.timestamp.type"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlowClusters:
-    """
-    The driver's clients for both clusters of a flow.
-
-    Attributes:
-        source_offsets: Committed offsets of the source group.
-        shadow_offsets: Committed offsets of the shadow group.
-    """
-
-    flow: Flow
-    source_topics: Topics
-    target_topics: Topics
-    source_metadata: ClusterMetadata
-    target: KafkaTarget
-    source_offsets: CommittedOffsets
-    shadow_offsets: CommittedOffsets
-    mode: FlowMode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from eos_mirror.core.desired import (
     Wanted,
     request_of,
 )
-from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.errors import NotAuthorized, fields_of
 from eos_mirror.kafka.desired_topic import DesiredTopic, write_desired
 from eos_mirror.kafka.topics import TopicSpec

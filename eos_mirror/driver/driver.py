@@ -20,6 +20,7 @@ from eos_mirror.driver.chores import Chores
 from eos_mirror.driver.first_contact import no_answer, reach_clusters
 from eos_mirror.driver.flow import MIRROR_ENTRY, FlowRunner
 from eos_mirror.driver.leader_election import LeaderElection
+from eos_mirror.driver.partition_states import state_rows
 from eos_mirror.driver.preflight import GRANT
 from eos_mirror.driver.readiness import Readiness
 from eos_mirror.driver.start_ends import StartEnds
@@ -370,6 +371,9 @@ class Driver:
         if self._measured:
             readers[Of.PARTITION] = lambda: [
                 one for runner in self.flows if not over.is_set() for one in runner.metrics.read()
+            ]
+            readers[Of.STATE] = lambda: [
+                one for runner in self.flows if not over.is_set() for one in state_rows(runner)
             ]
         register_metrics(provider, readers)
 

@@ -13,12 +13,11 @@ from eos_mirror.core.desired import NOT_RUNNING, Order, Wanted
 from eos_mirror.core.messages import Orders, TaskReport
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.core.side import Side
 from eos_mirror.driver.acl_sync import AclSync
 from eos_mirror.driver.check import check_flow
 from eos_mirror.driver.checkpoint_tasks import CheckpointTasks
-from eos_mirror.driver.cluster_facts import FlowClusters
 from eos_mirror.driver.desired_state import DesiredStateFollower
+from eos_mirror.driver.flow_clusters import open_clusters
 from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.driver.ledger import LedgerKeeper
 from eos_mirror.driver.partition_metrics import FlowPartitionMetrics
@@ -26,12 +25,8 @@ from eos_mirror.driver.start_ends import StartEnds
 from eos_mirror.driver.task_reports import TaskReports, TaskStatus
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import SourceUnavailable, TargetUnavailable, UnsafeError, fields_of
-from eos_mirror.kafka.flow_mode import FlowMode
 from eos_mirror.kafka.groups import CommittedOffsets
-from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.open_transactions import OpenTransaction
-from eos_mirror.kafka.target import KafkaTarget
-from eos_mirror.kafka.topics import Topics
 from eos_mirror.runtime.control import ControlServer, EventSink
 from eos_mirror.runtime.herd import Herd
 from eos_mirror.runtime.launcher import Launcher
@@ -39,7 +34,7 @@ from eos_mirror.runtime.leases import Leases
 from eos_mirror.runtime.spec import TaskSpec
 from eos_mirror.runtime.supervisor import Patience
 from eos_mirror.settings import clients
-from eos_mirror.settings.clients import claims_producer, mode_of, task_config
+from eos_mirror.settings.clients import mode_of, task_config
 from eos_mirror.settings.model import FlowSettings
 from eos_mirror.settings.values import WhenDeleted
 from eos_mirror.tasks.messages import decode, encode
@@ -50,28 +45,13 @@ SHORT_LOOKS = 3
 """Consecutive checks that must find unowned partitions before the tasks rejoin."""
 
 
-def open_clusters(settings: FlowSettings) -> FlowClusters:
-    """Create the clients for both clusters of a flow. They connect on first use."""
-    flow = settings.flow
-    source, target = clients.source_admin(settings), clients.target_admin(settings)
-    return FlowClusters(
-        flow=flow,
-        source_topics=Topics(source, side=Side.SOURCE),
-        target_topics=Topics(target, side=Side.TARGET),
-        source_metadata=ClusterMetadata(source, side=Side.SOURCE),
-        target=KafkaTarget(flow, client_config=target),
-        source_offsets=CommittedOffsets(source, flow.source_group, side=Side.SOURCE),
-        shadow_offsets=CommittedOffsets(target, flow.shadow_group, side=Side.TARGET),
-        mode=FlowMode(flow, producer_config=claims_producer(settings), client_config=target),
-    )
-
-
 class FlowRunner:
     """
     Runs one flow in the driver.
 
     Attributes:
         ended_for: Why the whole flow was ended; empty if it was not.
+        causes: Class of the error that stopped a source partition last, by its name.
         is_measured: True if `metrics` are filled.
         hidden: With `--once`, transactions of the source that were open at the start and at the
             end, by source partition.
@@ -116,13 +96,13 @@ class FlowRunner:
         self._is_ordered = False
         self._reports = TaskReports()
         self.ended_for = ""
+        self.causes: dict[str, str] = {}
         self.hidden: Mapping[TopicPartition, OpenTransaction] = {}
         self._claims_topic_id = ""
         self._is_mode_noted = False
-        self._looks_short = 0
+        self._looks_short = self.tasks_count = 0
         self._server: ControlServer | None = None
         self._herd: Herd | None = None
-        self.tasks_count = 0
 
     # ------------------------------------------------------------------ before the start
 
@@ -282,7 +262,8 @@ class FlowRunner:
         slots = {} if self._herd is None else self._herd.statuses()
         return {number: self._reports.status(slot) for number, slot in slots.items()}
 
-    def _task_reports(self) -> list[TaskReport]:
+    def reports(self) -> list[TaskReport]:
+        """Return the newest report of each task that has reported."""
         return [task.report for task in self.statuses().values() if task.report is not None]
 
     @property
@@ -293,7 +274,7 @@ class FlowRunner:
     @property
     def owned_count(self) -> int:
         """Number of partitions that the tasks mirror."""
-        return sum(report.owned for report in self._task_reports())
+        return sum(report.owned for report in self.reports())
 
     @property
     def stopped(self) -> Mapping[TopicPartition, str]:
@@ -311,7 +292,7 @@ class FlowRunner:
     @property
     def waiting(self) -> Mapping[TopicPartition, str]:
         """Partitions that cannot be acquired now, with the reason."""
-        reports = self._task_reports()
+        reports = self.reports()
         return {p: reason for report in reports for p, reason in report.waiting.items()}
 
     def source_ends(self) -> StartEnds:
@@ -379,6 +360,8 @@ class FlowRunner:
     def _tell(self, name: str, fields: Mapping[str, Any]) -> None:
         self._on_event(name, {"flow": str(self.flow), **fields})
         self._ledger.hear(name, fields)
+        if name == "partition.stopped":
+            self.causes[fields["partition"]] = fields["cause"]
 
     def _ledger_failed(self, exc: Exception) -> None:
         self._tell("ledger.failed", fields_of(exc))

@@ -10,7 +10,7 @@ from eos_mirror.core.map_records import StartRecord
 from eos_mirror.core.metadata import decode_group
 from eos_mirror.core.plan import Conflict, Route
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.errors import RetriableError
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.retry import retrying

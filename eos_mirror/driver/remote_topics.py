@@ -7,7 +7,7 @@ from datetime import timedelta
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.retries import Retries
 from eos_mirror.core.topic_configs import ConfigFilter, initial_config
-from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.errors import ConfigError, MirrorError, NotAuthorized, RetriableError, TooFewBrokers
 from eos_mirror.kafka.topics import KNOWN_EVERYWHERE, TopicSpec
 from eos_mirror.runtime.control import EventSink

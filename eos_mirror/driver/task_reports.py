@@ -33,8 +33,11 @@ class TaskReports:
         self._newest: dict[int, tuple[str, TaskReport]] = {}
 
     def put(self, slot: int, submission: str, report: TaskReport) -> None:
-        """Store the newest report of a slot."""
+        """Store the newest report of a slot, which holds what it held before unless it says so."""
         with self._lock:
+            known, before = self._newest.get(slot, ("", report))
+            if report.holds is None and known == submission:
+                report = replace(report, holds=before.holds)
             self._newest[slot] = submission, report
 
     def status(self, slot: SlotStatus) -> TaskStatus:
@@ -44,5 +47,5 @@ class TaskReports:
         if submission != slot.submission:
             return TaskStatus(slot=slot, report=None)
         if slot.state is State.FAILED:
-            report = replace(report, owned=0, pending=0)
+            report = replace(report, owned=0, holds=(), pending=0)
         return TaskStatus(slot=slot, report=report)

@@ -15,8 +15,9 @@ from eos_mirror.core.topic_configs import (
     ConfigFilter,
     config_changes,
 )
-from eos_mirror.driver.cluster_facts import FlowClusters, remote_partitions
+from eos_mirror.driver.cluster_facts import remote_partitions
 from eos_mirror.driver.copy_limits import raise_limits
+from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.driver.history import mirrored_before, owners
 from eos_mirror.driver.preflight import strangers
 from eos_mirror.driver.remote_topics import RemoteTopics

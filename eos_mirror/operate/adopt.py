@@ -8,8 +8,8 @@ from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.driver.check import SESSION_MARGIN
-from eos_mirror.driver.cluster_facts import FlowClusters, FlowFacts, gather
-from eos_mirror.driver.flow import open_clusters
+from eos_mirror.driver.cluster_facts import FlowFacts, gather
+from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.ledger import create_ledger
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import ConfigError, RetriableError, UnsafeError

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.driver import Driver, Report
-from eos_mirror.driver.flow import open_clusters
+from eos_mirror.driver.flow_clusters import open_clusters
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import ConfigError, MirrorError
 from eos_mirror.kafka.bench_topics import ScratchTopic, ages_ms, remove

@@ -19,7 +19,7 @@ from eos_mirror.core.metadata import GroupMetadata, decode, decode_group, encode
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
-from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.errors import RetriableError, UnsafeError
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.groups import set_group_offsets

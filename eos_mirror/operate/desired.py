@@ -20,9 +20,8 @@ from eos_mirror.core.desired import (
     decode_applied,
     retry_key,
 )
-from eos_mirror.driver.cluster_facts import FlowClusters
 from eos_mirror.driver.desired_state import desired_spec, desired_topic
-from eos_mirror.driver.flow import open_clusters
+from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.errors import ConfigError
 from eos_mirror.kafka.desired_topic import write_desired
 from eos_mirror.operate.flow_run import desired_state, is_run_now

@@ -12,8 +12,8 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.run_identity import RunIdentity
 from eos_mirror.core.side import Side
 from eos_mirror.core.states import Fault
-from eos_mirror.driver.cluster_facts import FlowClusters
 from eos_mirror.driver.desired_state import desired_topic
+from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.driver.leader_election import leader_of, living
 from eos_mirror.errors import NotAuthorized, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.groups import GroupMember, members_or_none

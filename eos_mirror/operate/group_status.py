@@ -8,7 +8,7 @@ from eos_mirror.core.flow import INTERNAL_PREFIX
 from eos_mirror.core.internal_records import Checkpoint
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
-from eos_mirror.driver.flow import open_clusters
+from eos_mirror.driver.flow_clusters import open_clusters
 from eos_mirror.kafka.group_offsets import HAS_MEMBERS, GroupOffsets
 from eos_mirror.operate.status import routes_of
 from eos_mirror.ports import GroupOffset

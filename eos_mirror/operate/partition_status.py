@@ -11,7 +11,7 @@ from eos_mirror.core.lag import begin_at_the_start, of_an_earlier_topic
 from eos_mirror.core.metadata import topic_id_of
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.states import Condition, Fault, PartitionFacts, condition_of
-from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.kafka.open_transactions import OpenTransaction, open_transactions
 from eos_mirror.operate.flow_run import FlowRun
 from eos_mirror.ports import GroupOffset, KnownTopic

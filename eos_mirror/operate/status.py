@@ -10,8 +10,7 @@ from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.states import State, flow_state
 from eos_mirror.core.topic_configs import Changes
-from eos_mirror.driver.cluster_facts import FlowClusters
-from eos_mirror.driver.flow import open_clusters
+from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.operate.flow_run import FlowRun, find_run

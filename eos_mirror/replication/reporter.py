@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 
 from eos_mirror.core.messages import TaskReport
+from eos_mirror.core.records import TopicPartition
 from eos_mirror.ports import TaskContext
 from eos_mirror.replication.counters import Counters
 from eos_mirror.replication.operator_orders import OperatorOrders
@@ -12,7 +13,7 @@ from eos_mirror.replication.refusals import Refusals
 from eos_mirror.replication.stopped import Stopped
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reporter:
     """Collects a report from the parts of a task."""
 
@@ -22,6 +23,7 @@ class Reporter:
     stopped: Stopped
     refusals: Refusals
     meter: PartitionMeter
+    _held: Collection[TopicPartition] = frozenset()
 
     def report(self, topics: Collection[str]) -> None:
         """
@@ -37,6 +39,7 @@ class Reporter:
             fences=mode.fences,
             dropped=mode.dropped,
             owned=len(holdings.owned),
+            holds=self._changed_holdings(),
             paused=holdings.pauses.topics,
             stopped_topics=self.operators.stopped_topics,
             pending=mode.acquisition.pending_of(topics),
@@ -48,4 +51,12 @@ class Reporter:
         )
         self.context.report(report)
         for measured in others:
-            self.context.report(replace(report, resumed=(), suspects={}, measured=measured))
+            again = replace(report, holds=None, resumed=(), suspects={}, measured=measured)
+            self.context.report(again)
+
+    def _changed_holdings(self) -> tuple[TopicPartition, ...] | None:
+        owned = self.operators.holdings.owned.keys()
+        if owned == self._held:
+            return None
+        self._held = frozenset(owned)
+        return tuple(sorted(owned))

@@ -20,6 +20,8 @@ class Of(Enum):
     TASK = "task"
     PARTITION = "partition"
     """Also `topic`: the remote topic."""
+    STATE = "state"
+    """Also `topic` and `partition`, and `cause`: the class of the error, empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,14 @@ METRICS: Final = (
     _mm2("replication-latency-ms-min", "Least age of a record when it was committed."),
     _mm2("replication-latency-ms-max", "Greatest age of a record when it was committed."),
     _mm2("replication-latency-ms-avg", "Mean age of the records when they were committed."),
+    Metric(
+        "eos_mirror.partition.state",
+        "",
+        Kind.GAUGE,
+        "1, with the state in the attribute `state`, and in `cause` the error that stopped it.",
+        "state",
+        Of.STATE,
+    ),
 )
 COUNTERS: Final = tuple(
     metric.key

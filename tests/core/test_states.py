@@ -83,6 +83,7 @@ STOP = Fault(cause="RecordRefused", reason="too large")
         (RUNNING, State.MIRRORING),
         (replace(RUNNING, fault=STOP), State.FAILED),
         (replace(RUNNING, has_run=False, fault=STOP), State.FAILED),
+        (replace(RUNNING, is_owned=False, fault=STOP, paused="by operator@host-7"), State.PAUSED),
         (replace(RUNNING, has_run=False), State.NOT_RUNNING),
         (replace(RUNNING, has_run=False, obstacle="no leader"), State.NOT_RUNNING),
         (replace(RUNNING, has_run=False, paused="by operator@host-7"), State.NOT_RUNNING),

@@ -18,7 +18,7 @@ from eos_mirror.core.policy import replication_policy
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.topic_configs import Changes, Entry, Origin
 from eos_mirror.driver import check, cluster_facts, flow
-from eos_mirror.driver.cluster_facts import FlowClusters
+from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.errors import MirrorError, NotAuthorized
 from eos_mirror.kafka.groups import CommittedOffsets, GroupMember
 from eos_mirror.kafka.metadata import ClusterMetadata

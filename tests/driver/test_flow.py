@@ -11,6 +11,7 @@ from eos_mirror.core.messages import Orders, TaskReport
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.chores import chores_of
 from eos_mirror.driver.flow import SHORT_LOOKS, FlowRunner
+from eos_mirror.driver.partition_states import state_rows
 from eos_mirror.errors import NotAuthorized, SourceUnavailable, TargetUnavailable, UnsafeError
 from eos_mirror.runtime.outcome import Ending, Outcome
 from eos_mirror.runtime.supervisor import Patience
@@ -52,6 +53,11 @@ class Stage:
         """Stop the tasks."""
         self.runner.stop()
         self.launcher.close()
+
+
+def states_of(runner: FlowRunner) -> dict[str, tuple[str, str]]:
+    """Return state and cause of each remote topic, which has one partition."""
+    return {named["topic"]: (named["state"], named["cause"]) for named, _ in state_rows(runner)}
 
 
 @pytest.fixture
@@ -261,6 +267,25 @@ def test_a_task_that_failed_for_good_fails_the_flow(make: Make) -> None:
     task.end(Ending(Outcome.FATAL, "not authorized"))
     wait_until(lambda: stage.runner.has_failed, within=SOON, what="the failure")
     assert stage.runner.owned_count == 0
+
+
+def test_the_state_of_each_partition_is_known(make: Make) -> None:
+    """Also with its cause; a report without partitions means those of the one before."""
+    stage = make()
+    task = stage.start()
+    assert states_of(stage.runner) == {"A.orders": ("starting", ""), "A.users": ("starting", "")}
+
+    stopped = {"partition": str(USERS), "cause": "RecordRefused", "reason": "too large"}
+    task.beat(
+        TaskReport(owned=1, holds=(ORDERS,), stopped={USERS: "too large"}),
+        TaskReport(owned=1, stopped={USERS: "too large"}),
+        events=[("partition.stopped", stopped)],
+    )
+    failed = ("failed", "RecordRefused")
+    assert states_of(stage.runner) == {"A.orders": ("mirroring", ""), "A.users": failed}
+
+    task.beat(TaskReport(holds=(), resumed=(USERS,), waiting={ORDERS: "no leader"}))
+    assert states_of(stage.runner) == {"A.orders": ("waiting", ""), "A.users": ("starting", "")}
 
 
 def test_a_flow_without_a_task_asks_nobody_to_rejoin(make: Make) -> None:

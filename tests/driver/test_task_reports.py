@@ -51,7 +51,7 @@ def test_a_task_that_failed_for_good_owns_nothing(reports: TaskReports) -> None:
     status = reports.status(slot("0.1", State.FAILED))
 
     assert status.has_failed
-    assert status.report == TaskReport(records=7)
+    assert status.report == TaskReport(records=7, holds=())
     assert not reports.status(slot("0.1", State.BACKOFF)).has_failed
 
 

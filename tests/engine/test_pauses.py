@@ -53,6 +53,18 @@ def test_a_paused_topic_stands_still_while_others_continue(scenario: CheckedScen
     assert process.actor.error is None
 
 
+def test_a_task_reports_what_it_owns_when_that_has_changed(scenario: CheckedScenario) -> None:
+    """A paused partition is owned. Thousands of names in every report would cost too much."""
+    process = settled(scenario)
+    order(scenario, AUDIT.topic)
+    scenario.step(process, TURNS)
+    reports = process.context.reports
+
+    told = [report.holds for report in reports if report.holds is not None]
+    assert [held for held in told if held] == [tuple(scenario.stage.partitions)]
+    assert len(told) < len(reports)
+
+
 def test_a_resumed_partition_is_claimed_and_read_again(scenario: CheckedScenario) -> None:
     """Its position in memory is not used."""
     process = settled(scenario)

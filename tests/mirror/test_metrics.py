@@ -96,6 +96,8 @@ def test_prometheus_reads_mm2s_metrics_and_the_lag(site: Site) -> None:
         wait_until(lambda: shows("eos_mirror_lag_records", 0), within=SOON, what="no lag")
         page = read_page(address, site)
         assert shows(f"{MM2}byte_count", each * VALUE_BYTES)
+        assert shows("eos_mirror_partition_state", 1)
+        assert text_at(address).count('state="mirroring"') == site.partitions
         assert page["eos_mirror_lag_time_seconds"] == dict.fromkeys(range(site.partitions), 0)
         for name in ("record_age_ms", "replication_latency_ms"):
             for partition in range(site.partitions):
