@@ -326,7 +326,7 @@ class Driver:
         if not has_reached(ends.ended(runner.hidden)):
             return
         left_out = {
-            "stopped": runner.stopped_count,
+            "stopped": len(runner.stopped),
             "waiting": len(runner.waiting),
             "refused": len(runner.topics.refused),
             "open_transactions": {str(p): str(one) for p, one in runner.hidden.items()},

@@ -247,7 +247,7 @@ class FlowRunner:
         reports = [task.report for task in tasks if task.report is not None]
         held = sum(report.owned + report.pending for report in reports)
         released = sum(one.wanted is Wanted.STOPPED for one in self.ordered().values())
-        is_whole = held + released + self.stopped_count >= len(self.topics.partitions)
+        is_whole = held + released + len(self.stopped) >= len(self.topics.partitions)
         if is_whole or len(reports) < len(tasks):
             self._looks_short = 0
             return
@@ -278,16 +278,8 @@ class FlowRunner:
 
     @property
     def stopped(self) -> Mapping[TopicPartition, str]:
-        """Partitions that are not mirrored now, with the reason."""
+        """Partitions that have failed, with the reason; none of a topic that is left out now."""
         return self._orders.stopped
-
-    @property
-    def stopped_count(self) -> int:
-        """Number of planned partitions that are stopped; those of deleted topics do not count."""
-        stopped = self.stopped
-        if not stopped:
-            return 0
-        return sum(partition in stopped for partition in list(self.topics.partitions))
 
     @property
     def waiting(self) -> Mapping[TopicPartition, str]:
@@ -373,8 +365,11 @@ class FlowRunner:
             before = self._orders
             topics = dict(self.topics.routes)
             paused, stopped = (self.desired.topics(one, topics) for one in NOT_RUNNING)
-            changed = replace(change(before), topics=topics)
-            self._orders = replace(changed, paused=paused, stopped_topics=stopped)
+            changed = change(before)
+            failed = {p: why for p, why in changed.stopped.items() if p.topic in topics}
+            self._orders = replace(
+                changed, topics=topics, stopped=failed, paused=paused, stopped_topics=stopped
+            )
             if self._server is not None and (self._orders != before or not self._is_ordered):
                 self._server.set_orders(encode(self._orders))
                 self._is_ordered = True
