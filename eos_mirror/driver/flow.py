@@ -5,6 +5,7 @@ Nothing is written to a cluster before `check` has passed.
 """
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from eos_mirror.core.desired import NOT_RUNNING, Order, Wanted
 from eos_mirror.core.messages import Orders, TaskReport
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.retries import Retries
 from eos_mirror.driver.acl_sync import AclSync
 from eos_mirror.driver.check import check_flow
 from eos_mirror.driver.checkpoint_tasks import CheckpointTasks
@@ -43,6 +45,8 @@ MIRROR_ENTRY = "eos_mirror.tasks.mirror:mirror"
 LOOP_IS_BUSY_S = 2.0
 SHORT_LOOKS = 3
 """Consecutive checks that must find unowned partitions before the tasks rejoin."""
+
+REFUSED = "refused topics"
 
 
 class FlowRunner:
@@ -101,6 +105,7 @@ class FlowRunner:
         self._claims_topic_id = ""
         self._is_mode_noted = False
         self._looks_short = self.tasks_count = 0
+        self._again = Retries()
         self._server: ControlServer | None = None
         self._herd: Herd | None = None
 
@@ -213,6 +218,16 @@ class FlowRunner:
                 f"{names} was deleted on {self.flow.source}, and source.topic.deleted = stop; "
                 f"the next start continues without it"
             )
+
+    def follow_refused(self) -> None:
+        """Follow the topics sooner than usual while some are refused: the causes may be gone."""
+        now_s, refused = time.monotonic(), dict(self.topics.refused)
+        if not refused or self._again.waiting([REFUSED], now_s=now_s):
+            return
+        self.follow_topics()
+        if self.topics.refused != refused:
+            self._again.reset()  # others follow soon
+        self._again.refused(REFUSED, "", now_s=time.monotonic())
 
     @property
     def orders(self) -> Orders:

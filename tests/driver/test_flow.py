@@ -12,7 +12,13 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.chores import chores_of
 from eos_mirror.driver.flow import SHORT_LOOKS, FlowRunner
 from eos_mirror.driver.partition_states import state_rows
-from eos_mirror.errors import NotAuthorized, SourceUnavailable, TargetUnavailable, UnsafeError
+from eos_mirror.errors import (
+    NotAuthorized,
+    SourceUnavailable,
+    TargetUnavailable,
+    TooFewBrokers,
+    UnsafeError,
+)
 from eos_mirror.runtime.outcome import Ending, Outcome
 from eos_mirror.runtime.supervisor import Patience
 from eos_mirror.tasks.messages import decode
@@ -305,6 +311,25 @@ def test_a_flow_without_a_task_asks_nobody_to_rejoin(make: Make) -> None:
         assert stage.events.of("flow.rejoining") == []
 
 
+def test_refused_topics_are_tried_again_before_the_next_look(make: Make) -> None:
+    """After pauses that grow: the next regular look may be ten minutes away."""
+    stage = make()
+    full = TooFewBrokers("the target has too few brokers")
+    stage.clusters.target.refused = {"A.orders": full}
+    stage.start()
+    stage.runner.follow_refused()
+    assert str(full) in stage.runner.topics.refused["orders"]
+
+    stage.clusters.target.refused = {}
+
+    def is_mirrored() -> bool:
+        stage.runner.follow_refused()
+        return not stage.runner.topics.refused
+
+    wait_until(is_mirrored, within=SOON, what="the topic")
+    assert stage.runner.topics.routes == {"orders": "A.orders", "users": "A.users"}
+
+
 def test_only_configured_chores_run_and_those_that_ask_clusters_wait_for_the_tasks(
     make: Make,
 ) -> None:
@@ -312,6 +337,6 @@ def test_only_configured_chores_run_and_those_that_ask_clusters_wait_for_the_tas
     chores = {chore.name.split()[0]: chore.after for chore in chores_of(make().runner)}
     off = ("refresh.topics.enabled", "sync.topic.configs.enabled", "sync.topic.acls.enabled")
 
-    assert chores.keys() == {"topics", "configuration", "access"}
+    assert chores.keys() == {"topics", "refused", "configuration", "access"}
     assert [name for name, after in chores.items() if not after] == ["topics"]
     assert list(chores_of(make(dict.fromkeys(off, "false")).runner)) == []
