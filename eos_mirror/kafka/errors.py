@@ -41,10 +41,16 @@ DENIED = frozenset(
         KafkaError.GROUP_AUTHORIZATION_FAILED,
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
         KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    }
+)
+LOGIN_REFUSED = frozenset(
+    {
         KafkaError.SASL_AUTHENTICATION_FAILED,
         KafkaError._AUTHENTICATION,  # noqa: SLF001
     }
 )
+"""An outage, not the lack of a right: brokers refuse every login while their directory is away."""
+
 UNREACHABLE = frozenset(
     {
         KafkaError._TRANSPORT,  # noqa: SLF001
@@ -106,13 +112,15 @@ def as_mirror_error(error: KafkaError, what: object, *, side: Side) -> MirrorErr
     if code in DENIED:
         denied = TopicDenied if code == KafkaError.TOPIC_AUTHORIZATION_FAILED else NotAuthorized
         return denied(f"{text}. Grant {_right(code, side=side)} with kafka-acls.sh")
+    if code in LOGIN_REFUSED:
+        text = f"{text}: the login was refused. Correct the credentials for this cluster"
     if code in FENCED:
         return ProducerFenced(text)
     if code in REFUSED and (where := _REFUSED_WHERE.search(error.str())):
         remote = TopicPartition(where[1], int(where[2]))
         refusal = Refusal(code=error.name(), reason=error.str(), records=int(where[3]))
         return RefusedByTarget(text, refused={remote: refusal})
-    if code in UNREACHABLE:
+    if code in UNREACHABLE or code in LOGIN_REFUSED:
         return SourceUnavailable(text) if side is Side.SOURCE else TargetUnavailable(text)
     return RestartTask(text)
 
