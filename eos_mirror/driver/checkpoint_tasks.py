@@ -139,7 +139,8 @@ class CheckpointTasks:
     def _hear(self, name: str, fields: Mapping[str, Any]) -> None:
         fields = {key: value for key, value in fields.items() if key != "task"}
         if name in ENDED:
-            self._on_event("checkpoints.failed", {"reason": fields.get("reason", "")})
+            failure = {key: fields.get(key, "") for key in ("cause", "reason")}
+            self._on_event("checkpoints.failed", failure)
         elif name in TOLD:
             self._on_event(name, fields)
 

@@ -123,8 +123,8 @@ def _dangers(facts: FlowFacts, mode: DeliveryMode, deployment: str) -> Iterator[
     if lost_claims and any(p.has_shadow for p in facts.partitions):
         yield (
             f"{flow}: {flow.claims_topic} is gone, but the flow was mirrored before: an older "
-            f"writer could not be fenced. Make sure that no task of the flow runs, and restore "
-            f"the topic."
+            f"writer could not be fenced. Make sure that no task of the flow runs, and start the "
+            f'flow over: docs/operations.md, "A lost claims topic".'
         )
     others = rivals(facts.source_members, deployment)
     if others:

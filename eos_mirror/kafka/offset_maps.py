@@ -57,8 +57,8 @@ def whole_map(metadata: ClusterMetadata, flow: Flow, config: Mapping[str, Any]) 
         if stable < written:
             raise TargetUnavailable(
                 f"{flow}: {log} cannot be read to its end: a transaction is open since offset "
-                f"{stable}. If no task is alive, kafka-transactions.sh find-hanging names its "
-                f"producer."
+                f"{stable}. If no task is alive, kafka-transactions.sh find-hanging "
+                f"--max-transaction-timeout 1 names its producer."
             )
 
     retrying(wait_for_markers, within=DECIDED_WITHIN)

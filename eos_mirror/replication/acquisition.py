@@ -318,6 +318,6 @@ class Acquisition:
             f"records, or {self._config.flow.offset_map_topic} are still undecided "
             f"{MARKERS_LOST_AFTER.total_seconds():.0f} s after every earlier writer was fenced: "
             f"the target lost transaction markers. Find the producer id and epoch with "
-            f"kafka-transactions.sh find-hanging, and decide with __transaction_state what the "
-            f"markers would have said."
+            f"kafka-transactions.sh find-hanging --max-transaction-timeout 1, and decide with "
+            f"__transaction_state what the markers would have said."
         )

@@ -136,7 +136,7 @@ class Positions:
         if tail.upstream_end != next_offset:
             raise PositionLost(
                 f"{where}: the shadow offset was changed by hand: its map ends at "
-                f"{tail.upstream_end}. Set it back to {tail.upstream_end}."
+                f"{tail.upstream_end}. Commit {tail.upstream_end} with the same metadata."
             )
         if end.written < (tail.downstream_end or 0):
             raise ForeignWriter(

@@ -30,6 +30,7 @@ from eos_mirror.core.spread import Spread
 from eos_mirror.errors import (
     FatalError,
     MirrorError,
+    NotAuthorized,
     SourceUnavailable,
     TargetUnavailable,
     fields_of,
@@ -151,6 +152,8 @@ class CheckpointTask:
                 self._round(routes, syncs=syncs)
             elif self._committed and time.monotonic() >= self._next_at_once:
                 self._round(routes, syncs=True, only=set(self._committed))
+        except NotAuthorized as exc:
+            self._bear(exc)  # as soon as the right is granted, a round succeeds
         except FatalError:
             raise
         except MirrorError as exc:

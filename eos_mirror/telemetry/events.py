@@ -161,7 +161,8 @@ EVENTS: Final = (
     Event(
         "partition.stopped",
         Level.ERROR,
-        "One partition is not mirrored; cause and reason. It is tried again.",
+        "One partition is not mirrored; cause and reason. It is tried again, unless another client "
+        "wrote into its copy.",
     ),
     Event("partition.resumed", Level.INFO, "A partition that stopped is mirrored again."),
     Event(

@@ -128,12 +128,13 @@ def test_the_end_of_the_task_is_a_failure_of_the_checkpoints(
     stage: Stage, outcome: Outcome
 ) -> None:
     """It is started again unless it failed for good."""
-    stage.start().end(Ending(outcome, "not authorized"))
+    stage.start().end(Ending(outcome, "damaged", cause="ForeignRecord"))
     wait_until(lambda: bool(stage.events), within=SOON, what="the failure")
     if outcome is Outcome.RESTART:
         stage.launcher.task(1)
 
-    assert stage.events == [("checkpoints.failed", {"reason": "not authorized"})]
+    failure = {"cause": "ForeignRecord", "reason": "damaged"}
+    assert stage.events == [("checkpoints.failed", failure)]
 
 
 def test_a_stop_ends_the_task_and_may_be_repeated(stage: Stage) -> None:
