@@ -1,7 +1,10 @@
 """The table of the import law: what each part of the package may import."""
 
 ALLOWED = {
-    "cli": {"operate", "driver", "demo", "telemetry", "settings", "testing", "core", "errors"},
+    "cli": {
+        "operate", "driver", "rest", "demo", "telemetry", "settings", "testing", "core", "errors",
+    },
+    "rest": {"operate", "driver", "settings", "core", "errors"},
     "demo": {"testing", "kafka", "runtime", "core", "errors"},
     "operate": {
         "driver", "tasks", "audit", "runtime", "replication", "kafka", "settings", "ports", "core",

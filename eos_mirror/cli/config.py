@@ -19,6 +19,7 @@ from eos_mirror.settings.keys import (
     GROUP_ROWS,
     HEARTBEAT_ROWS,
     METRIC_ROWS,
+    REST_ROWS,
     TOP_ROWS,
     Row,
 )
@@ -72,6 +73,8 @@ def _of_all(settings: Settings) -> Iterator[Shown]:
         yield _of_row(row, settings, owner="", values=settings)
     for row in METRIC_ROWS:
         yield _of_row(row, settings, owner="", values=settings.metrics)
+    for row in REST_ROWS:
+        yield _of_row(row, settings, owner="", values=settings.rest)
     for cluster in settings.clusters:
         for row in CLUSTER_ROWS:
             yield _of_row(row, settings, owner=f"{cluster.alias}.", values=cluster)

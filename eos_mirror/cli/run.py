@@ -41,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
     # imported while the clusters find their coordinators
     from eos_mirror.driver.driver import Driver  # noqa: PLC0415
     from eos_mirror.driver.flow import MIRROR_ENTRY  # noqa: PLC0415
+    from eos_mirror.rest.server import served  # noqa: PLC0415
     from eos_mirror.telemetry.log import EventLog  # noqa: PLC0415
 
     entry = os.environ.get(TASK_ENTRY, MIRROR_ENTRY)
@@ -62,10 +63,11 @@ def run(args: argparse.Namespace) -> int:
             log("stopping", {"signal": name})
 
     on_signals(on_signal, *stop_signals(), *reloading)
-    report = driver.run(once=args.once)
-    while report.superseded and not stop.is_set():
-        driver = Driver(settings, on_event=log, stop=stop, entry=entry)
+    with served(settings.rest, lambda: driver, on_event=log):
         report = driver.run(once=args.once)
+        while report.superseded and not stop.is_set():
+            driver = Driver(settings, on_event=log, stop=stop, entry=entry)
+            report = driver.run(once=args.once)
     _explain(report)
     return 0 if report.is_good else 1
 

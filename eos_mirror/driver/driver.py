@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from opentelemetry.metrics import get_meter_provider
-
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
 from eos_mirror.core.records import TopicPartition
@@ -20,9 +18,9 @@ from eos_mirror.driver.chores import Chores
 from eos_mirror.driver.first_contact import no_answer, reach_clusters
 from eos_mirror.driver.flow import MIRROR_ENTRY, FlowRunner
 from eos_mirror.driver.leader_election import LeaderElection
-from eos_mirror.driver.partition_states import state_rows
 from eos_mirror.driver.preflight import GRANT
 from eos_mirror.driver.readiness import Readiness
+from eos_mirror.driver.run_metrics import RunMetrics, are_exported
 from eos_mirror.driver.start_ends import StartEnds
 from eos_mirror.driver.summary import Summary
 from eos_mirror.errors import ConfigError, NotAuthorized, SourceUnavailable, TargetUnavailable
@@ -34,8 +32,6 @@ from eos_mirror.runtime.spark import SparkRuntime, check_spark
 from eos_mirror.runtime.supervisor import Patience
 from eos_mirror.settings.model import Settings
 from eos_mirror.settings.values import Runtime
-from eos_mirror.telemetry.metrics import Of
-from eos_mirror.telemetry.registry import Reader, register_metrics
 
 POLL_S = 0.05
 LOOK_S = 0.25
@@ -80,7 +76,13 @@ class Report:
 
 
 class Driver:
-    """Runs the flows of one configuration. One thread calls `run`; any may set `stop`."""
+    """
+    Runs the flows of one configuration. One thread calls `run`; any may set `stop`.
+
+    Attributes:
+        readiness: Whether everything is mirrored.
+        metrics: What is exported.
+    """
 
     def __init__(
         self,
@@ -101,18 +103,18 @@ class Driver:
         self._settings = settings
         self._on_event = on_event
         self._stop = stop
-        self._measured = settings.metrics.partitions and self._is_exported
+        measured = settings.metrics.partitions and are_exported(settings.metrics)
         self.flows = [
-            FlowRunner(flow, on_event=on_event, measured=self._measured, entry=entry)
+            FlowRunner(flow, on_event=on_event, measured=measured, entry=entry)
             for flow in settings.flows
         ]
         for runner in self.flows:
             runner.topics.others = [other.topics for other in self.flows if other is not runner]
         self._summary = Summary(self.flows, on_event=on_event)
-        self._readiness = Readiness(self.flows, on_event=on_event)
+        self.readiness = Readiness(self.flows, on_event=on_event)
         self._elections: list[LeaderElection] = []
         self._chores: Chores | None = None
-        self._has_metrics = False
+        self.metrics = RunMetrics(settings.metrics, self.flows, self._summary, on_event=on_event)
 
     def check(self) -> list[FlowPlan]:
         """
@@ -162,7 +164,7 @@ class Driver:
         reach_clusters(self._settings, self._settings.flows)
         with ExitStack() as cleanup:
             self._lead(cleanup)
-            self._export(cleanup)
+            self.metrics.export(cleanup)
             if not self._stop.is_set():
                 self._mirror(cleanup, once=once)
             failed = self._failures()
@@ -176,7 +178,7 @@ class Driver:
             },
             refused={str(runner.flow): runner.topics.refused for runner in self.flows},
             failed=failed,
-            ready_s=self._readiness.ready_s,
+            ready_s=self.readiness.ready_s,
             superseded=self._is_superseded,
         )
 
@@ -194,13 +196,13 @@ class Driver:
         self._chores.start(
             cleanup, once=once, summary=self._tell_summary, elections=self._elections
         )
-        self._wait_until(self._readiness.look, POLL_S)
+        self._wait_until(self.readiness.look, POLL_S)
         if not once and not self._ended:
             self._follow_groups(local)
         for runner, wanted in ends.items():
             self._catch_up(runner, wanted)
         while not (once or self._ended):
-            self._readiness.look()
+            self.readiness.look()
             self._stop.wait(LOOK_S)
 
     def _lead(self, cleanup: ExitStack) -> None:
@@ -216,7 +218,7 @@ class Driver:
             self._judge()
             if self._stop.is_set():
                 return
-            self._export(cleanup)  # a wrong address is found before anything is written
+            self.metrics.export(cleanup)  # a wrong address is found before anything is written
             for runner in self.flows:
                 runner.prepare()
         has_waited = False
@@ -249,7 +251,8 @@ class Driver:
     def _stand_by(self, cleanup: ExitStack) -> None:
         """Find now what would refuse the start later, and report metrics while waiting."""
         self._judge(on_standby=True)
-        self._export(cleanup)
+        self.metrics.export(cleanup)
+        self.readiness.is_on_standby = True
 
     # ------------------------------------------------------------------ tasks
 
@@ -341,45 +344,6 @@ class Driver:
         if self._chores is not None:
             self._chores.reload()
 
-    # ------------------------------------------------------------------ metrics
-
-    @property
-    def _is_exported(self) -> bool:
-        """True if an exporter is configured, or OpenTelemetry was set up before."""
-        if self._settings.metrics.exporters:
-            return True
-        there = type(get_meter_provider()).__module__
-        return not there.startswith("opentelemetry.metrics")  # the API's providers do nothing
-
-    def _export(self, cleanup: ExitStack) -> None:
-        """Register the metrics, and start their exporters. A second call does nothing."""
-        if self._has_metrics:
-            return
-        self._has_metrics = True
-        provider = get_meter_provider()
-        if self._settings.metrics.exporters:
-            from eos_mirror.driver import exporters  # noqa: PLC0415 - the SDK is not always needed
-
-            exporting = exporters.exported(self._settings.metrics, self._tell_of_page)
-            provider = cleanup.enter_context(exporting)
-        over = threading.Event()
-        cleanup.callback(over.set)  # a provider that is not ours keeps the instruments
-        readers: dict[Of, Reader] = {
-            Of.FLOW: lambda: [] if over.is_set() else self._summary.of_flows(),
-            Of.TASK: lambda: [] if over.is_set() else self._summary.read(),
-        }
-        if self._measured:
-            readers[Of.PARTITION] = lambda: [
-                one for runner in self.flows if not over.is_set() for one in runner.metrics.read()
-            ]
-            readers[Of.STATE] = lambda: [
-                one for runner in self.flows if not over.is_set() for one in state_rows(runner)
-            ]
-        register_metrics(provider, readers)
-
-    def _tell_of_page(self, address: str) -> None:
-        self._on_event("metrics.listening", {"address": address})
-
     def _follow_groups(self, launcher: Launcher) -> None:
         """Start the checkpoint tasks; not during start-up, to keep load off the clusters."""
         for runner in self.flows:
@@ -387,7 +351,7 @@ class Driver:
                 runner.checkpoints.start(launcher)
 
     def _tell_summary(self) -> None:
-        if self._readiness.is_settled:
+        if self.readiness.is_settled:
             self._summary.tell()
 
 

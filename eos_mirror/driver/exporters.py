@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
@@ -22,13 +23,17 @@ INSTALL: Final = "pip install 'eos-mirror[metrics]'"
 
 @contextmanager
 def exported(
-    settings: MetricSettings, on_listening: Callable[[str], None]
+    settings: MetricSettings,
+    on_listening: Callable[[str], None],
+    *,
+    on_page: Callable[[Callable[[], bytes]], None] = lambda _: None,
 ) -> Iterator[MeterProvider]:
     """
     Yield a provider for the configured exporters, and close everything at the end.
 
     Args:
         on_listening: Receives the address of the page for Prometheus.
+        on_page: Receives what returns that page.
 
     Raises:
         ConfigError: A package is missing, or the address cannot be bound.
@@ -39,7 +44,9 @@ def exported(
             if exporter is Exporter.OTLP:
                 readers.append(_otlp())
             else:
-                readers.append(_prometheus(settings.listener, cleanup, on_listening))
+                registry, reader = _prometheus(settings.listener, cleanup, on_listening)
+                readers.append(reader)
+                on_page(partial(import_module("prometheus_client").generate_latest, registry))
         resource = Resource.create({"service.name": "eos-mirror"})
         provider = MeterProvider(metric_readers=readers, resource=resource, shutdown_on_exit=False)
         cleanup.callback(provider.shutdown)
@@ -53,7 +60,7 @@ def _otlp() -> MetricReader:
 
 def _prometheus(
     address: Address, cleanup: ExitStack, on_listening: Callable[[str], None]
-) -> MetricReader:
+) -> tuple[Any, MetricReader]:
     exporter = _package("opentelemetry.exporter.prometheus", Exporter.PROMETHEUS)
     client = _package("prometheus_client", Exporter.PROMETHEUS)
     registry = client.CollectorRegistry()
@@ -70,7 +77,7 @@ def _prometheus(
     reader: MetricReader = exporter.PrometheusMetricReader(
         scope_info_enabled=False, registry=registry, cardinality_limits=SERIES
     )
-    return reader
+    return registry, reader
 
 
 def _close(server: Any, thread: Any) -> None:

@@ -98,14 +98,13 @@ class FlowRunner:
         self._orders = Orders()
         self._orders_lock = threading.Lock()
         self._is_ordered = False
-        self._reports = TaskReports()
+        self._reports, self._again = TaskReports(), Retries()
         self.ended_for = ""
         self.causes: dict[str, str] = {}
         self.hidden: Mapping[TopicPartition, OpenTransaction] = {}
         self._claims_topic_id = ""
         self._is_mode_noted = False
         self._looks_short = self.tasks_count = 0
-        self._again = Retries()
         self._server: ControlServer | None = None
         self._herd: Herd | None = None
 

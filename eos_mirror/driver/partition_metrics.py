@@ -229,6 +229,12 @@ class FlowPartitionMetrics:
                 for remote, one in self._partitions.items()
             ]
 
+    def lags(self) -> dict[TopicPartition, int]:
+        """Return the lag of each remote partition in records, as far as it was measured."""
+        with self._lock:
+            found = self._partitions.items()
+            return {p: one.behind.records for p, one in found if one.behind is not None}
+
     def _of(self, remote: TopicPartition) -> _Partition:
         found = self._partitions.get(remote)
         if found is None:

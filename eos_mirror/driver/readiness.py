@@ -16,6 +16,9 @@ STARTING_FOR_S: Final = 30.0
 AGAIN_AFTER_S: Final = 60.0
 """While something is not mirrored, a changed list is logged at most this often."""
 
+ALIVE_WITHIN_S: Final = 60.0
+"""A driver looks at its flows four times a second; it is stuck if it has not for this long."""
+
 REASONS: Final = 10
 """Reasons in one event, for each flow."""
 
@@ -28,6 +31,7 @@ class Readiness:
         ready_s: Seconds from its creation to the first `ready`; None before.
         is_settled: True once it has logged one of them: the state of every partition is known, or
             did not become known in time.
+        is_on_standby: True while the run waits to lead, and was checked.
     """
 
     def __init__(
@@ -49,10 +53,30 @@ class Readiness:
         self._told: frozenset[tuple[str, str]] | None = None  # what is not mirrored: none if ready
         self._degraded_s: float | None = None
         self.ready_s: float | None = None
-        self.is_settled = False
+        self.is_settled = self.is_on_standby = False
+        self._looked_s: float | None = None
+
+    @property
+    def is_degraded(self) -> bool:
+        """True if something was not mirrored when it was logged last."""
+        return bool(self._told)
+
+    @property
+    def state(self) -> str:
+        """Return where the run stands, in a word or two."""
+        if self.is_on_standby:
+            return "on standby"
+        if not self.is_settled:
+            return "starting"
+        return "degraded" if self.is_degraded else "ready"
+
+    def is_alive(self) -> bool:
+        """Return False if nothing has looked at the flows for a while, although it should."""
+        return self._looked_s is None or self._now() - self._looked_s < ALIVE_WITHIN_S
 
     def look(self) -> bool:
         """Look at the flows, and log what has changed. Return `is_settled`."""
+        self._looked_s, self.is_on_standby = self._now(), False
         now, facts = self._now(), {str(runner.flow): facts_of(runner) for runner in self._flows}
         if not any(one.is_starting for one in facts.values()):
             self._complete_s = now

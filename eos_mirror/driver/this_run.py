@@ -10,6 +10,9 @@ from eos_mirror.core.run_identity import RunIdentity
 from eos_mirror.settings.fingerprint import fingerprint
 from eos_mirror.settings.model import FlowSettings
 
+BEGAN = datetime.fromisoformat(datetime.now(UTC).isoformat(timespec="milliseconds"))
+"""When this process began, as exact as the start in an identity; its runs began later."""
+
 
 def identity_of(flow: FlowSettings) -> RunIdentity:
     """Return the identity of this process as a run of a flow. Each call makes a new one."""
@@ -26,12 +29,13 @@ def is_gone(run: RunIdentity) -> bool:
     """
     Return True if a run was a process of this host and is none any more.
 
-    A container that starts again has the host name and the process id of the one before it.
+    A container that starts again has the host name and the process id of the one before it; the
+    start tells them apart.
     """
     if run.host != socket.gethostname():
         return False
     if run.pid == os.getpid():
-        return True
+        return run.started_at < BEGAN
     with suppress(PermissionError):  # it is another user's
         try:
             os.kill(run.pid, 0)

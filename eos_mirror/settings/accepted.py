@@ -5,6 +5,14 @@ A configuration that runs in MirrorMaker 2 starts here too; a note names each ke
 Keys that would change *which* records are mirrored, or their content, are refused: see `REFUSED`.
 """
 
+_HTTPS = (
+    "cipher.suites", "client.auth", "enabled.protocols", "endpoint.identification.algorithm",
+    "key.password", "keymanager.algorithm", "keystore.certificate.chain", "keystore.key",
+    "keystore.password", "keystore.type", "protocol", "provider", "secure.random.implementation",
+    "trustmanager.algorithm", "truststore.certificates", "truststore.location",
+    "truststore.password", "truststore.type",
+)  # fmt: skip
+
 NAMES: dict[str, str] = {
     "name": "connector name",
     "connector.class": "connector class",
@@ -27,8 +35,10 @@ NAMES: dict[str, str] = {
     "offset-syncs.topic.location": "offset syncs are on the target",
     "offset.lag.max": "offset syncs are written with each commit",
     "dedicated.mode.enable.internal.rest": "REST",
-    "listeners": "REST",
+    **{f"listeners.https.ssl.{name}": "REST" for name in _HTTPS},
     "admin.listeners": "REST",
+    "rest.host.name": "REST",
+    "rest.port": "REST",
     "access.control.allow.methods": "REST",
     "access.control.allow.origin": "REST",
     "response.http.headers.config": "REST",
@@ -69,9 +79,9 @@ PREFIXES: dict[str, str] = {
     "key.converter.": "records are copied as bytes",
     "value.converter.": "records are copied as bytes",
     "header.converter.": "records are copied as bytes",
-    "listeners.https.": "REST",
     "admin.listeners.https.": "REST",
-    "rest.": "REST",
+    "rest.advertised.": "REST",
+    "rest.extension.": "REST",
     "metrics.context.": "metrics",
     "offset-syncs-": "offset syncs",
 }

@@ -21,6 +21,7 @@ from eos_mirror.settings.model import (
     FlowSettings,
     Settings,
 )
+from eos_mirror.settings.rest import RestSettings
 from eos_mirror.settings.values import Kind
 
 
@@ -74,6 +75,7 @@ GROUP_ROWS = _rows(GroupSettings, Scope.FLOW)
 FILTER_ROWS = _rows(FilterSettings, Scope.FLOW)
 HEARTBEAT_ROWS = _rows(HeartbeatSettings, Scope.FLOW)
 METRIC_ROWS = _rows(MetricSettings, Scope.TOP)
+REST_ROWS = _rows(RestSettings, Scope.TOP)
 CLUSTERS_ROW = _row(CLUSTERS, Scope.TOP, "")
 ENABLED_ROW = _row(ENABLED, Scope.FLOW_ONLY, "")
 SPARK_ROW = _row(SPARK, Scope.TOP, "")
@@ -83,6 +85,7 @@ TABLE = (
     CLUSTERS_ROW,
     *TOP_ROWS,
     *METRIC_ROWS,
+    *REST_ROWS,
     SPARK_ROW,
     VERIFY_SPARK_ROW,
     *CLUSTER_ROWS,

@@ -27,6 +27,7 @@ from eos_mirror.settings.keys import (
     GROUP_ROWS,
     HEARTBEAT_ROWS,
     METRIC_ROWS,
+    REST_ROWS,
     ROWS,
     TOP_ROWS,
 )
@@ -46,7 +47,8 @@ from eos_mirror.settings.plugins import (
 )
 from eos_mirror.settings.properties import Property, read_properties
 from eos_mirror.settings.resolve import DEFAULT, Report, Resolver
-from eos_mirror.settings.sections import AUDITS, nearest, sort_lines
+from eos_mirror.settings.rest import RestSettings
+from eos_mirror.settings.sections import AUDITS, Sections, nearest, sort_lines
 from eos_mirror.settings.values import PolicyClass, Runtime
 
 USUAL_MIN_ISR = 2
@@ -80,16 +82,15 @@ def load_settings(
     providers = providers_of(properties, environ)
     aliases = _aliases(path, properties, Resolver(providers=providers, report=report, lines={}))
     sections = sort_lines(properties, aliases)
-    report.fault(*sections.faults)
-    report.note(*sections.notes)
+    report.hear(sections.faults, sections.notes)
     resolver = Resolver(providers=providers, report=report, lines=sections.settings)
     top, metrics = resolver.values(TOP_ROWS, ("",)), resolver.values(METRIC_ROWS, ("",))
+    rest = _rest(resolver)
     mirrors, audits = _spark(sections.spark, resolver)
     local = top.get("runtime") is Runtime.LOCAL
     known = {alias: _cluster(alias, path, resolver) for alias in aliases}
     enabled = _enabled(aliases, path, sections.flows, resolver)
-    _note_unheard(enabled, sections.clients, report)
-    _note_untargeted(enabled, aliases, sections.settings, report)
+    _note_unused(enabled, aliases, sections, report)
     if clusters is not None:
         enabled = _into(clusters, enabled, aliases, report)
     flows = [_flow(flow, known, sections.clients, resolver) for flow in enabled]
@@ -103,6 +104,7 @@ def load_settings(
         flows=tuple(flow for flow in flows if flow is not None),
         heartbeats=tuple(pair for pair in pairs if pair is not None),
         metrics=MetricSettings(**metrics),
+        rest=rest,
         spark=mirrors,
         verify_spark=None if local and not audits else Masked({**mirrors, **audits}),
         notes=tuple(report.notes),
@@ -142,6 +144,15 @@ def _spark(lines: Mapping[str, Property], resolver: Resolver) -> tuple[Masked, M
         key = name.removeprefix(AUDITS)
         (mirrors if key == name else audits)[key] = resolver.text(line) or ""
     return mirrors, audits
+
+
+def _rest(resolver: Resolver) -> RestSettings:
+    """Return the settings of the HTTP server; what has no effect is noted."""
+    found = {"listeners": (), "key_store": "", "token": "", **resolver.values(REST_ROWS, ("",))}
+    rest = RestSettings(**found)
+    for text in rest.notes:
+        resolver.report.note(f"{resolver.report.origins['listeners']}: listeners: {text}")
+    return rest
 
 
 def _cluster(alias: str, path: Path, resolver: Resolver) -> ClusterSettings | None:
@@ -319,6 +330,14 @@ def _check_alias(flow: FlowSettings, resolver: Resolver, owners: Sequence[str]) 
         f"{line.place}: {line.key} = {alias}: flow {flow.flow} names remote topics after "
         f"'{flow.flow.source}'; {fix}, or remove the line"
     )
+
+
+def _note_unused(
+    enabled: Sequence[Flow], aliases: Sequence[str], sections: Sections, report: Report
+) -> None:
+    """Add a note for each line that no enabled flow uses."""
+    _note_unheard(enabled, sections.clients, report)
+    _note_untargeted(enabled, aliases, sections.settings, report)
 
 
 def _note_untargeted(

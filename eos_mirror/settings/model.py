@@ -17,6 +17,7 @@ from eos_mirror.settings.heartbeats import HeartbeatSettings
 from eos_mirror.settings.key import Key
 from eos_mirror.settings.mask import Masked
 from eos_mirror.settings.metrics import MetricSettings
+from eos_mirror.settings.rest import RestSettings
 from eos_mirror.settings.values import (
     AclChoice,
     Aliases,
@@ -309,6 +310,7 @@ class Settings:
         flows: The enabled flows that were asked for, in the order of `clusters`.
         heartbeats: Every pair with heartbeats whose target was asked for.
         metrics: Where metrics are exported.
+        rest: Where the HTTP server listens.
         spark: `spark.*` as written, for the Spark session.
         verify_spark: The same for audits, overridden by `verify.spark.*`; None: without Spark.
         notes: One line for each line of the configuration that has no effect.
@@ -320,6 +322,7 @@ class Settings:
     flows: tuple[FlowSettings, ...]
     heartbeats: tuple[HeartbeatSettings, ...]
     metrics: MetricSettings
+    rest: RestSettings
     spark: Masked
     verify_spark: Masked | None
     notes: tuple[str, ...]

@@ -30,6 +30,11 @@ class Report:
     notes: dict[str, None] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
 
+    def hear(self, faults: Iterable[str], notes: Iterable[str]) -> None:
+        """Add faults and notes."""
+        self.fault(*faults)
+        self.note(*notes)
+
     def fault(self, *lines: str) -> None:
         """Add faults."""
         self.faults.update(dict.fromkeys(lines))

@@ -85,6 +85,18 @@ class Address(NamedTuple):
         return f"{host}:{self.port}"
 
 
+class HttpAddress(NamedTuple):
+    """Where an HTTP server listens."""
+
+    is_encrypted: bool
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        scheme = "https" if self.is_encrypted else "http"
+        return f"{scheme}://{Address(self.host, self.port)}"
+
+
 class PolicyClass(StrEnum):
     """The replication policies of MirrorMaker 2 that are built in."""
 
@@ -99,6 +111,7 @@ WELL_KNOWN = {
 """Java classes of others that do what a built-in policy does."""
 RESERVED_ALIASES = frozenset({"admin", "consumer", "producer", "sasl", "spark", "ssl", "verify"})
 _COMMENT = re.compile(r"(?:^|\s)#.*")
+EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 (how Kafka reads a missing host)
 _HOST_PORT = re.compile(r"(?:[A-Za-z]+://)?(?:\[[0-9A-Fa-f:.]+\]|[\w%.-]+):\d{1,5}")
 _TOPIC_CHARACTERS = re.compile(r"[A-Za-z0-9._-]+")
 _BROKER_DEFAULT = "-1"
@@ -186,6 +199,18 @@ def _address(text: str) -> Address:
     return Address(host.strip("[]"), int(port))
 
 
+def _http_listeners(text: str) -> tuple[HttpAddress, ...]:
+    return tuple(map(_http_listener, split_list(text)))
+
+
+def _http_listener(text: str) -> HttpAddress:
+    scheme, found, place = text.partition("://")
+    if not found or scheme.lower() not in {"http", "https"}:
+        raise ValueError("expected an address such as http://127.0.0.1:8083")
+    host, port = _address(f"{EVERY_ADDRESS}{place}" if place.startswith(":") else place)
+    return HttpAddress(scheme.lower() == "https", host, port)
+
+
 def _separator(text: str) -> str:
     if text and not _TOPIC_CHARACTERS.fullmatch(text):
         raise ValueError("expected characters that topic names may have: letters, digits, . _ -")
@@ -250,6 +275,10 @@ Aliases = Annotated[tuple[str, ...], BeforeValidator(_aliases), Kind("list")]
 Servers = Annotated[tuple[str, ...], BeforeValidator(_servers), Kind("list of host:port")]
 Exporters = Annotated[tuple[Exporter, ...], BeforeValidator(_exporters), Kind("list")]
 Listener = Annotated[Address, BeforeValidator(_address), Kind("host:port")]
+HttpListeners = Annotated[
+    tuple[HttpAddress, ...], BeforeValidator(_http_listeners), Kind("list of url")
+]
+Text = Annotated[str, Kind("string")]
 Separator = Annotated[str, BeforeValidator(_separator), Kind("string")]
 StartPosition = Annotated[str, BeforeValidator(_start_position), Kind("string")]
 Renames = Annotated[tuple[Rename, ...], BeforeValidator(_renames), Kind("list of regex:name")]

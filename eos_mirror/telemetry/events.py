@@ -60,6 +60,8 @@ EVENTS: Final = (
         "This run lost its session, and another one mirrors. Its tasks stop; it is on standby.",
     ),
     Event("metrics.listening", Level.INFO, "Where Prometheus finds the metrics."),
+    Event("rest.listening", Level.INFO, "Where the HTTP server listens."),
+    Event("rest.failed", Level.WARNING, "The HTTP server could not start; the flows are mirrored."),
     Event(
         "config.note",
         Level.INFO,

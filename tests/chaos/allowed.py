@@ -55,6 +55,8 @@ EVENTS = {
     "cluster.recovered": ALWAYS,
     "config.reloaded": NEVER,
     "config.repaired": NEVER,
+    "rest.listening": NEVER,
+    "rest.failed": NEVER,
     "config.pending": NEVER,
     "config.invalid": NEVER,
     "driver.waiting": ALWAYS,

@@ -207,3 +207,10 @@ def test_a_run_of_another_host_is_neither_here_nor_gone() -> None:
     """Nothing is known about a process of another host."""
     assert (this_run.is_here(ELSEWHERE), this_run.is_gone(ELSEWHERE)) == (False, False)
     assert (this_run.is_here(HERE), this_run.is_gone(HERE)) == (True, False)
+
+
+@pytest.mark.parametrize(("later_s", "gone"), [(-1, True), (1, False)])
+def test_a_container_that_starts_again_is_not_the_run_before_it(later_s: int, gone: bool) -> None:
+    """Both have the same host name and process id; a run of this process began after it."""
+    own = replace(HERE, pid=os.getpid(), started_at=this_run.BEGAN + timedelta(seconds=later_s))
+    assert this_run.is_gone(own) is gone

@@ -15,6 +15,7 @@ from eos_mirror.settings.keys import (
     GROUP_ROWS,
     HEARTBEAT_ROWS,
     METRIC_ROWS,
+    REST_ROWS,
     ROWS,
     TABLE,
     TOP_ROWS,
@@ -22,10 +23,19 @@ from eos_mirror.settings.keys import (
 from eos_mirror.settings.metrics import MetricSettings
 from eos_mirror.settings.model import FlowSettings, Settings
 from eos_mirror.settings.reference import BEGIN, END, reference
+from eos_mirror.settings.rest import RestSettings
 from eos_mirror.settings.values import RESERVED_ALIASES
 from tests.settings.conftest import Load
 
-ALL_ROWS = (*FLOW_ROWS, *FILTER_ROWS, *GROUP_ROWS, *HEARTBEAT_ROWS, *METRIC_ROWS, *TOP_ROWS)
+ALL_ROWS = (
+    *FLOW_ROWS,
+    *FILTER_ROWS,
+    *GROUP_ROWS,
+    *HEARTBEAT_ROWS,
+    *METRIC_ROWS,
+    *REST_ROWS,
+    *TOP_ROWS,
+)
 PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
 
 
@@ -51,12 +61,14 @@ def test_every_field_has_its_row() -> None:
     """Every field of the settings has a key."""
     composed = {"flow", "clients", "path", "clusters", "flows", "notes", "origins"}
     composed |= {"spark", "verify_spark", "heartbeats", "client", "groups", "metrics", "filters"}
+    composed |= {"rest"}
     models = (
         FlowSettings,
         FilterSettings,
         GroupSettings,
         HeartbeatSettings,
         MetricSettings,
+        RestSettings,
         Settings,
     )
     fields = {name for model in models for name in model.__dataclass_fields__}
