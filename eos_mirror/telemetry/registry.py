@@ -6,7 +6,7 @@ from typing import Any
 
 from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
 
-from eos_mirror.telemetry.metrics import COUNTERS, METRICS, Kind, Of
+from eos_mirror.telemetry.metrics import COUNTERS, METRICS, Kind, Metric, Of
 
 
 class Totals:
@@ -48,20 +48,40 @@ Reader = Callable[[], Iterable[tuple[Mapping[str, str], Mapping[str, Any]]]]
 """Returns current attributes and values by `Metric.key`; a missing value is not exported."""
 
 
+class _OneReading:
+    """
+    Reads when the first metric of a kind asks, and gives the others the same rows.
+
+    A collection asks for the metrics in the order in which they were registered. Thousands of
+    partitions are read once in a collection, not once for each metric.
+    """
+
+    def __init__(self, read: Reader) -> None:
+        self._read = read
+        self._rows: list[tuple[Mapping[str, str], Mapping[str, Any]]] | None = None
+
+    def rows(self, *, is_first: bool) -> Iterable[tuple[Mapping[str, str], Mapping[str, Any]]]:
+        if is_first or self._rows is None:
+            self._rows = list(self._read())
+        return self._rows
+
+
 def register_metrics(provider: MeterProvider, readers: Mapping[Of, Reader]) -> None:
     """Create the instruments that have a reader; values are read when an exporter asks."""
     meter = provider.get_meter("eos_mirror")
+    readings = {of: _OneReading(read) for of, read in readers.items()}
+    first = {metric.of: metric.key for metric in reversed(METRICS)}
     for metric in METRICS:
         if metric.of not in readers:
             continue
 
         def observe(
-            _: CallbackOptions, key: str = metric.key, read: Reader = readers[metric.of]
+            _: CallbackOptions, metric: Metric = metric, of: _OneReading = readings[metric.of]
         ) -> Iterable[Observation]:
             return [
-                Observation(values[key], dict(attributes))
-                for attributes, values in read()
-                if key in values
+                Observation(values[metric.key], dict(attributes))
+                for attributes, values in of.rows(is_first=metric.key == first[metric.of])
+                if metric.key in values
             ]
 
         create = (
