@@ -3,6 +3,7 @@ Every error of eos_mirror, and what its reader has to do.
 
 MirrorError
 +- ConfigError              fix the configuration (exit 2); lists every fault with file and line
+|  +- AddressInUse         another process listens there
 +- UnsafeError              refused: continuing could lose, double or reorder records (exit 4)
 +- RetriableError           same call again; stays inside kafka/
 +- NewIncarnation           new transactional id, claim again, read the shadow offsets, continue
@@ -66,6 +67,10 @@ class ConfigError(MirrorError):
     def __init__(self, *faults: str) -> None:
         super().__init__("\n".join(faults))
         self.faults: Sequence[str] = faults
+
+
+class AddressInUse(ConfigError):
+    """Another process listens on an address of the configuration. A run that stands by waits."""
 
 
 class UnsafeError(MirrorError):

@@ -251,7 +251,7 @@ class Driver:
     def _stand_by(self, cleanup: ExitStack) -> None:
         """Find now what would refuse the start later, and report metrics while waiting."""
         self._judge(on_standby=True)
-        self.metrics.export(cleanup)
+        self.metrics.export_on_standby(cleanup)
         self.readiness.is_on_standby = True
 
     # ------------------------------------------------------------------ tasks

@@ -1,5 +1,6 @@
 """The configured metrics exporters. Import it on demand: OpenTelemetry's SDK loads slowly."""
 
+import errno
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -11,7 +12,7 @@ from opentelemetry.sdk.metrics import MeterProvider, ObservableCounter, Observab
 from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 
-from eos_mirror.errors import ConfigError
+from eos_mirror.errors import AddressInUse, ConfigError
 from eos_mirror.settings.metrics import MetricSettings
 from eos_mirror.settings.values import Address, Exporter
 
@@ -37,6 +38,7 @@ def exported(
 
     Raises:
         ConfigError: A package is missing, or the address cannot be bound.
+        AddressInUse: Another process listens there.
     """
     with ExitStack() as cleanup:
         readers: list[MetricReader] = []
@@ -68,7 +70,8 @@ def _prometheus(
     try:
         server, thread = client.start_http_server(address.port, address.host, registry)
     except OSError as exc:
-        raise ConfigError(
+        kind = AddressInUse if exc.errno == errno.EADDRINUSE else ConfigError
+        raise kind(
             f"metrics.listener = {address}: cannot listen there: {exc.strerror or exc}. Choose "
             "another address, or stop what listens there."
         ) from exc

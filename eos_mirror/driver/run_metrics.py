@@ -2,13 +2,14 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 from opentelemetry.metrics import get_meter_provider
 
 from eos_mirror.driver.flow import FlowRunner
 from eos_mirror.driver.partition_states import state_rows
 from eos_mirror.driver.summary import Summary
+from eos_mirror.errors import AddressInUse
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.metrics import MetricSettings
 from eos_mirror.telemetry.metrics import Of
@@ -50,6 +51,11 @@ class RunMetrics:
         self._has_begun = False
         self.page: Callable[[], bytes] | None = None
 
+    def export_on_standby(self, cleanup: ExitStack) -> None:
+        """As `export`; if another run of this host has the address, it is taken over later."""
+        with suppress(AddressInUse):
+            self.export(cleanup)
+
     def export(self, cleanup: ExitStack) -> None:
         """
         Register the metrics, and start their exporters. A second call does nothing.
@@ -59,13 +65,13 @@ class RunMetrics:
         """
         if self._has_begun:
             return
-        self._has_begun = True
         provider = get_meter_provider()
         if self._settings.exporters:
             from eos_mirror.driver import exporters  # noqa: PLC0415 - the SDK is not always needed
 
             exporting = exporters.exported(self._settings, self._listens, on_page=self._serves)
             provider = cleanup.enter_context(exporting)
+        self._has_begun = True
         over = threading.Event()
         cleanup.callback(over.set)  # a provider that is not ours keeps the instruments
         readers: dict[Of, Reader] = {

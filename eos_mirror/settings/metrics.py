@@ -30,6 +30,6 @@ class MetricSettings:
         Key(
             "metrics.partitions",
             "true",
-            "Also export MirrorMaker 2's metrics per partition, lag and state: 16 series each.",
+            "Also export MirrorMaker 2's metrics per partition, lag and state: 17 series each.",
         ),
     ]

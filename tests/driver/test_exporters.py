@@ -9,7 +9,7 @@ from urllib.request import urlopen
 import pytest
 
 from eos_mirror.driver.exporters import exported
-from eos_mirror.errors import ConfigError
+from eos_mirror.errors import AddressInUse, ConfigError
 from eos_mirror.settings.metrics import MetricSettings
 from eos_mirror.settings.values import Address, Exporter
 from eos_mirror.telemetry.metrics import Of
@@ -72,7 +72,7 @@ def test_an_address_that_is_taken_is_an_error_of_the_configuration(taken_port: i
     settings = settings_of(Exporter.PROMETHEUS, listener=Address("127.0.0.1", taken_port))
 
     with (
-        pytest.raises(ConfigError, match=rf"metrics\.listener = 127\.0\.0\.1:{taken_port}: "),
+        pytest.raises(AddressInUse, match=rf"metrics\.listener = 127\.0\.0\.1:{taken_port}: "),
         exported(settings, print),
     ):
         pass

@@ -60,7 +60,7 @@ def test_other_machines_need_the_token_for_everything_but_probes(
 
 
 def test_with_a_token_on_this_machine_only_writes_need_it() -> None:
-    """Whoever reads there could read the files of the run as well."""
+    """A reader there could read the files of the run as well."""
     local = RestSettings(listeners=LOCAL.listeners, key_store="", token="secret")
     assert refusal(local, FLOWS, OWN, writes=False) is None
     assert refusal(local, PAUSE, OWN, writes=True) is not None
