@@ -111,7 +111,7 @@ def joined(reasons: Sequence[str]) -> str:
 
 def is_more_recent(checkpoint: Checkpoint, previous: Checkpoint | None) -> bool:
     """
-    Return True if the checkpoint must replace the previous one.
+    Return True if a checkpoint from offset syncs must replace the previous one.
 
     If a group rewinds on the source, its checkpoint rewinds, too. Otherwise it never goes back.
     """
@@ -119,6 +119,19 @@ def is_more_recent(checkpoint: Checkpoint, previous: Checkpoint | None) -> bool:
         previous is None
         or checkpoint.upstream < previous.upstream
         or checkpoint.downstream > previous.downstream
+    )
+
+
+def differs(checkpoint: Checkpoint, previous: Checkpoint | None) -> bool:
+    """
+    Return True if an exact checkpoint must replace the previous one.
+
+    Its offsets belong together, whatever the previous one says: that one may be of an earlier copy
+    of the topic, in which the same record had a higher offset.
+    """
+    return previous is None or (checkpoint.upstream, checkpoint.downstream) != (
+        previous.upstream,
+        previous.downstream,
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from eos_mirror.core.checkpoints import is_more_recent, joined
+from eos_mirror.core.checkpoints import differs, is_more_recent, joined
 from eos_mirror.core.filters import NameFilter, TopicFilter
 from eos_mirror.core.flow import INTERNAL_PREFIX
 from eos_mirror.core.internal_records import Checkpoint
@@ -115,6 +115,8 @@ class CheckpointTask:
         self._committed: dict[str, int] = {}
         self._next_at_once = 0.0
         self._known: Checkpoints | None = None
+        self._is_exact = config.syncs_topic is None
+        self._current: set[tuple[str, TopicPartition]] = set()  # translated by this process
         self._retries, self._untranslated = Retries(), Retries()
         self._groups: set[str] = set()
         self._before: dict[str, set[TopicPartition]] = {}
@@ -215,11 +217,13 @@ class CheckpointTask:
         checkpoints, ahead, untranslated, before = self._translation.translate(found, routes)
         self._tell_untranslated(untranslated, all_groups=only is None)
         self._tell_before(found, before, all_groups=only is None)
+        replaces = differs if self._is_exact else is_more_recent
         news = [
             checkpoint
             for checkpoint in checkpoints
-            if is_more_recent(checkpoint, self._known.get((checkpoint.group, checkpoint.partition)))
+            if replaces(checkpoint, self._known.get((checkpoint.group, checkpoint.partition)))
         ]
+        self._current.update((one.group, one.partition) for one in checkpoints)
         self._topic.write(news)
         self._measure(len(news), int((time.monotonic() - began) * 1_000))
         self._known.update({(one.group, one.partition): one for one in news})
@@ -333,10 +337,15 @@ class CheckpointTask:
         self._retries.keep(self._groups | {""})
 
     def _move(self, only: Collection[str]) -> set[str]:
-        """Sync group offsets, and return the synced groups. Log a changed reason to wait."""
+        """
+        Sync group offsets, and return the synced groups. Log a changed reason to wait.
+
+        An exact checkpoint that this process has only read may be of an earlier copy of the topic.
+        """
         wanted: dict[str, dict[TopicPartition, Checkpoint]] = {}
         for (group, partition), checkpoint in (self._known or {}).items():
-            if group in only:
+            is_current = not self._is_exact or (group, partition) in self._current
+            if group in only and is_current:
                 wanted.setdefault(group, {})[partition] = checkpoint
         before = dict(self._sync_offsets.waiting)
         moved = self._sync_offsets.move(wanted)

@@ -7,6 +7,7 @@ from eos_mirror.core.checkpoints import (
     Pair,
     beginning_of_map,
     beginning_of_syncs,
+    differs,
     exact,
     forward,
     from_beginning,
@@ -141,6 +142,16 @@ def test_news_is_forward_on_the_target_or_back_on_the_source(
     """As in MirrorMaker 2, a checkpoint is newer if the target advances or the source rewinds."""
     assert is_more_recent(made(upstream, downstream), made(10, 10)) is news
     assert is_more_recent(made(upstream, downstream), None)
+
+
+@pytest.mark.parametrize(
+    ("upstream", "downstream"), [(10, 9), (10, 11), (11, 9), (11, 10), (9, 10)]
+)
+def test_an_exact_checkpoint_replaces_every_other_one(upstream: int, downstream: int) -> None:
+    """Also one with a higher offset on the target: the topic may have been mirrored again."""
+    assert differs(made(upstream, downstream), made(10, 10))
+    assert differs(made(10, 10), None)
+    assert not differs(made(10, 10), made(10, 10))
 
 
 def test_groups_move_forward_only() -> None:
