@@ -159,11 +159,17 @@ def start_context(settings: Mapping[str, str], *, app: str) -> "SparkContext":
     """
     os.environ["JAVA_HOME"] = str(find_java_home())
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - after JAVA_HOME is known
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
 
     on_interrupt = signal.getsignal(signal.SIGINT)
     conf = SparkConf().setAppName(app).setAll(list(settings.items()))
     try:
-        context = SparkContext(conf=conf)
+        # a signal to the process group of the driver must not end the JVM before the tasks; it
+        # exits when its pipe from the driver breaks
+        is_first = SparkContext._gateway is None  # noqa: SLF001 - a process has one JVM
+        launch: Any = launch_gateway  # it has no types
+        gateway = launch(conf, {"start_new_session": True}) if is_first else None
+        context = SparkContext(conf=conf, gateway=gateway)
     except Exception as exc:
         # classes of Py4J and Spark; a dead JVM also raises one
         first = next(iter(str(exc).strip().splitlines()), "")

@@ -232,3 +232,17 @@ def test_a_killed_driver_on_spark_leaves_a_flow_that_the_next_run_completes(
     with mirror(site.config(tasks_max=2), "--once") as second:
         assert second.wait() == 0, second.errors
     assert_copied(site, load.count)
+
+
+def test_a_signal_to_the_whole_process_group_stops_the_run(site: Site) -> None:
+    """As systemd sends it by default, and `timeout`: the driver stops Spark in order."""
+    site.produce(1_000)
+    with mirror(site.config(runtime="spark")) as running:
+        running.wait_for("ready", within_s=120)
+        (jvm,) = children_of(running.process.pid, b"java")
+        assert os.getpgid(jvm) != running.process.pid
+        os.killpg(running.process.pid, signal.SIGTERM)
+        assert running.wait() == 0, running.errors[-20:]
+        assert running.found("stopped")
+    assert not [line for line in running.errors if "Traceback" in line or "py4j" in line]
+    assert site.compare().exact

@@ -8,6 +8,9 @@ from eos_mirror.runtime.local import LocalLauncher
 from eos_mirror.runtime.spark import SparkRuntime
 from tests.runtime.toolbox import Stage, started_pid
 
+STARTS_IN_S = 60.0
+"""A job of Spark on a busy machine."""
+
 
 def main(runtime: str, *entries: str) -> None:
     """Start one task per entry, as child processes or as Spark jobs."""
@@ -18,7 +21,7 @@ def main(runtime: str, *entries: str) -> None:
     stage = Stage()
     herd = stage.herd(*entries, launcher=launcher)
     for slot in range(len(entries)):
-        sys.stdout.write(f"{started_pid(herd, slot)}\n")
+        sys.stdout.write(f"{started_pid(herd, slot, within_s=STARTS_IN_S)}\n")
         sys.stdout.flush()
     signal.pause()
 

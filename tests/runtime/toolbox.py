@@ -138,9 +138,9 @@ def running_pid(
     return eventually(probe, within_s=within_s)
 
 
-def started_pid(herd: Herd, slot: int = 0) -> int:
+def started_pid(herd: Herd, slot: int = 0, *, within_s: float = 10.0) -> int:
     """Return the pid of the slot once it has sent HELLO."""
-    return eventually(lambda: herd.statuses()[slot].pid or 0)
+    return eventually(lambda: herd.statuses()[slot].pid or 0, within_s=within_s)
 
 
 def reaches(herd: Herd, state: str, slot: int = 0, *, within_s: float = 10.0) -> SlotStatus:
