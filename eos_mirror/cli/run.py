@@ -1,13 +1,13 @@
 """`eos-mirror run FILE`: mirrors, as MirrorMaker 2's dedicated mode does."""
 
 import argparse
-import json
 import os
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 from eos_mirror.cli.flows import settings_of
+from eos_mirror.cli.plans import plan_json, plan_text
 from eos_mirror.cli.signals import on_signals, reload_signals, stop_signals
 from eos_mirror.driver.warm_up import warm_up
 
@@ -73,21 +73,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(driver: "Driver") -> int:
+    is_for_a_person = sys.stdout.isatty()
     for plan in driver.check():
-        sys.stdout.write(
-            json.dumps(
-                {
-                    "flow": str(plan.flow),
-                    "topics": {r.source_topic: r.remote_topic for r in plan.routes},
-                    "partitions": sum(route.partitions for route in plan.routes),
-                    "create": [route.remote_topic for route in plan.to_create],
-                    "grow": [small.remote_topic for small in plan.too_small],
-                    "refused": plan.refused,
-                    "left_out": plan.left_out,
-                }
-            )
-            + "\n"
-        )
+        sys.stdout.write(plan_text(plan) if is_for_a_person else plan_json(plan))
     return 0
 
 

@@ -17,6 +17,7 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.chores import Chores
 from eos_mirror.driver.first_contact import no_answer, reach_clusters
 from eos_mirror.driver.flow import MIRROR_ENTRY, FlowRunner
+from eos_mirror.driver.later_topics import heartbeats_refused
 from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.driver.preflight import GRANT
 from eos_mirror.driver.readiness import Readiness
@@ -125,7 +126,13 @@ class Driver:
             UnsafeError: The state of the clusters would break the guarantee.
         """
         reach_clusters(self._settings, self._settings.flows)
-        return self._judge()
+        plans = self._judge()
+        for runner in self.flows:
+            runner.warn_of_topics()
+        for pair in self._settings.heartbeats:
+            for text in heartbeats_refused(pair):
+                self._on_event("flow.warning", {"flow": str(pair.flow), "reason": text})
+        return plans
 
     def _judge(self, *, on_standby: bool = False) -> list[FlowPlan]:
         plans = []

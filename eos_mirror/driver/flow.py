@@ -20,6 +20,7 @@ from eos_mirror.driver.check import check_flow
 from eos_mirror.driver.checkpoint_tasks import CheckpointTasks
 from eos_mirror.driver.desired_state import DesiredStateFollower
 from eos_mirror.driver.flow_clusters import open_clusters
+from eos_mirror.driver.later_topics import flow_topics_refused
 from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.driver.ledger import LedgerKeeper
 from eos_mirror.driver.partition_metrics import FlowPartitionMetrics
@@ -140,6 +141,11 @@ class FlowRunner:
         self.tasks_count = max(1, min(self.settings.tasks_max, facts.planned_partitions))
         self._is_mode_noted = facts.noted_mode is not None
         return facts.plan
+
+    def warn_of_topics(self) -> None:
+        """Log which internal topics could not be created once they are needed."""
+        for text in flow_topics_refused(self.settings, self._clusters.target_topics):
+            self._tell("flow.warning", {"reason": text})
 
     def prepare(self) -> None:
         """

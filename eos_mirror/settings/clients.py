@@ -229,7 +229,7 @@ def task_config(
             claims_producer=claims_producer(flow),
             claims_consumer=claims_consumer(flow),
         ),
-        syncs=_syncs(flow),
+        syncs=syncs_of(flow),
     )
 
 
@@ -282,7 +282,7 @@ def _ms(duration: timedelta) -> str:
     return str(max(1, duration // timedelta(milliseconds=1)))
 
 
-def _syncs(flow: FlowSettings) -> SyncsTopic | None:
+def syncs_of(flow: FlowSettings) -> SyncsTopic | None:
     """Return where a mirror task writes offset syncs; None if it writes none."""
     topic = syncs_topic(flow)
     if topic is None or not flow.groups.emit_syncs:
