@@ -10,6 +10,7 @@ from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.bench import Bench, Findings, Load, incoming_rate
+from eos_mirror.settings.model import FlowSettings
 
 LEAST_RATE = 1_000
 INTERRUPTED = 130
@@ -36,6 +37,7 @@ def register(subparsers: Any) -> None:
     parser.add_argument(
         "--tasks", type=int, nargs="+", default=TASKS, metavar="N", help="task counts to try (1 2)"
     )
+    parser.add_argument("--yes", action="store_true", help="write without asking")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
 
 
@@ -49,6 +51,9 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_of(args.file)
     flow = flow_named(settings, args.flow)
     reach_clusters(settings, [flow])
+    if not args.yes and not _is_allowed(flow, args):
+        _tell("nothing was written")
+        return 1
     rate = args.rate
     if rate is None:
         rate = max(LEAST_RATE, incoming_rate(flow))
@@ -70,6 +75,25 @@ def run(args: argparse.Namespace) -> int:
     for name in findings.left:
         _tell(f"could not be removed: {name}; delete it")
     return 0
+
+
+def _is_allowed(flow: FlowSettings, args: argparse.Namespace) -> bool:
+    """
+    Ask whether the load may be written.
+
+    Raises:
+        ConfigError: There is no terminal to ask on.
+    """
+    size_gb, trials = args.records * args.value_bytes / 1e9, len(set(args.tasks))
+    what = (
+        f"bench writes {size_gb:.1f} GB to {flow.flow.source} and {size_gb * trials:.1f} GB to "
+        f"{flow.flow.target}, into topics that it deletes at the end"
+    )
+    if not sys.stdin.isatty():
+        raise ConfigError(f"{what}: add --yes")
+    sys.stderr.write(f"eos-mirror: {what}. Continue? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _as_text(findings: Findings, load: Load) -> str:

@@ -19,7 +19,15 @@ def bench(config: Path, site: Site, *more: str) -> subprocess.CompletedProcess[s
     """Run a small benchmark."""
     return subprocess.run(
         [
-            *(sys.executable, "-m", "eos_mirror.cli.main", "bench", str(config), str(site.flow)),
+            *(
+                sys.executable,
+                "-m",
+                "eos_mirror.cli.main",
+                "bench",
+                str(config),
+                str(site.flow),
+                "--yes",
+            ),
             *("--records", "1200000", "--value-bytes", "100", "--tasks", "1", *more),
         ],
         capture_output=True,
