@@ -181,7 +181,8 @@ def _groups(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:
         for one in groups:
             yield json.dumps({"flow": str(settings.flow), **_group_object(one)})
         return
-    yield f"{settings.flow}: {len(groups)} groups, {_counts(groups, str(settings.flow.target))}"
+    header = counted(len(groups), "group")
+    yield f"{settings.flow}: {header}, {_counts(groups, str(settings.flow.target))}"
     for one in groups:
         yield f"  {one.group or '(no name)'}: {_group_text(one)}"
 
@@ -224,7 +225,7 @@ def _group_text(status: GroupStatus) -> str:
         "behind on the target": sum(one.is_behind for one in status.partitions),
     }
     said = [f"{count} {what}" for what, count in counts.items() if count]
-    text = ", ".join([f"{len(status.partitions)} partitions", *(said or ["in step"])])
+    text = ", ".join([counted(len(status.partitions), "partition"), *(said or ["in step"])])
     is_kept = counts["behind on the target"] or counts["not translated"]
     return f"{text}: {status.reason}" if status.reason and is_kept else text
 

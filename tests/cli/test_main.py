@@ -1,10 +1,14 @@
 """The process around a verb exits with the right code, whatever its clients do."""
 
+import importlib
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from eos_mirror.cli.main import EXAMPLES, VERBS, parser_of
 
 PROGRAM = """
 import atexit, sys, threading
@@ -69,3 +73,13 @@ def test_a_command_line_that_is_wrong_ends_with_its_own_code() -> None:
 
     assert done.returncode == 2
     assert "sing" in done.stderr
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_example_of_a_verb_can_be_typed(verb: str) -> None:
+    """Its options exist, and the help shows it."""
+    parser = parser_of({verb: importlib.import_module(f"eos_mirror.cli.{verb}")})
+    program, *arguments = shlex.split(EXAMPLES[verb].partition(" > ")[0])
+
+    assert program == "eos-mirror"
+    assert parser.parse_args(arguments).verb == verb

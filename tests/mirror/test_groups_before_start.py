@@ -83,8 +83,8 @@ def test_a_group_before_records_that_were_not_mirrored_is_named_and_not_moved(
         assert [(one["upstream"], one["there"]) for one in late["partitions"]] == [(None, None)]
         assert quiet_status(config, "--groups").splitlines() == [
             f"{site.flow}: 2 groups, 1 not translated",
-            "  fine: 1 partitions, in step",
-            f"  late: 1 partitions, 1 not translated: {why}",
+            "  fine: 1 partition, in step",
+            f"  late: 1 partition, 1 not translated: {why}",
         ]
 
         expire(site, EACH - 1)

@@ -93,7 +93,7 @@ def in_step(config: Path) -> set[str]:
         [*command, "--groups"], capture_output=True, text=True, timeout=60, check=True
     )
     assert "Traceback" not in done.stderr
-    return set(re.findall(r"^  (\S+): \d+ partitions, in step$", done.stdout, re.MULTILINE))
+    return set(re.findall(r"^  (\S+): \d+ partitions?, in step$", done.stdout, re.MULTILINE))
 
 
 def crashes(running: Mirror) -> int:

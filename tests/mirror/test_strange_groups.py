@@ -111,7 +111,7 @@ def test_groups_of_kafka_streams_are_synced_unless_they_run_on_the_target(site: 
         assert not running.found("group.skipped")
 
     assert quiet_status(config, "--groups").splitlines() == [
-        f"{site.flow}: 1 groups, 0 behind on {site.flow.target}",
+        f"{site.flow}: 1 group, 0 behind on {site.flow.target}",
         f"  {group}: 4 partitions, in step",
     ]
 
