@@ -277,6 +277,7 @@ def test_a_task_that_failed_for_good_fails_the_flow(make: Make) -> None:
 def test_the_state_of_each_partition_is_known(make: Make) -> None:
     """Also with its cause; a report without partitions means those of the one before."""
     stage = make()
+    stage.clusters.target.refused = {FLOW.ledger_topic: TooFewBrokers("no ledger here")}
     task = stage.start()
     assert states_of(stage.runner) == {"A.orders": ("starting", ""), "A.users": ("starting", "")}
 
