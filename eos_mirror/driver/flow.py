@@ -25,6 +25,7 @@ from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.driver.ledger import LedgerKeeper
 from eos_mirror.driver.partition_metrics import FlowPartitionMetrics
 from eos_mirror.driver.start_ends import StartEnds
+from eos_mirror.driver.stop_causes import StopCauses
 from eos_mirror.driver.task_reports import TaskReports, TaskStatus
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import SourceUnavailable, TargetUnavailable, UnsafeError, fields_of
@@ -56,7 +57,7 @@ class FlowRunner:
 
     Attributes:
         ended_for: Why the whole flow was ended; empty if it was not.
-        causes: Class of the error that stopped a source partition last, by its name.
+        causes: Which errors stopped partitions.
         is_measured: True if `metrics` are filled.
         hidden: With `--once`, transactions of the source that were open at the start and at the
             end, by source partition.
@@ -101,7 +102,7 @@ class FlowRunner:
         self._is_ordered = False
         self._reports, self._again = TaskReports(), Retries()
         self.ended_for = ""
-        self.causes: dict[str, str] = {}
+        self.causes = StopCauses()
         self.hidden: Mapping[TopicPartition, OpenTransaction] = {}
         self._claims_topic_id = ""
         self._is_mode_noted = False
@@ -370,10 +371,10 @@ class FlowRunner:
             self.give_orders(lambda orders: orders.after(report))
 
     def _tell(self, name: str, fields: Mapping[str, Any]) -> None:
+        if name == "partition.stopped":
+            fields = self.causes.completed(fields)
         self._on_event(name, {"flow": str(self.flow), **fields})
         self._ledger.hear(name, fields)
-        if name == "partition.stopped":
-            self.causes[fields["partition"]] = fields["cause"]
 
     def _ledger_failed(self, exc: Exception) -> None:
         self._tell("ledger.failed", fields_of(exc))

@@ -16,7 +16,7 @@ def conditions_of(runner: FlowRunner) -> dict[TopicPartition, Condition]:
     found = {}
     for partition in list(runner.topics.partitions):
         order, reason = ordered.get(partition), stopped.get(partition)
-        cause = runner.causes.get(str(partition), "")
+        cause = runner.causes.of(str(partition))
         facts = PartitionFacts(
             has_run=True,
             is_owned=partition in owned,

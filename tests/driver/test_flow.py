@@ -290,6 +290,10 @@ def test_the_state_of_each_partition_is_known(make: Make) -> None:
     failed = ("failed", "RecordRefused")
     assert states_of(stage.runner) == {"A.orders": ("mirroring", ""), "A.users": failed}
 
+    task.beat(events=[("partition.stopped", {**stopped, "cause": "PartitionStopped"})])
+    assert [one["cause"] for one in stage.events.of("partition.stopped")] == 2 * ["RecordRefused"]
+    assert states_of(stage.runner)["A.users"] == failed
+
     task.beat(TaskReport(holds=(), resumed=(USERS,), waiting={ORDERS: "no leader"}))
     assert states_of(stage.runner) == {"A.orders": ("waiting", ""), "A.users": ("starting", "")}
 
