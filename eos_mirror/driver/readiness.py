@@ -76,6 +76,8 @@ class Readiness:
 
     def look(self) -> bool:
         """Look at the flows, and log what has changed. Return `is_settled`."""
+        if self.is_on_standby:
+            self._complete_s = self._now()  # only now do its tasks start
         self._looked_s, self.is_on_standby = self._now(), False
         now, facts = self._now(), {str(runner.flow): facts_of(runner) for runner in self._flows}
         if not any(one.is_starting for one in facts.values()):

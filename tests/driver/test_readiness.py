@@ -130,6 +130,15 @@ def test_what_an_operator_ordered_is_no_reason_for_a_warning(
     assert stage.at(1, owned=owned) == ["ready"]
 
 
+def test_a_run_that_stood_by_has_time_to_start(stage: Stage) -> None:
+    """It may have waited for days before its tasks start."""
+    stage.readiness.is_on_standby = True
+    late = 100 * readiness.STARTING_FOR_S
+
+    assert stage.at(late, owned=0) == []
+    assert stage.at(late + 3, owned=4) == ["ready"]
+
+
 def test_a_refused_topic_and_a_task_that_ended_are_named_too(stage: Stage) -> None:
     """The partitions of the task have no owner, so waiting for them makes no sense."""
     stage.runner.refused, stage.runner.failure = {"odd": "taken"}, "not authorized"
