@@ -35,7 +35,7 @@ CHORE_ENDS = timedelta(seconds=5)
 
 NEVER = timedelta(days=36_500)
 NO_TIME = timedelta(0)
-"""A stop does not wait for the watch of a cluster: it writes nothing."""
+"""A stop does not wait for what only asks a cluster."""
 
 
 class Chore(NamedTuple):
@@ -65,8 +65,6 @@ def chores_of(runner: FlowRunner) -> Iterator[Chore]:
     if settings.sync_acls:
         every, name = settings.sync_acls_interval, f"access rights of the topics of {flow}"
         yield Chore(name, every, runner.acls.follow, after=SETTLED)
-    if runner.is_measured:
-        yield Chore(f"lag of {flow}", LOOK_EVERY, runner.metrics.look, after=SETTLED)
 
 
 def _topics_of(runner: FlowRunner) -> str:
@@ -76,10 +74,11 @@ def _topics_of(runner: FlowRunner) -> str:
 
 class Chores:
     """
-    The periodic actions of a run, in three threads.
+    The periodic actions of a run.
 
     Those that change something call clusters and may block for long, so they do not share a thread
-    with those that watch the run, nor with those that ask the clusters for news.
+    with those that watch the run. During an outage each question waits for its whole time, so the
+    lag, the orders, and the watch of each cluster have threads of their own.
     """
 
     def __init__(
@@ -91,8 +90,8 @@ class Chores:
         """
         self._settings, self._flows, self._on_event = settings, flows, on_event
         self._lists = ConfigReload(settings, flows, on_event=on_event)
-        self._changes, self._watch, self._clusters = (
-            Scheduler(on_error=self._failed) for _ in range(3)
+        self._changes, self._watch, self._orders, self._lag = (
+            Scheduler(on_error=self._failed) for _ in range(4)
         )
 
     def start(
@@ -115,20 +114,22 @@ class Chores:
             for chore in chores_of(runner):
                 self._changes.add(chore.name, chore.every, chore.act, after=chore.after)
             follow = FollowDesired(runner, reloading=self, on_event=self._on_event)
-            self._clusters.add(f"orders to {runner.flow}", ORDERS_EVERY, follow.look)
+            self._orders.add(f"orders to {runner.flow}", ORDERS_EVERY, follow.look)
+            if runner.is_measured:
+                self._lag.add(
+                    f"lag of {runner.flow}", LOOK_EVERY, runner.metrics.look, after=SETTLED
+                )
             self._watch.add(
                 f"assignment of {runner.flow}", ASSIGNMENT_EVERY, runner.tend_assignment
             )
         for number, election in enumerate(elections):
             self._watch.add(f"leadership {number}", LOOK_AT_TURN, election.look)
         self._watch.add("summary", self._settings.summary_interval, summary)
-        for alias, config in admin_configs(self._settings.flows).items():
-            look = ClusterWatch(alias, config, on_event=self._on_event).look
-            self._clusters.add(f"watch of {alias}", cluster_watch.EVERY, look, after=SETTLED)
+        asking = [self._orders, self._lag, *self._cluster_watches()]
         for scheduler, within in (
             (self._changes, CHORE_ENDS),
             (self._watch, CHORE_ENDS),
-            (self._clusters, NO_TIME),
+            *((one, NO_TIME) for one in asking),
         ):
             scheduler.start()
             cleanup.callback(scheduler.stop, within)
@@ -138,6 +139,13 @@ class Chores:
             )
             heartbeats.start()
             cleanup.callback(heartbeats.stop, timedelta(seconds=5))
+
+    def _cluster_watches(self) -> Iterator[Scheduler]:
+        for alias, config in admin_configs(self._settings.flows).items():
+            watch = Scheduler(on_error=self._failed)
+            look = ClusterWatch(alias, config, on_event=self._on_event).look
+            watch.add(f"watch of {alias}", cluster_watch.EVERY, look, after=SETTLED)
+            yield watch
 
     def reload(self) -> None:
         """Read the configuration now, then compare the topics. Any thread may call this."""

@@ -19,6 +19,7 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.core.spread import Window
 from eos_mirror.errors import SourceUnavailable, TargetUnavailable
+from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.ports import GroupOffset
@@ -26,6 +27,9 @@ from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
 
 LOOK_EVERY: Final = timedelta(seconds=5)
+ANSWERS_WITHIN: Final = timedelta(seconds=2)
+"""After this, the last known positions count, so that the lag keeps growing in an outage."""
+
 ENDS_KEPT: Final = 240
 """Per partition: twenty minutes of checks. For a longer lag every second end is dropped."""
 
@@ -187,7 +191,7 @@ class FlowPartitionMetrics:
     ) -> Mapping[TopicPartition, GroupOffset]:
         """Return the committed offsets, or the last known ones during an outage."""
         try:
-            self._offsets = self._positions.read(partitions)
+            self._offsets = self._positions.read(partitions, Deadline(ANSWERS_WITHIN))
         except (SourceUnavailable, TargetUnavailable):
             if self._offsets is None:
                 raise
