@@ -46,7 +46,7 @@ class RestSettings:
     @property
     def listener(self) -> HttpAddress | None:
         """Return where the server listens; None if nothing is served."""
-        return self.listeners[0] if self.listeners else None
+        return next((one for one in self.listeners if isinstance(one, HttpAddress)), None)
 
     @property
     def is_local(self) -> bool:
@@ -74,8 +74,11 @@ class RestSettings:
     def notes(self) -> list[str]:
         """Return what of the addresses has no effect."""
         unused = [f"no effect: {self.obstacle}"] if self.obstacle else []
-        if len(self.listeners) > 1:
-            unused.append(f"only {self.listeners[0]} counts")
+        for one in self.listeners:
+            if isinstance(one, str):
+                unused.append(f"no effect: {one} is no address such as http://127.0.0.1:8083")
+            elif one is not self.listener:
+                unused.append(f"no effect: only {self.listener} counts, not {one}")
         return unused
 
 

@@ -199,15 +199,19 @@ def _address(text: str) -> Address:
     return Address(host.strip("[]"), int(port))
 
 
-def _http_listeners(text: str) -> tuple[HttpAddress, ...]:
-    return tuple(map(_http_listener, split_list(text)))
+def _http_listeners(text: str) -> tuple[HttpAddress | str, ...]:
+    """Return the addresses, and other items as they are: MirrorMaker 2 starts with them."""
+    return tuple(_http_listener(item) or item for item in split_list(text))
 
 
-def _http_listener(text: str) -> HttpAddress:
-    scheme, found, place = text.partition("://")
-    if not found or scheme.lower() not in {"http", "https"}:
-        raise ValueError("expected an address such as http://127.0.0.1:8083")
-    host, port = _address(f"{EVERY_ADDRESS}{place}" if place.startswith(":") else place)
+def _http_listener(text: str) -> HttpAddress | None:
+    scheme, _, place = text.partition("://")
+    if scheme.lower() not in {"http", "https"}:
+        return None
+    try:
+        host, port = _address(f"{EVERY_ADDRESS}{place}" if place.startswith(":") else place)
+    except ValueError:
+        return None
     return HttpAddress(scheme.lower() == "https", host, port)
 
 
@@ -276,7 +280,7 @@ Servers = Annotated[tuple[str, ...], BeforeValidator(_servers), Kind("list of ho
 Exporters = Annotated[tuple[Exporter, ...], BeforeValidator(_exporters), Kind("list")]
 Listener = Annotated[Address, BeforeValidator(_address), Kind("host:port")]
 HttpListeners = Annotated[
-    tuple[HttpAddress, ...], BeforeValidator(_http_listeners), Kind("list of url")
+    tuple[HttpAddress | str, ...], BeforeValidator(_http_listeners), Kind("list of url")
 ]
 Text = Annotated[str, Kind("string")]
 Separator = Annotated[str, BeforeValidator(_separator), Kind("string")]

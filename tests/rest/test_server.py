@@ -101,6 +101,8 @@ def test_a_port_that_is_taken_is_a_warning(tmp_path: Path) -> None:
         ({"listeners": "http://:8083"}, "it needs https and rest.token"),
         ({"listeners": "https://mirror-7:8083"}, "https needs listeners.https.ssl.keystore"),
         ({"listeners": "http://127.0.0.1:1, http://[::1]:1"}, "only http://127.0.0.1:1 counts"),
+        ({"listeners": "PLAINTEXT://:9092"}, "PLAINTEXT://:9092 is no address such as http://"),
+        ({"listeners": "http://127.0.0.1"}, "http://127.0.0.1 is no address such as http://"),
     ],
 )
 def test_what_is_not_served_is_a_note(tmp_path: Path, keys: dict[str, str], note: str) -> None:
