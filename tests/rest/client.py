@@ -1,16 +1,23 @@
 """A client of the HTTP server."""
 
 import json
+import ssl
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 
 class Client:
     """Asks a server; an answer is the status and the JSON."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, authority: Path | None = None) -> None:
+        """
+        Args:
+            authority: The certificates to trust, for https.
+        """
         self.address = address
+        self._context = None if authority is None else ssl.create_default_context(cafile=authority)
 
     def ask(
         self, path: str, *, method: str = "GET", body: Any = None, **headers: str
@@ -24,7 +31,9 @@ class Client:
         )
         try:
             # an order waits for its effect
-            with urllib.request.urlopen(request, timeout=90) as answer:  # noqa: S310
+            with urllib.request.urlopen(  # noqa: S310
+                request, timeout=90, context=self._context
+            ) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as exc:
             return exc.code, json.load(exc)

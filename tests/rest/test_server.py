@@ -4,10 +4,16 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from eos_mirror.driver.driver import Driver
 from eos_mirror.rest.server import served
@@ -80,6 +86,65 @@ def test_a_page_from_elsewhere_is_refused(tmp_path: Path) -> None:
             f"/mirror/flows/{FLOW}/pause", method="PUT", body={}, Origin="http://elsewhere.example"
         )
     assert (found, answer["message"]) == (403, "the Origin header is not this server")
+
+
+def write_pem(path: Path) -> None:
+    """Write a key and a certificate of localhost that signs itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path.write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        + certificate.public_bytes(Encoding.PEM)
+    )
+
+
+def test_https_and_the_token_guard_a_server(tmp_path: Path) -> None:
+    """The PEM file has the key and the certificate; a write without the token does nothing."""
+    pem = tmp_path / "server.pem"
+    write_pem(pem)
+    keys = {
+        "listeners": "https://localhost:0",
+        "listeners_https_ssl_keystore_location": str(pem),
+        "rest_token": "secret",
+    }
+    with serving(tmp_path, **keys) as (_, driver, events):
+        (listening,) = events.of("rest.listening")
+        client = Client(listening["address"], authority=pem)
+        assert listening["address"].startswith("https://localhost:")
+        assert client.ask("/live") == (200, {"status": "live"})
+        path = f"/mirror/flows/{FLOW}/explode"
+        assert client.ask(path, method="PUT", body={})[0] == 401
+        sent = {"Authorization": "Bearer secret"}
+        assert client.ask(path, method="PUT", body={}, **sent)[0] == 404
+        assert not driver.readiness.is_settled
+
+
+def test_a_file_that_is_no_pem_is_a_warning(tmp_path: Path) -> None:
+    """The reason names the key."""
+    pem = tmp_path / "server.pem"
+    pem.write_text("no key")
+    keys = {
+        "listeners": "https://localhost:0",
+        "listeners.https.ssl.keystore.location": str(pem),
+    }
+    settings, events = settings_of(tmp_path, keys), Events()
+    driver = Driver(settings, on_event=events, stop=threading.Event())
+    with served(settings.rest, lambda: driver, on_event=events):
+        pass
+    (failed,) = events.of("rest.failed")
+    assert "listeners.https.ssl.keystore.location is no PEM file" in failed["reason"]
 
 
 def test_a_port_that_is_taken_is_a_warning(tmp_path: Path) -> None:
