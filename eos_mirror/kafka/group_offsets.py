@@ -183,7 +183,8 @@ class GroupOffsets:
             answer = self._client.client.list_consumer_groups(request_timeout=WITHIN_S)
             listed = answer.result(WITHIN_S + 1)
             if listed.errors and not listed.valid:
-                raise listed.errors[0]
+                first = listed.errors[0]  # a KafkaError, which is no KafkaException
+                raise first if isinstance(first, KafkaException) else KafkaException(first)
         self._answered_s = time.monotonic()
         self.unlisted = str(listed.errors[0]) if listed.errors else ""
         if self.unlisted:
