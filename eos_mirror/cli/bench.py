@@ -86,8 +86,8 @@ def _is_allowed(flow: FlowSettings, args: argparse.Namespace) -> bool:
     """
     size_gb, trials = args.records * args.value_bytes / 1e9, len(set(args.tasks))
     what = (
-        f"bench writes {size_gb:.1f} GB to {flow.flow.source} and {size_gb * trials:.1f} GB to "
-        f"{flow.flow.target}, into topics that it deletes at the end"
+        f"bench writes at least {size_gb:.1f} GB to {flow.flow.source} and "
+        f"{size_gb * trials:.1f} GB to {flow.flow.target}, into topics that it deletes at the end"
     )
     if not sys.stdin.isatty():
         raise ConfigError(f"{what}: add --yes")

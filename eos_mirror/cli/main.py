@@ -12,13 +12,6 @@ from typing import Any, NoReturn
 from eos_mirror import __version__
 from eos_mirror.errors import MirrorError
 
-VERBS = (
-    "demo", "run", "config", "status", "pause", "resume", "stop", "start", "retry", "reload",
-    "translate", "verify", "adopt", "bench", "brokers", "completion",
-)  # fmt: skip
-"""Each is a module of this package with `register` and `run`."""
-
-
 EXAMPLES = {
     "demo": "eos-mirror demo",
     "run": "eos-mirror run mm2.properties --check",
@@ -38,6 +31,9 @@ EXAMPLES = {
     "completion": "eos-mirror completion bash > /etc/bash_completion.d/eos-mirror",
 }
 """One for each verb, at the end of its help."""
+
+VERBS = tuple(EXAMPLES)
+"""Each is a module of this package with `register` and `run`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

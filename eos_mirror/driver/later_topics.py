@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from eos_mirror.core.policy import HEARTBEATS_TOPIC
 from eos_mirror.core.side import Side
-from eos_mirror.errors import MirrorError, NotAuthorized, TooFewBrokers
+from eos_mirror.errors import MirrorError, TooFewBrokers
 from eos_mirror.kafka.topics import Topics, TopicSpec
 from eos_mirror.settings import clients
 from eos_mirror.settings.heartbeats import HeartbeatSettings
@@ -70,6 +70,4 @@ def _refused(later: list[_Later], target: Topics, alias: str) -> Iterator[str]:
 def _fix(refusal: MirrorError, one: _Later) -> str:
     if isinstance(refusal, TooFewBrokers):
         return f"Set {one.key} to at most the number of brokers"
-    if isinstance(refusal, NotAuthorized):
-        return "Until then, what needs it is not written; mirroring does not depend on it"
     return "Mirroring does not depend on it"

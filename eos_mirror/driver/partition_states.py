@@ -5,7 +5,7 @@ from typing import Any
 
 from eos_mirror.core.desired import Wanted
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.core.states import Condition, Fault, PartitionFacts, condition_of
+from eos_mirror.core.states import Condition, Fault, PartitionFacts, State, condition_of
 from eos_mirror.driver.flow import FlowRunner
 
 
@@ -36,12 +36,13 @@ def state_rows(runner: FlowRunner) -> Iterator[tuple[Mapping[str, str], Mapping[
         remote = remotes.get(partition)
         if remote is None:  # left out since
             continue
+        fault = condition.fault if condition.state is State.FAILED else None
         attributes = {
             "source": runner.flow.source,
             "target": runner.flow.target,
             "topic": remote.topic,
             "partition": str(remote.partition),
             "state": condition.state.value,
-            "cause": condition.fault.cause if condition.fault else "",
+            "cause": fault.cause if fault else "",
         }
         yield attributes, {"state": 1}

@@ -28,9 +28,9 @@ def refusal(
     """
     if path in OPEN:
         return None
-    if settings.token:
-        if _has_token(settings.token, headers) or not (writes or not settings.is_local):
-            return None
+    if settings.token and _has_token(settings.token, headers):
+        return None
+    if settings.token and (writes or not settings.is_local):
         return HTTPStatus.UNAUTHORIZED, "send the token as Authorization: Bearer TOKEN"
     if not is_loopback(urlsplit(f"//{headers.get('host', '')}").hostname or ""):
         return HTTPStatus.FORBIDDEN, "the Host header is not this server"

@@ -35,8 +35,8 @@ def served(
         yield
         return
     try:
-        place = _listen(listener, settings)
         server = _server(settings, driver)
+        place = _listen(listener, settings)
     except ImportError as exc:
         on_event("rest.failed", {"reason": f"{exc.name} is not installed: {INSTALL}"})
         yield

@@ -64,3 +64,4 @@ def test_with_a_token_on_this_machine_only_writes_need_it() -> None:
     local = RestSettings(listeners=LOCAL.listeners, key_store="", token="secret")
     assert refusal(local, FLOWS, OWN, writes=False) is None
     assert refusal(local, PAUSE, OWN, writes=True) is not None
+    assert refusal(local, FLOWS, {"host": "elsewhere.example"}, writes=False) is not None
