@@ -167,6 +167,7 @@ class FlowFacts:
         failed: Partitions that stopped, with the reason.
         waiting: Partitions that cannot be acquired now, with the reason.
         refused: Source topics that are not mirrored, with the reason. They are not planned.
+        outages: Why clusters do not answer, by alias.
         ended: Why tasks, or the whole flow, ended for good, by their name.
         silent_tasks: Number of other tasks that have not reported yet.
     """
@@ -178,6 +179,7 @@ class FlowFacts:
     failed: Mapping[TopicPartition, str] = field(default_factory=dict)
     waiting: Mapping[TopicPartition, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    outages: Mapping[str, str] = field(default_factory=dict)
     ended: Mapping[str, str] = field(default_factory=dict)
     silent_tasks: int = 0
 
@@ -190,7 +192,8 @@ class FlowFacts:
     @property
     def is_starting(self) -> bool:
         """Return True if the state of some partitions will be known soon."""
-        return not self.ended and (self.starting > 0 or self.silent_tasks > 0)
+        is_short = self.starting > 0 or self.silent_tasks > 0
+        return is_short and not (self.ended or self.outages)
 
     @property
     def is_ready(self) -> bool:
@@ -199,7 +202,7 @@ class FlowFacts:
 
     def obstacles(self) -> dict[str, str]:
         """
-        Return why something is not mirrored: by partition, by refused topic, by task or flow.
+        Return why something is not mirrored: by partition, refused topic, cluster, task or flow.
 
         Partitions that are only starting are not among them.
         """
@@ -209,6 +212,7 @@ class FlowFacts:
         )
         return {
             **{name: f"ended: {reason}" for name, reason in self.ended.items()},
+            **{f"cluster {a}": f"does not answer: {why}" for a, why in self.outages.items()},
             **dict(partitions),
             **{topic: f"refused: {reason}" for topic, reason in sorted(self.refused.items())},
         }

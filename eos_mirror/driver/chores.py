@@ -90,6 +90,9 @@ class Chores:
         """
         self._settings, self._flows, self._on_event = settings, flows, on_event
         self._lists = ConfigReload(settings, flows, on_event=on_event)
+        self._outages: dict[str, str] = {}
+        for runner in flows:
+            runner.outages = self._outages
         self._changes, self._watch, self._orders, self._lag = (
             Scheduler(on_error=self._failed) for _ in range(4)
         )
@@ -143,7 +146,7 @@ class Chores:
     def _cluster_watches(self) -> Iterator[Scheduler]:
         for alias, config in admin_configs(self._settings.flows).items():
             watch = Scheduler(on_error=self._failed)
-            look = ClusterWatch(alias, config, on_event=self._on_event).look
+            look = ClusterWatch(alias, config, outages=self._outages, on_event=self._on_event).look
             watch.add(f"watch of {alias}", cluster_watch.EVERY, look, after=SETTLED)
             yield watch
 

@@ -1,7 +1,7 @@
 """Reports when a cluster stops answering during a run, and when it answers again."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from datetime import timedelta
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ class ClusterWatch:
         alias: str,
         config: Mapping[str, Any],
         *,
+        outages: MutableMapping[str, str],
         on_event: EventSink,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -34,12 +35,14 @@ class ClusterWatch:
         Args:
             alias: Name of the cluster.
             config: Client settings for connection and security.
+            outages: Gets the reason under the alias for as long as the cluster does not answer.
             on_event: Receives `cluster.unreachable` and `cluster.recovered`.
             now: A monotonic clock.
         """
         self.alias = alias
         self._servers = config["bootstrap.servers"]
         self._probe = ClusterProbe(config)
+        self._outages = outages
         self._on_event = on_event
         self._now = now
         self._silent_since_s: float | None = None
@@ -50,9 +53,10 @@ class ClusterWatch:
         silence = self._probe.ask(Deadline(ASKS_FOR))
         if silence and self._silent_since_s is None:
             self._silent_since_s = asked_s
-            reason = silence.cause or "no answer"
+            self._outages[self.alias] = reason = silence.cause or "no answer"
             where = {"cluster": self.alias, "servers": self._servers}
             self._on_event("cluster.unreachable", {**where, "reason": reason})
         elif silence is None and self._silent_since_s is not None:
             after_s, self._silent_since_s = self._now() - self._silent_since_s, None
+            self._outages.pop(self.alias, None)
             self._on_event("cluster.recovered", {"cluster": self.alias, "after_s": round(after_s)})

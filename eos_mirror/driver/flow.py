@@ -57,6 +57,7 @@ class FlowRunner:
 
     Attributes:
         ended_for: Why the whole flow was ended; empty if it was not.
+        outages: Why clusters do not answer now, by alias; also clusters of other flows.
         causes: Which errors stopped partitions.
         is_measured: True if `metrics` are filled.
         hidden: With `--once`, transactions of the source that were open at the start and at the
@@ -102,6 +103,7 @@ class FlowRunner:
         self._is_ordered = False
         self._reports, self._again = TaskReports(), Retries()
         self.ended_for = ""
+        self.outages: Mapping[str, str] = {}
         self.causes = StopCauses()
         self.hidden: Mapping[TopicPartition, OpenTransaction] = {}
         self._claims_topic_id = ""

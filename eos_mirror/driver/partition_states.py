@@ -9,10 +9,17 @@ from eos_mirror.core.states import Condition, Fault, PartitionFacts, State, cond
 from eos_mirror.driver.flow import FlowRunner
 
 
+def outages_of(runner: FlowRunner) -> dict[str, str]:
+    """Return why clusters of a flow do not answer now, by alias."""
+    of_the_flow = {runner.flow.source, runner.flow.target}
+    return {alias: why for alias, why in list(runner.outages.items()) if alias in of_the_flow}
+
+
 def conditions_of(runner: FlowRunner) -> dict[TopicPartition, Condition]:
     """Return the state of each planned source partition, with the reason. Asks no cluster."""
     owned = {p for report in runner.reports() for p in report.holds or ()}
     ordered, stopped, waiting = runner.ordered(), runner.stopped, runner.waiting
+    silent = [f"{alias} does not answer: {why}" for alias, why in outages_of(runner).items()]
     found = {}
     for partition in list(runner.topics.partitions):
         order, reason = ordered.get(partition), stopped.get(partition)
@@ -23,7 +30,7 @@ def conditions_of(runner: FlowRunner) -> dict[TopicPartition, Condition]:
             fault=None if reason is None else Fault(cause=cause, reason=reason),
             stopped=str(order) if order and order.wanted is Wanted.STOPPED else "",
             paused=str(order) if order and order.wanted is Wanted.PAUSED else "",
-            obstacle=waiting.get(partition, ""),
+            obstacle="; ".join(silent) or waiting.get(partition, ""),
         )
         found[partition] = condition_of(facts)
     return found

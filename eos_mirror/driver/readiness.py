@@ -8,6 +8,7 @@ from typing import Any, Final
 from eos_mirror.core.desired import Wanted
 from eos_mirror.core.states import FlowFacts
 from eos_mirror.driver.flow import FlowRunner
+from eos_mirror.driver.partition_states import outages_of
 from eos_mirror.runtime.control import EventSink
 
 STARTING_FOR_S: Final = 30.0
@@ -138,6 +139,7 @@ def facts_of(runner: FlowRunner) -> FlowFacts:
             p: why for p, why in runner.waiting.items() if p in planned and p not in not_waiting
         },
         refused=runner.topics.refused,
+        outages=outages_of(runner),
         ended={"flow": runner.ended_for, **ended} if runner.ended_for else ended,
         silent_tasks=sum(not one.has_failed and one.report is None for one in tasks.values()),
     )

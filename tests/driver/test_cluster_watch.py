@@ -21,12 +21,22 @@ def test_each_outage_is_one_event_and_its_end_another(monkeypatch: pytest.Monkey
     monkeypatch.setattr(cluster_watch, "ClusterProbe", FakeProbe)
     events = Events()
     clock = count(100.0, 10.0)
+    outages: dict[str, str] = {}
     watch = ClusterWatch(
-        "A", {"bootstrap.servers": SERVERS}, on_event=events, now=lambda: next(clock)
+        "A",
+        {"bootstrap.servers": SERVERS},
+        outages=outages,
+        on_event=events,
+        now=lambda: next(clock),
     )
+    seen = []
 
     for _ in range(8):
         watch.look()
+        seen.append(outages.get("A", ""))
+
+    refused = "Connection refused"
+    assert seen == ["", refused, refused, refused, "", "", "no answer", ""]
 
     where = {"cluster": "A", "servers": SERVERS}
     assert list(events) == [

@@ -32,6 +32,7 @@ class FakeRunner:
     waiting: dict[TopicPartition, str] = field(default_factory=dict)
     orders: dict[TopicPartition, Order] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    outages: dict[str, str] = field(default_factory=dict)
     ended_for: str = ""
     tasks_count: int = 1
     failure: str = ""
