@@ -21,6 +21,7 @@ EXAMPLES = {
     "resume": "eos-mirror resume mm2.properties 'A->B' --topics 'orders.*'",
     "stop": "eos-mirror stop mm2.properties 'A->B' --topics 'orders.*'",
     "start": "eos-mirror start mm2.properties 'A->B' --topics 'orders.*'",
+    "throttle": "eos-mirror throttle mm2.properties 'A->B' --bytes-per-second 5000000",
     "retry": "eos-mirror retry mm2.properties 'A->B' --topics orders",
     "reload": "eos-mirror reload mm2.properties",
     "translate": "eos-mirror translate mm2.properties 'A->B' orders 0 2400",

@@ -81,6 +81,7 @@ def _as_json(status: FlowStatus) -> str:
                 topic: {"set": dict(changes.set), "delete": list(changes.delete)}
                 for topic, changes in status.drift.items()
             },
+            "limits": [{"topic": topic, **order.fields} for topic, order in status.limits.items()],
             "refused": status.refused,
             "left_out": list(status.left_out),
         }
@@ -125,6 +126,8 @@ def _as_text(status: FlowStatus) -> Iterator[str]:
     count = counted(len(status.partitions), "partition")
     yield f"{status.flow}: {status.state.value}, {mode}, {count}, {_lag(status.partitions)}"
     yield from _run_lines(status)
+    for limited, order in status.limits.items():
+        yield f"  {limited or 'all topics together'}: limited to {order}"
     for topic, group in groupby(status.partitions, key=lambda one: one.source.topic):
         partitions = list(group)
         states = counted_states(one.condition.state for one in partitions)

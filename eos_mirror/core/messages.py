@@ -15,6 +15,7 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.spread import Spread
 from eos_mirror.core.suspects import Suspect
+from eos_mirror.core.throttles import Limit
 from eos_mirror.core.topic_limits import SenderLimits
 
 ClientConfig = Mapping[str, str]
@@ -90,6 +91,20 @@ class TaskConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Throttle:
+    """
+    A limit that the tasks of a flow share.
+
+    Attributes:
+        topic: The source topic that it limits; None: all topics together.
+        shares: By slot.
+    """
+
+    topic: str | None
+    shares: tuple[Limit, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
     """
     What every mirror task of a flow has to do now.
@@ -101,6 +116,7 @@ class Orders:
         paused: Source topics that are not read for now.
         stopped_topics: Source topics whose partitions no task may hold for now.
         retries: How often an operator asked to try stopped partitions again, by source topic.
+        throttles: Limits on how fast records are mirrored.
         rejoin: Grows when the tasks have to join the source group again.
     """
 
@@ -110,6 +126,7 @@ class Orders:
     paused: tuple[str, ...] = ()
     stopped_topics: tuple[str, ...] = ()
     retries: Mapping[str, int] = field(default_factory=dict)
+    throttles: tuple[Throttle, ...] = ()
     rejoin: int = 0
 
     def after(self, report: "TaskReport") -> "Orders":
@@ -146,6 +163,25 @@ class PartitionMetrics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskThrottle:
+    """
+    A limit that a task applies.
+
+    Attributes:
+        topic: The source topic that it limits; None: all topics together.
+        share: Of this task.
+        records, bytes: What was mirrored under it, since it was ordered.
+        waits: True if records wait for it.
+    """
+
+    topic: str | None
+    share: Limit
+    records: int
+    bytes: int
+    waits: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskReport:
     """
     What a mirror task does now, and what it did.
@@ -162,6 +198,7 @@ class TaskReport:
         waiting: Partitions of `pending` that cannot be acquired now, with the reason.
         resumed: Partitions that are mirrored again, since the last report.
         suspects: State of the search for refused records, if it changed since the last report.
+        throttles: The limits that it applies.
         measured: Metrics since the last report.
     """
 
@@ -181,6 +218,7 @@ class TaskReport:
     waiting: Mapping[TopicPartition, str] = field(default_factory=dict)
     resumed: tuple[TopicPartition, ...] = ()
     suspects: Mapping[TopicPartition, Suspect] = field(default_factory=dict)
+    throttles: tuple[TaskThrottle, ...] = ()
     measured: tuple[PartitionMetrics, ...] = ()
 
 

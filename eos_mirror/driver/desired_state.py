@@ -7,6 +7,7 @@ from eos_mirror.core.desired import (
     APPLIED_KEY,
     NOTHING_ORDERED,
     Applied,
+    LimitOrder,
     Order,
     Request,
     Wanted,
@@ -20,7 +21,7 @@ from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
 
-EVENTS: Final = {
+ORDERED: Final = {
     Wanted.PAUSED: "topics.paused",
     Wanted.STOPPED: "topics.stopped",
     Wanted.RUNNING: "topics.resumed",
@@ -73,7 +74,10 @@ class DesiredStateFollower:
         self._read_to = self._topic.end
         for order in self._state.orders.values():
             if before.orders.get(order.key) != order:
-                self._on_event(EVENTS[order.wanted], _described(order))
+                self._on_event(ORDERED[order.wanted], _described(order))
+        for limit in self._state.limits.values():
+            if before.limits.get(limit.key) != limit:
+                self._on_event("topics.throttled", {**_described(limit), "limit": str(limit.limit)})
         return True
 
     def read_first(self) -> None:
@@ -96,6 +100,10 @@ class DesiredStateFollower:
         """Return the topics that are to be in a state other than running, sorted."""
         orders = self._state.not_running(topics)
         return tuple(topic for topic, order in orders.items() if order.wanted is wanted)
+
+    def limited(self, topics: Iterable[str]) -> dict[str | None, LimitOrder]:
+        """Return the limits that count: None has the one that all topics share; then by topic."""
+        return self._state.limited(topics)
 
     def taken_requests(self) -> list[Request]:
         """Return what operators asked for since the last call."""
@@ -128,7 +136,7 @@ class DesiredStateFollower:
         self._applied_to = self._read_to
 
 
-def _described(order: Order) -> dict[str, Any]:
+def _described(order: Order | LimitOrder) -> dict[str, Any]:
     return {"topics": order.topics, "by": order.by, "reason": order.reason}
 
 

@@ -27,6 +27,7 @@ from eos_mirror.driver.partition_metrics import FlowPartitionMetrics
 from eos_mirror.driver.start_ends import StartEnds
 from eos_mirror.driver.stop_causes import StopCauses
 from eos_mirror.driver.task_reports import TaskReports, TaskStatus
+from eos_mirror.driver.throttles import Throttles
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import SourceUnavailable, TargetUnavailable, UnsafeError, fields_of
 from eos_mirror.kafka.groups import CommittedOffsets
@@ -87,17 +88,16 @@ class FlowRunner:
             settings, self._clusters.target_topics, on_failure=self._ledger_failed
         )
         self.topics = TopicSync(settings, self._clusters, on_event=self._tell)
-
-        def routes() -> Mapping[str, str]:
-            return self.topics.routes
-
-        self.acls = AclSync(settings, routes, on_event=self._tell)
-        self.checkpoints = CheckpointTasks(settings, routes, on_event=self._tell)
+        self.acls = AclSync(settings, lambda: self.topics.routes, on_event=self._tell)
+        self.checkpoints = CheckpointTasks(
+            settings, lambda: self.topics.routes, on_event=self._tell
+        )
         self.is_measured = measured
         self.metrics = FlowPartitionMetrics(
             settings, self._clusters.source_metadata, lambda: self.topics.partitions
         )
         self.desired = DesiredStateFollower(settings, self._clusters, on_event=self._tell)
+        self.throttles = Throttles(self.desired)
         self._orders = Orders()
         self._orders_lock = threading.Lock()
         self._is_ordered = False
@@ -390,9 +390,9 @@ class FlowRunner:
             paused, stopped = (self.desired.topics(one, topics) for one in NOT_RUNNING)
             changed = change(before)
             failed = {p: why for p, why in changed.stopped.items() if p.topic in topics}
-            self._orders = replace(
-                changed, topics=topics, stopped=failed, paused=paused, stopped_topics=stopped
-            )
+            limits = self.throttles.divided(topics, tasks=self.tasks_count)
+            changed = replace(changed, topics=topics, stopped=failed, throttles=limits)
+            self._orders = replace(changed, paused=paused, stopped_topics=stopped)
             if self._server is not None and (self._orders != before or not self._is_ordered):
                 self._server.set_orders(encode(self._orders))
                 self._is_ordered = True

@@ -51,6 +51,7 @@ class FollowDesired:
                         self._reloading.reload()
                     else:
                         self._retry(request.retries)
+            self._divide()
             if not runner.desired.is_reported and self._is_done():
                 runner.desired.report_done(len(runner.ordered()))
             self._reported.over()
@@ -59,6 +60,14 @@ class FollowDesired:
         except MirrorError as exc:
             if self._reported.is_new(str(exc)):
                 self._on_event("orders.failed", {"flow": str(runner.flow), **fields_of(exc)})
+
+    def _divide(self) -> None:
+        """Divide the limits again, by what the tasks need now."""
+        runner = self._runner
+        if not runner.orders.throttles:
+            return
+        runner.throttles.look({slot: task.report for slot, task in runner.statuses().items()})
+        runner.give_orders()
 
     def _retry(self, topics: str) -> None:
         """Try stopped partitions of the topics that a pattern matches again, now."""
@@ -71,11 +80,14 @@ class FollowDesired:
         self._runner.give_orders(change)
 
     def _is_done(self) -> bool:
-        """Return True if every task reads what it is ordered to read, and nothing else."""
+        """Return True if every task reads what it is ordered to read, as fast as it may."""
         orders = self._runner.orders
         wanted = orders.paused, orders.stopped_topics
         reports = [task.report for task in self._runner.statuses().values()]
-        follow = all(one and (one.paused, one.stopped_topics) == wanted for one in reports)
         if self._reloading.is_reloading or facts_of(self._runner).is_starting:
             return False
-        return bool(reports) and follow
+        known = [report for report in reports if report is not None]
+        if not known or len(known) < len(reports):
+            return False
+        follow = all((one.paused, one.stopped_topics) == wanted for one in known)
+        return follow and self._runner.throttles.are_applied(orders.topics, known)

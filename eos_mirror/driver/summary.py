@@ -81,4 +81,7 @@ class Summary:
 
 def _gauges(report: TaskReport | None) -> dict[str, int]:
     """Return the gauges of a task; none before it has reported."""
-    return {} if report is None else {"owned": report.owned, "pending": report.pending}
+    if report is None:
+        return {}
+    throttled = sum(one.waits for one in report.throttles)
+    return {"owned": report.owned, "pending": report.pending, "throttled": throttled}

@@ -15,11 +15,13 @@ from eos_mirror.core.desired import (
     APPLIED_KEY,
     RELOAD_KEY,
     Applied,
+    LimitOrder,
     Order,
     Wanted,
     decode_applied,
     retry_key,
 )
+from eos_mirror.core.throttles import Limit
 from eos_mirror.driver.desired_state import desired_spec, desired_topic
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.errors import ConfigError
@@ -72,6 +74,30 @@ def order(
     if topics == ALL:  # nothing that was ordered before counts any more
         before = desired_state(settings, clusters)
         records = [(key, None) for key in before.orders if key != one.key] + records
+    return _write_and_wait(settings, clusters, records)
+
+
+def throttle(
+    settings: FlowSettings, limit: Limit, *, topics: str = ALL, reason: str = ""
+) -> Outcome:
+    """
+    Order how fast topics may be mirrored, and wait for the effect.
+
+    Args:
+        limit: Without a value, it lifts the limit of these topics; of all topics, every limit.
+        topics: A regular expression that matches whole names of source topics. Each of them has
+            the limit. All topics of the flow share one.
+
+    Errors: as `order`.
+    """
+    one = LimitOrder(
+        topics=checked_pattern(topics), limit=limit, at=datetime.now(UTC), by=_user(), reason=reason
+    )
+    clusters = open_clusters(settings)
+    records: list[tuple[str, str | None]] = [(one.key, one.encode())]
+    if topics == ALL and not limit:
+        before = desired_state(settings, clusters)
+        records = [(key, None) for key in before.limits if key != one.key] + records
     return _write_and_wait(settings, clusters, records)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.desired import LimitOrder
 from eos_mirror.core.ledger import LedgerEntry
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
@@ -54,6 +55,11 @@ class FlowStatus:
             has_run=self.run.is_there,
             refused=bool(self.refused),
         )
+
+    @property
+    def limits(self) -> dict[str | None, LimitOrder]:
+        """Return the limits that count: None has the one that all topics share; then by topic."""
+        return self.run.desired.limited({one.source.topic for one in self.partitions})
 
     @property
     def lag(self) -> int:

@@ -1,14 +1,14 @@
-"""What operators want of a task's partitions: paused, stopped, or tried again."""
+"""What operators want of a task's partitions: paused, stopped, tried again, or limited."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
 
-from eos_mirror.core.messages import Orders
+from eos_mirror.core.messages import Orders, TaskThrottle, Throttle
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.ports import Source
 from eos_mirror.replication.holdings import Holdings
 from eos_mirror.replication.mode import Mode
 from eos_mirror.replication.partition import OwnedPartition
+from eos_mirror.replication.throttled_source import ThrottledSource
 
 Commit = Callable[[Sequence[OwnedPartition]], bool]
 """Commits these partitions, with everything in memory that others need; False if it could not."""
@@ -32,7 +32,7 @@ class OperatorOrders:
     def __init__(
         self,
         holdings: Holdings,
-        source: Source,
+        source: ThrottledSource,
         mode: Mode,
         commit: Commit,
         keepalive: timedelta,
@@ -56,6 +56,15 @@ class OperatorOrders:
     def stopped_topics(self) -> tuple[str, ...]:
         """Return the topics that are stopped, sorted."""
         return tuple(sorted(self._stopped_topics))
+
+    @property
+    def throttles(self) -> tuple[TaskThrottle, ...]:
+        """Return the limits that are applied, with what was mirrored under each."""
+        return self._source.used()
+
+    def throttle(self, throttles: Sequence[Throttle]) -> None:
+        """Apply these limits to what is read from now on; no partition is released."""
+        self._source.follow(throttles)
 
     def have_changed(self, orders: Orders) -> bool:
         """Return True if `follow` has something to do. Costs nothing."""

@@ -47,6 +47,7 @@ class Reporter:
             waiting=mode.acquisition.waiting,
             resumed=self.stopped.taken_resumed(),
             suspects=self.refusals.taken_found(),
+            throttles=self.operators.throttles,
             measured=first,
         )
         self.context.report(report)

@@ -32,6 +32,7 @@ from eos_mirror.replication.refusals import Refusals
 from eos_mirror.replication.reporter import Reporter
 from eos_mirror.replication.source_faults import check_identities, replaced_topics
 from eos_mirror.replication.stopped import Stopped
+from eos_mirror.replication.throttled_source import ThrottledSource
 
 IDLE_WAIT = timedelta(milliseconds=200)
 SHORT_WAIT = timedelta(milliseconds=20)
@@ -72,7 +73,7 @@ class MirrorTask:
         self._tend_at = self._check_topics_at = self._advise_at = self._committed_at = now()
         self._limits_at = now() + intervals.LIMITS_EVERY_S
         self._mode, self._acquisition = mode, mode.acquisition
-        self._source = adapters.lane.open_source(self)  # connects while the writer is opened
+        self._source = ThrottledSource(adapters.lane, self, slot=context.slot or 0, now=now)
         self._intake = Intake(
             config=config,
             holdings=self._hold,
@@ -150,6 +151,9 @@ class MirrorTask:
         if orders.retries != before.retries:
             again = orders.retries.items() - before.retries.items()
             self._stopped.hurry({topic for topic, _ in again})
+        if orders.throttles != before.throttles:
+            self._operators.throttle(orders.throttles)
+            self._report()
         if orders.topics != before.topics or orders.rejoin != before.rejoin:
             self._source.subscribe(sorted(orders.topics))
 

@@ -26,6 +26,10 @@ def flow_answer(runner: FlowRunner, readiness: Readiness) -> dict[str, Any]:
             topic: _gravest(one for p, one in conditions.items() if p.topic == topic)
             for topic in sorted({partition.topic for partition in conditions})
         },
+        "limits": [
+            {"topic": topic, **order.fields}
+            for topic, order in runner.desired.limited(runner.orders.topics).items()
+        ],
         "refused": dict(facts.refused),
         "ended": dict(facts.ended),
     }

@@ -118,6 +118,11 @@ EVENTS: Final = (
     Event("topics.stopped", Level.INFO, "An operator stopped topics; who, and why."),
     Event("topics.resumed", Level.INFO, "An operator resumed topics; who, and why."),
     Event(
+        "topics.throttled",
+        Level.INFO,
+        "An operator limited how fast topics are mirrored, or lifted a limit; who, and why.",
+    ),
+    Event(
         "orders.failed",
         Level.WARNING,
         "What operators want cannot be read, or reported as done, and why; logged once until it "

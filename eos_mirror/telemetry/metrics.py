@@ -100,6 +100,13 @@ METRICS: Final = (
         "pending",
     ),
     Metric(
+        "eos_mirror.throttles.waiting",
+        "{limit}",
+        Kind.GAUGE,
+        "Limits of `eos-mirror throttle` for which records wait.",
+        "throttled",
+    ),
+    Metric(
         "eos_mirror.partitions.stopped",
         "{partition}",
         Kind.GAUGE,

@@ -9,6 +9,7 @@ from eos_mirror.core.desired import (
     RELOAD_KEY,
     Applied,
     DesiredState,
+    LimitOrder,
     Order,
     Request,
     Wanted,
@@ -17,6 +18,7 @@ from eos_mirror.core.desired import (
     request_of,
     retry_key,
 )
+from eos_mirror.core.throttles import Limit
 
 AT = datetime(2026, 3, 1, 9, 30, 0, 125_000, tzinfo=UTC)
 TEXT = (
@@ -91,6 +93,64 @@ def test_a_damaged_record_is_an_error(key: str, value: bytes) -> None:
     """The run reports it, and does what was ordered otherwise."""
     with pytest.raises(ValueError, match="not "):
         NOTHING_ORDERED.after(key, value)
+
+
+LIMIT = (
+    '{"version":1,"bytes_per_second":5000000.0,"records_per_second":null,'
+    '"at":"2026-03-01T09:30:00.125+00:00","by":"operator@host-7","reason":"night"}'
+)
+
+
+def limit(topics: str, **limits: float) -> LimitOrder:
+    """Return a limit on these topics."""
+    return LimitOrder(
+        topics=topics, limit=Limit(**limits), at=AT, by="operator@host-7", reason="night"
+    )
+
+
+def limited(*orders: LimitOrder) -> DesiredState:
+    """Return the state after these limits, the oldest first."""
+    state = NOTHING_ORDERED
+    for one in orders:
+        state = state.after(one.key, one.encode().encode())
+    return state
+
+
+def test_a_limit_is_the_text_that_the_documentation_shows() -> None:
+    """It is no order about what should become of topics."""
+    one = limit("orders.*", bytes_per_s=5e6)
+    assert (one.key, one.encode()) == ("limit:orders.*", LIMIT)
+    assert limited(one).limits == {one.key: one}
+    assert limited(one).orders == {}
+    assert decode_order(one.key, LIMIT.encode()) is None
+    assert str(one) == "5,000,000 bytes/s since 2026-03-01 09:30:00 UTC by operator@host-7: night"
+
+
+def test_a_topic_has_its_newest_limit_and_shares_that_of_the_flow() -> None:
+    """A limit without a value lifts an earlier one, and so does a tombstone."""
+    flow, orders = limit(".*", records_per_s=9), limit("orders.*", records_per_s=1)
+    state = limited(flow, orders, limit("orders-2"))
+    assert state.limited({"orders-2", "orders", "audit"}) == {None: flow, "orders": orders}
+    assert state.after(flow.key, None).limited({"orders"}) == {"orders": orders}
+    assert limited(flow, limit(".*")).limited({"orders"}) == {}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        LIMIT.replace("5000000.0", "0"),
+        LIMIT.replace("5000000.0", '"5"'),
+        LIMIT.replace("5000000.0", "true"),
+        LIMIT.replace("2026", "in 2026"),
+    ],
+    ids=["zero", "text", "truth", "no time"],
+)
+def test_a_damaged_limit_is_an_error(value: str) -> None:
+    """The limits from before stay."""
+    with pytest.raises(ValueError, match="not a"):
+        NOTHING_ORDERED.after("limit:orders", value.encode())
+    later = LIMIT.replace('"version":1', '"version":2').encode()
+    assert NOTHING_ORDERED.after("limit:orders", later) is NOTHING_ORDERED
 
 
 def test_what_was_done_is_reported_with_the_offset_that_was_read() -> None:

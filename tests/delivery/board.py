@@ -158,6 +158,12 @@ def tasks() -> list[Panel]:
         graph("Mean time of a commit", commit_ms(BY_TASK), TASK, "commit_ms", "ms"),
         graph("Partitions owned", f"sum by ({BY_TASK}) ({of_flow('owned')})", TASK, "owned"),
         graph("Partitions pending", f"sum by ({BY_TASK}) ({of_flow('pending')})", TASK, "pending"),
+        graph(
+            "Limits for which records wait",
+            f"sum by ({BY_TASK}) ({of_flow('throttled')})",
+            TASK,
+            "throttled",
+        ),
         graph("Restarts", growth("restarts", BY_TASK), TASK, "restarts"),
         graph("Incarnations", growth("incarnations", BY_TASK), TASK, "incarnations"),
         graph("Fences", growth("fences", BY_TASK), TASK, "fences"),

@@ -202,7 +202,7 @@ class CheckedScenario:
     def drain(self) -> None:
         """Repair everything; then every partition must catch up, or have a reason to be stopped."""
         stage = self.stage
-        stage.order(replace(stage.orders, paused=(), stopped_topics=()))
+        stage.order(replace(stage.orders, paused=(), stopped_topics=(), throttles=()))
         while stage.target.network:
             self.deliver_late(0)
         self.release_markers()

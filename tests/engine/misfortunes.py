@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from eos_mirror.core.messages import Throttle
+from eos_mirror.core.throttles import Limit
 from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.gate import Fate
 from tests.engine.stage import TOPICS, Process
@@ -26,6 +28,12 @@ ANY: Final = range(6)
 """A choice, modulo the number of candidates."""
 
 YES_NO: Final = (False, True)
+
+SLOW: Final = Limit(records_per_s=8)
+THROTTLES: Final = (
+    (), ((None, SLOW),), (("orders", Limit(bytes_per_s=80)),), ((None, SLOW), ("orders", SLOW)),
+)  # fmt: skip
+"""Limits so small that records wait for them."""
 
 
 class Misfortunes:
@@ -168,6 +176,12 @@ class Misfortunes:
             )
         )
 
+    def throttle(self, limits: Sequence[tuple[str | None, Limit]]) -> None:
+        """Limit the flow or a topic; none: lift the limits."""
+        slots = len(self.scenario.slots)
+        throttles = tuple(Throttle(topic=one, shares=(limit,) * slots) for one, limit in limits)
+        self.scenario.stage.order(replace(self.scenario.stage.orders, throttles=throttles))
+
     # ------------------------------------------------------------------ target
 
     def hold_markers(self) -> None:
@@ -239,6 +253,7 @@ MOVES: Final = (
     Move(3, "hand_over", (ANY, ANY, range(41), range(61))),
     Move(1, "rejoin"),
     Move(2, "pause_or_stop", (range(4), YES_NO)),
+    Move(3, "throttle", (THROTTLES,)),
     Move(1, "hold_markers"),
     Move(1, "release_markers"),
     Move(4, "write_a_marker", (ANY,)),

@@ -48,6 +48,14 @@ def test_a_run_is_asked_paused_and_resumed_over_http(site: Site) -> None:
         with urllib.request.urlopen(f"{client.address}/metrics", timeout=10) as page:  # noqa: S310
             assert 'state="paused"' in page.read().decode()
 
+        body = {"bytes_per_second": 5_000_000, "reason": "night"}
+        assert client.ask(f"{topic}/throttle", method="PUT", body=body)[0] == 200
+        (limit,) = client.ask(flow)[1]["limits"]
+        assert (limit["topic"], limit["bytes_per_second"]) == (site.topic, 5_000_000)
+        assert limit["reason"] == "night"
+        assert client.ask(f"{topic}/throttle", method="PUT")[0] == 200
+        assert client.ask(flow)[1]["limits"] == []
+
         assert client.ask(f"{flow}/resume", method="PUT")[0] == 200
         assert client.ask(flow)[1]["state"] == "mirroring"
         assert running.stop() == 0, running.errors

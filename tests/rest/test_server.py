@@ -67,6 +67,10 @@ def test_a_checked_standby_is_ready(tmp_path: Path) -> None:
         (f"/mirror/flows/{FLOW}/pause", "PUT", [], 400),
         (f"/mirror/flows/{FLOW}/pause", "PUT", {"topic": "orders"}, 400),
         (f"/mirror/flows/{FLOW}/pause", "PUT", {"topics": "("}, 400),
+        (f"/mirror/flows/{FLOW}/pause", "PUT", {"bytes_per_second": 5}, 400),
+        (f"/mirror/flows/{FLOW}/throttle", "PUT", {"bytes_per_second": 0}, 400),
+        (f"/mirror/flows/{FLOW}/throttle", "PUT", {"records_per_second": "5"}, 400),
+        (f"/mirror/flows/{FLOW}/throttle", "PUT", {"records_per_second": True}, 400),
     ],
 )
 def test_a_wrong_request_has_an_answer_that_says_so(
