@@ -13,10 +13,11 @@ from eos_mirror.kafka.client import new_consumer
 from eos_mirror.kafka.deadline import ANSWER, Deadline
 from eos_mirror.kafka.errors import DENIED, as_mirror_error, translated
 
-"""For one request."""
-
 WITHIN: Final = timedelta(seconds=60)
 """For reading a topic to its end."""
+
+ELECTED: Final = timedelta(seconds=10)
+"""For a partition without a leader to get one."""
 
 READER: Final = {
     "allow.auto.create.topics": False,
@@ -74,12 +75,14 @@ class TopicReader:
         deadline = Deadline(within)
         consumer = new_consumer(self._config)
         try:
-            unread = self._assign(consumer, deadline)
+            unread, leaderless = self._assign(consumer, deadline)
+            if leaderless:
+                deadline = Deadline(min(within, ELECTED))
             while unread:
                 if deadline.is_over:
                     if partial:
                         return
-                    raise TargetUnavailable(f"{self._topic}: not read to its end in {within}")
+                    raise TargetUnavailable(_unread(self._topic, leaderless & unread, within))
                 for message in ready_messages(consumer):
                     if self._is_record(message):
                         self._next_offsets[_partition_of(message)] = _offset_of(message) + 1
@@ -90,22 +93,23 @@ class TopicReader:
         finally:
             consumer.close()
 
-    def _assign(self, consumer: Consumer, deadline: Deadline) -> set[int]:
-        """Returns the partitions to read; none if the topic does not exist."""
+    def _assign(self, consumer: Consumer, deadline: Deadline) -> tuple[set[int], set[int]]:
+        """Return the partitions to read, none without the topic; and those without a leader."""
         with translated(f"read {self._topic}"):
             found = consumer.list_topics(self._topic, deadline.left_s(at_most=ANSWER))
             known = found.topics[self._topic]
             if known.error is not None:
                 if known.error.code() in DENIED:
                     raise as_mirror_error(known.error, f"read {self._topic}", side=Side.TARGET)
-                return set()
+                return set(), set()
             consumer.assign(
                 [
                     ClientPartition(self._topic, p, self._next_offsets.get(p, OFFSET_BEGINNING))
                     for p in known.partitions
                 ]
             )
-            return set(known.partitions)
+            leaderless = {p for p, one in known.partitions.items() if one.leader < 0}
+            return set(known.partitions), leaderless
 
     def _is_record(self, message: Message) -> bool:
         error = message.error()
@@ -114,6 +118,13 @@ class TopicReader:
         if error.code() not in HARMLESS and not is_end(message):
             raise as_mirror_error(error, f"read {self._topic}", side=Side.TARGET)
         return False
+
+
+def _unread(topic: str, leaderless: set[int], within: timedelta) -> str:
+    if not leaderless:
+        return f"{topic}: not read to its end in {within}"
+    names = ", ".join(f"{topic}-{partition}" for partition in sorted(leaderless))
+    return f"{names} has no leader: start the brokers that have its replicas"
 
 
 def ready_messages(consumer: Consumer) -> list[Message]:

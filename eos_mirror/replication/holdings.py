@@ -19,13 +19,20 @@ class Holdings:
         at_end: Partitions at an end that is not committed yet, past control records.
         held_back: Partitions from which nothing more is accepted before the next commit. Then they
             are read again from their positions.
+        leaderless: What owned partitions wait for that have no leader, as of the last check.
         pauses: Which owned partitions are not read.
     """
 
     owned: dict[TopicPartition, OwnedPartition] = field(default_factory=dict)
     at_end: dict[TopicPartition, OwnedPartition] = field(default_factory=dict)
     held_back: dict[TopicPartition, OwnedPartition] = field(default_factory=dict)
+    leaderless: Mapping[TopicPartition, str] = field(default_factory=dict)
     pauses: Pauses = field(default_factory=Pauses)
+
+    @property
+    def waiting(self) -> Mapping[TopicPartition, str]:
+        """Why owned partitions are neither read nor at their end, by source partition."""
+        return {p: reason for p, reason in self.leaderless.items() if p in self.owned}
 
     def readable(
         self, partition: TopicPartition, faults: Mapping[TopicPartition, PartitionStopped]

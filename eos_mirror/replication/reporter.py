@@ -44,7 +44,7 @@ class Reporter:
             stopped_topics=self.operators.stopped_topics,
             pending=mode.acquisition.pending_of(topics),
             stopped=self.stopped.reasons,
-            waiting=mode.acquisition.waiting,
+            waiting={**mode.acquisition.waiting, **holdings.waiting},
             resumed=self.stopped.taken_resumed(),
             suspects=self.refusals.taken_found(),
             throttles=self.operators.throttles,

@@ -1,11 +1,11 @@
 """Detects source partitions that were replaced, lost records, or are no longer authorized."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.errors import PartitionStopped, RestartTask, RightMissing, SourceDataLost
-from eos_mirror.ports import SourceMetadata
+from eos_mirror.ports import KnownTopic, SourceMetadata
 from eos_mirror.replication.partition import OwnedPartition
 
 
@@ -62,18 +62,40 @@ def check_identities(
             )
 
 
-def replaced_topics(
+def check_topics(
     flow: Flow, owned: Iterable[OwnedPartition], *, metadata: SourceMetadata
+) -> tuple[dict[TopicPartition, PartitionStopped], dict[TopicPartition, str]]:
+    """
+    Ask for the source topics of these partitions.
+
+    Returns:
+        Partitions that cannot be mirrored any more, and what others wait for that have no leader.
+    """
+    held = list(owned)
+    topics = metadata.topics(sorted({one.source.topic for one in held}))
+    return _replaced(flow, held, topics), _leaderless(flow, held, topics)
+
+
+def _leaderless(
+    flow: Flow, owned: Iterable[OwnedPartition], topics: Mapping[str, KnownTopic]
+) -> dict[TopicPartition, str]:
+    return {
+        one.source: f"{one.source} has no leader on {flow.source}"
+        for one in owned
+        if (topic := topics.get(one.source.topic)) and one.source.partition in topic.leaderless
+    }
+
+
+def _replaced(
+    flow: Flow, owned: Iterable[OwnedPartition], topics: Mapping[str, KnownTopic]
 ) -> dict[TopicPartition, PartitionStopped]:
     """
     Return partitions of topics that were deleted, created again, or may not be described any more.
 
     Only its id shows that a topic was re-created: its offsets may seem unchanged.
     """
-    held = list(owned)
-    topics = metadata.topics(sorted({one.source.topic for one in held}))
     faults: dict[TopicPartition, PartitionStopped] = {}
-    for one in held:
+    for one in owned:
         topic = topics.get(one.source.topic)
         if topic is not None and not topic.topic_id:
             faults[one.source] = RightMissing(

@@ -30,7 +30,7 @@ from eos_mirror.replication.partition import OwnedPartition, Resolved
 from eos_mirror.replication.partition_metrics import PartitionMeter
 from eos_mirror.replication.refusals import Refusals
 from eos_mirror.replication.reporter import Reporter
-from eos_mirror.replication.source_faults import check_identities, replaced_topics
+from eos_mirror.replication.source_faults import check_identities, check_topics
 from eos_mirror.replication.stopped import Stopped
 from eos_mirror.replication.throttled_source import ThrottledSource
 
@@ -373,7 +373,9 @@ class MirrorTask:
         if now >= self._check_topics_at:
             self._check_topics_at = now + intervals.CHECK_TOPICS_EVERY_S
             held = self._hold.owned.values()
-            self._stop(replaced_topics(self._config.flow, held, metadata=self._metadata))
+            faults, waits = check_topics(self._config.flow, held, metadata=self._metadata)
+            self._hold.leaderless = waits
+            self._stop(faults)
         if self._mode.advises and now >= self._advise_at and self._hold.owned:
             self._advise_at = now + intervals.ADVISE_EVERY_S
             self._source.commit({o.source: o.position for o in self._hold.owned.values()})

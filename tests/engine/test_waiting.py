@@ -4,7 +4,7 @@ import pytest
 
 from eos_mirror.core.topic_limits import TopicLimits
 from tests.engine.checked_scenario import CheckedScenario
-from tests.engine.schedules import ORDERS, mirror_all
+from tests.engine.schedules import ORDERS, mirror_all, settled
 from tests.engine.stage import Process, remote_of
 
 pytestmark = pytest.mark.usefixtures("one_core")
@@ -47,6 +47,20 @@ def test_a_partition_without_a_leader_is_waited_for_while_others_are_mirrored(
     mirror_all(scenario, process)
     assert process.actor.error is None
     assert all(map(scenario.oracle.reached, stage.partitions))
+    assert not process.context.reports[-1].waiting
+
+
+def test_an_owned_partition_that_loses_its_leader_is_waited_for(scenario: CheckedScenario) -> None:
+    """Without a record that fails, nothing else would show it."""
+    process = settled(scenario)
+    scenario.stage.source.leaderless.add(ORDERS)
+    scenario.stage.clock.advance(6)
+    scenario.step(process, MANY)
+    assert process.context.reports[-1].waiting == {ORDERS: f"{ORDERS} has no leader on A"}
+
+    scenario.stage.source.leaderless.clear()
+    scenario.stage.clock.advance(6)
+    scenario.step(process, MANY)
     assert not process.context.reports[-1].waiting
 
 

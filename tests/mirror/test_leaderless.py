@@ -16,8 +16,10 @@ from confluent_kafka.admin import OffsetSpec
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
-from eos_mirror.errors import RestartTask, SourceUnavailable
+from eos_mirror.errors import RestartTask, SourceUnavailable, TargetUnavailable
+from eos_mirror.kafka import topic_reader
 from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.topic_reader import TopicReader
 from eos_mirror.testing import KafkaCluster, read_topic, wait_until
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
@@ -109,6 +111,16 @@ def test_a_partition_whose_leader_is_back_is_answered_for(
         within=timedelta(seconds=30),
         what=f"the end offset of {lonely}",
     )
+
+
+def test_an_internal_topic_without_a_leader_is_named(
+    trio: KafkaCluster, lost_leader: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reader does not wait for a minute to say only that it has not read everything."""
+    monkeypatch.setattr(topic_reader, "ELECTED", timedelta(seconds=1))
+    reader = TopicReader(trio.client_config(), lost_leader[1], group="readers")
+    with pytest.raises(TargetUnavailable, match=f"{lost_leader[1]}-0 has no leader: start the"):
+        list(reader.updates())
 
 
 def test_a_leader_that_stands_still_keeps_nobody_waiting(trio: KafkaCluster, ns: str) -> None:
