@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from eos_mirror.core.copy_limits import ConfigSync, refuse_small_limits
 from eos_mirror.core.plan import FlowPlan
-from eos_mirror.core.topic_configs import Changes, Entry, config_changes, urgent_changes
+from eos_mirror.core.topic_configs import LIMIT, Changes, Entry, config_changes, urgent_changes
 from eos_mirror.errors import RetriableError
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.topics import Described, Topics
@@ -51,6 +51,24 @@ def raise_limits(
         with suppress(RetriableError):
             retrying(lambda _: _check_effect(target, changed), within=IN_EFFECT)
     return refused
+
+
+def too_small(
+    plan: FlowPlan, *, source: Topics, target: Topics, sync: ConfigSync
+) -> dict[str, str]:
+    """
+    Return why topics of a plan are refused because of the limits of their copies. Changes nothing.
+
+    Limits that the flow would raise are not among them.
+
+    Raises:
+        SourceUnavailable, TargetUnavailable: The cluster did not answer in time.
+    """
+    if not (plan.routes and sync.keeps(LIMIT)):
+        return {}
+    sources = source.describe(sorted(route.source_topic for route in plan.routes))
+    remotes = target.describe(sorted(route.remote_topic for route in plan.routes))
+    return refuse_small_limits(plan, sync, source=sources.values, remote=remotes.values)
 
 
 def _undescribed(plan: FlowPlan, sources: Described, remotes: Described) -> dict[str, str]:

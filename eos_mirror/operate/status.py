@@ -11,6 +11,7 @@ from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.states import State, flow_state
 from eos_mirror.core.topic_configs import Changes
+from eos_mirror.driver.copy_limits import too_small
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.kafka.ledger import read_ledger
@@ -84,6 +85,18 @@ def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) 
     sync.others = [TopicSync(one, clusters, on_event=_ignore) for one in beside]  # for their names
     plan, on_target = _plan(settings, clusters, sync)
     plan = sync.without_deleted(plan)
+    run = find_run(settings, clusters)
+    if run.owned is not None:
+        held = {partition.topic for partition in run.owned}
+        fresh = {route.source_topic for route in plan.routes} - held
+        plan = plan.refusing(
+            too_small(
+                plan.only(fresh),
+                source=clusters.source_topics,
+                target=clusters.target_topics,
+                sync=sync.config_sync,
+            )
+        )
     remotes = {
         TopicPartition(route.source_topic, p): TopicPartition(route.remote_topic, p)
         for route in sorted(plan.routes, key=lambda route: route.source_topic)
@@ -91,7 +104,6 @@ def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) 
     }
     has_run = flow.claims_topic in on_target
     mode = (clusters.mode.read() or mode_of(settings)) if has_run else None
-    run = find_run(settings, clusters)
     existing = {one for one in remotes.values() if one.partition < on_target.get(one.topic, 0)}
     return FlowStatus(
         flow=str(flow),

@@ -12,7 +12,7 @@ from eos_mirror.core.side import Side
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.external import Cluster
-from tests.mirror.command_line import checked, status
+from tests.mirror.command_line import checked, status, status_and_code
 from tests.mirror.conftest import Site
 from tests.mirror.toolbox import mirror
 
@@ -154,7 +154,7 @@ def test_a_topic_whose_copy_has_a_smaller_limit_waits_alone(site: Site) -> None:
     offer(site, site.topic, [10, LARGE, 10])
     offer(site, other, [10])
     reason = (
-        f"{site.flow} {site.topic} to {site.remote}: {site.remote} takes messages of "
+        f"{site.flow} {site.topic} to {site.remote}: {site.remote} accepts messages of "
         f"{DEFAULT_LIMIT} bytes, {site.topic} of {LIMIT}, and config.properties.exclude excludes "
         f"max.message.bytes. Set max.message.bytes={LIMIT} on {site.remote}, or do not exclude it."
     )
@@ -169,6 +169,8 @@ def test_a_topic_whose_copy_has_a_smaller_limit_waits_alone(site: Site) -> None:
         running.wait_for("degraded")
         site.view.wait_caught_up(other, f"{site.flow.source}.{other}", partitions=site.partitions)
         assert set(site.view.positions(site.remote, site.partitions).values()) == {-1}
+        shown, code = status_and_code(config)
+        assert (code, f"  not mirrored: {reason}\n" in shown) == (1, True), shown
         alter(site.target, site.remote, put=f"max.message.bytes={LIMIT}")
         site.wait_caught_up()
         running.wait_for("ready")
@@ -232,7 +234,7 @@ def test_without_the_sync_a_smaller_limit_refuses_its_topic_alone(site: Site) ->
     assert f"eos-mirror: not mirrored: {site.flow} {site.topic} " in "".join(running.errors)
     (refused,) = running.found("topic.refused")
     assert refused["reason"].endswith(
-        f"{site.remote} takes messages of 1000 bytes, {site.topic} of {DEFAULT_LIMIT}, and "
+        f"{site.remote} accepts messages of 1000 bytes, {site.topic} of {DEFAULT_LIMIT}, and "
         f"sync.topic.configs.enabled = false. Set max.message.bytes={DEFAULT_LIMIT} on "
         f"{site.remote}, or sync.topic.configs.enabled = true."
     )
