@@ -59,7 +59,7 @@ def refuse_small_limits(
     """
     return {
         route.source_topic: (
-            f"{route.remote_topic} takes messages of {there} bytes, {route.source_topic} of "
+            f"{route.remote_topic} accepts messages of {there} bytes, {route.source_topic} of "
             f"{here}, and {_why(plan, sync, denied.get(route.remote_topic))}. Set "
             f"{LIMIT}={here} on {route.remote_topic}{_or(sync)}"
         )

@@ -304,7 +304,7 @@ def _conflicts(
             reason = "several source topics for one remote topic; exclude all but one"
         others = sorted(lookalikes[_metric_name(remote)] - {remote})
         if reason is None and others and remote not in target_topics:
-            reason = f"Kafka takes '.' and '_' for the same; in the way: {', '.join(others)}"
+            reason = f"Kafka treats '.' and '_' as the same; in the way: {', '.join(others)}"
         if reason is not None:
             found.append(
                 Conflict(flow=flow, source_topics=tuple(topics), remote_topic=remote, reason=reason)
@@ -364,9 +364,9 @@ def _loop(mapping: TopicMapping, route: Route, others: Collection[TopicMapping])
 def _illegal(topic: str) -> str | None:
     """Return why Kafka would refuse the name; None if it accepts it."""
     if len(topic) > MAX_TOPIC_CHARS:
-        return f"the name has {len(topic)} characters, Kafka takes {MAX_TOPIC_CHARS}"
+        return f"the name has {len(topic)} characters, Kafka allows {MAX_TOPIC_CHARS}"
     if topic in {".", ".."} or _LEGAL_TOPIC.fullmatch(topic) is None:
-        return "the name is illegal; Kafka takes letters, digits, '.', '_' and '-'"
+        return "the name is illegal; Kafka allows letters, digits, '.', '_' and '-'"
     return None
 
 

@@ -199,7 +199,7 @@ def _too_large(
     least = BATCH_HEADER_BYTES + RECORD_BYTES + fields + _header_bytes(headers, HEADER_BYTES)
     if least // RATIOS.get(sender.compression, RATIOS["zstd"]) > limits.max_message_bytes:
         return "MSG_SIZE_TOO_LARGE", (
-            f"the record has {least} bytes, and {topic} takes {limits.max_message_bytes}. "
+            f"the record has {least} bytes, and {topic} accepts {limits.max_message_bytes}. "
             f"{_more_room(topic, sender)}"
         )
     return None

@@ -55,7 +55,7 @@ def reasons(sync: ConfigSync, *, there: int, denied: bool = False) -> list[str]:
 
 def test_a_smaller_limit_refuses_its_topic_unless_the_flow_raises_it() -> None:
     """The reason names both limits, why the flow does not raise the limit, and the fix."""
-    takes = "A.t takes messages of 1000 bytes, t of 2000, and"
+    takes = "A.t accepts messages of 1000 bytes, t of 2000, and"
     raised = "Set max.message.bytes=2000 on A.t"
     assert reasons(sync_of(), there=1000) == []
     assert reasons(sync_of(LIMIT), there=1000) == [

@@ -112,7 +112,7 @@ def test_two_source_topics_for_one_remote_topic_are_a_conflict() -> None:
 @pytest.mark.parametrize(
     ("topic", "reason"),
     [
-        ("x" * 248, "the name has 250 characters, Kafka takes 249"),
+        ("x" * 248, "the name has 250 characters, Kafka allows 249"),
         ("orders eu", "the name is illegal"),
         ("ord\u00e9rs", "the name is illegal"),
         ("orders\n", "the name is illegal"),
@@ -132,7 +132,7 @@ def test_a_name_that_kafka_refuses_is_a_conflict(topic: str, reason: str) -> Non
 def test_names_that_kafka_takes_for_the_same_are_a_conflict() -> None:
     """Kafka refuses to create a topic that differs from another only in '.' and '_'."""
     plan = _plan({"orders": 1, "users": 1}, {"A_orders": 1})
-    reason = "Kafka takes '.' and '_' for the same; in the way: A_orders"
+    reason = "Kafka treats '.' and '_' as the same; in the way: A_orders"
 
     assert plan.conflicts == (
         Conflict(flow=FLOW, source_topics=("orders",), remote_topic="A.orders", reason=reason),
@@ -191,7 +191,7 @@ def test_a_topic_is_refused_for_its_first_reason() -> None:
     plan = plan_flow({"x" * 250: 1}, {}, way, others=[other])
 
     assert len(plan.conflicts) == 2
-    assert plan.refused["x" * 250].endswith("the name has 250 characters, Kafka takes 249")
+    assert plan.refused["x" * 250].endswith("the name has 250 characters, Kafka allows 249")
 
 
 @given(st.permutations(["a", "b", "C.d", "B.e", "heartbeats", "f_g", "f.g"]))
@@ -300,9 +300,9 @@ def test_a_copy_that_does_not_grow_is_mirrored_as_far_as_it_goes() -> None:
     assert stuck.refused == {
         "clicks": "A->B clicks to A.clicks: partitions from 3 on are not mirrored: no right"
     }
-    small = {"clicks": "A.clicks takes smaller messages"}
+    small = {"clicks": "A.clicks accepts only smaller messages"}
     assert stuck.refusing(small).refused == {
-        "clicks": "A->B clicks to A.clicks: A.clicks takes smaller messages"
+        "clicks": "A->B clicks to A.clicks: A.clicks accepts only smaller messages"
     }, "none of its partitions is copied now"
 
 

@@ -118,7 +118,7 @@ def test_a_record_is_too_large_if_no_compression_can_save_it(
     assert (found is not None) is is_refused
     if found is not None:
         assert (found.start, found.code) == (1, "MSG_SIZE_TOO_LARGE")
-        assert "A.orders takes 1000" in found.reason
+        assert "A.orders accepts 1000" in found.reason
         assert "producer.compression.type" in found.reason
 
 

@@ -194,7 +194,7 @@ def test_a_copy_that_keeps_a_smaller_limit_is_excluded(stage: Stage) -> None:
 
     assert [route.source_topic for route in plan.routes] == ["users"]
     assert [route.source_topic for route in plan.to_create] == ["orders"]
-    assert "takes messages of 1000 bytes" in plan.refused["orders"]
+    assert "accepts messages of 1000 bytes" in plan.refused["orders"]
 
 
 def test_a_copy_that_stays_compacted_is_a_warning(stage: Stage) -> None:

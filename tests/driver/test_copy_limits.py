@@ -123,7 +123,7 @@ def test_a_limit_that_may_not_be_raised_refuses_the_topic(
     """Nothing is written: the configuration says that the copy has its own limit."""
     refused, reports = raised(source, target, is_on=is_on, exclude=exclude)
 
-    assert "A.orders takes messages of 1000 bytes" in refused["orders"]
+    assert "A.orders accepts messages of 1000 bytes" in refused["orders"]
     assert not target.writes
     assert not reports.changes
 

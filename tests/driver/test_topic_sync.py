@@ -221,7 +221,7 @@ def test_a_topic_that_is_mirrored_already_continues_with_a_smaller_limit(stage: 
     stage.sync.follow()
 
     assert stage.sync.routes.keys() == {"orders"}
-    assert "takes messages of 1000 bytes" in stage.sync.refused["users"]
+    assert "accepts messages of 1000 bytes" in stage.sync.refused["users"]
 
 
 def test_configurations_are_synced_where_they_differ(stage: Stage) -> None:

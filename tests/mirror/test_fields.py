@@ -125,7 +125,7 @@ def test_a_record_that_the_target_refuses_stops_its_partition_only(site: Site) -
     assert stopped["partition"] == f"{site.topic}-0"
     assert not running.found("task.restarting")
     assert "MSG_SIZE_TOO_LARGE" in stopped["reason"]
-    assert f"50068 bytes, and {site.remote} takes 20000" in stopped["reason"]
+    assert f"50068 bytes, and {site.remote} accepts 20000" in stopped["reason"]
     compared = site.compare()
     assert compared.partitions[0].missing == 101
     assert all(compared.partitions[p].exact for p in (1, 2, 3)), str(compared)

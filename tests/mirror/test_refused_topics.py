@@ -18,7 +18,7 @@ def too_long(site: Site) -> tuple[str, str]:
     """Create a source topic whose remote name is too long for Kafka; return it and the reason."""
     topic = site.topic + "-" + "x" * (249 - len(site.topic) - 1)
     site.source.create_topic(topic, site.partitions)
-    return topic, f"the name has {249 + len(site.flow.source) + 1} characters, Kafka takes 249"
+    return topic, f"the name has {249 + len(site.flow.source) + 1} characters, Kafka allows 249"
 
 
 def colliding(site: Site) -> tuple[str, str]:
