@@ -1,6 +1,7 @@
 """What operators and broken disks do to a cluster: topics deleted, logs cut, bytes flipped."""
 
 import shutil
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -24,6 +25,26 @@ def produce_values(
     for value in values:
         producer.produce(topic, value, partition=partition)
     assert producer.flush(30) == 0
+
+
+@contextmanager
+def foreign_writer(site: Site) -> Iterator[None]:
+    """Write records of another producer into remote partition 0, one by one, during the block."""
+    stop = threading.Event()
+    producer = Producer({**site.target.client_config(), "linger.ms": 0})
+
+    def write() -> None:
+        while not stop.is_set():
+            producer.produce(site.remote, b"foreign", partition=0)
+            producer.flush(5)
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def delete_topic(cluster: Cluster, topic: str) -> None:

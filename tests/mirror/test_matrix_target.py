@@ -2,9 +2,8 @@
 
 import os
 import signal
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,7 +15,13 @@ from eos_mirror.testing.entry import environ_for
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.crashes import hold_a_writer
-from tests.mirror.surgery import delete_topic, keep_copy, produce_values, put_back
+from tests.mirror.surgery import (
+    delete_topic,
+    foreign_writer,
+    keep_copy,
+    produce_values,
+    put_back,
+)
 from tests.mirror.toolbox import Mirror, mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
@@ -44,26 +49,6 @@ def frail(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips w
     config = {"auto.create.topics.enable": True}
     with KafkaCluster(name="frail", broker_config=config) as cluster:
         yield cluster
-
-
-@contextmanager
-def foreign_writer(site: Site) -> Iterator[None]:
-    """Write records of another producer into remote partition 0, one by one, during the block."""
-    stop = threading.Event()
-    producer = Producer({**site.target.client_config(), "linger.ms": 0})
-
-    def write() -> None:
-        while not stop.is_set():
-            producer.produce(site.remote, b"foreign", partition=0)
-            producer.flush(5)
-
-    thread = threading.Thread(target=write, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 def test_t4_a_foreign_record_inside_a_transaction_of_ours_stops_its_partition(
