@@ -8,7 +8,7 @@ Each function causes the fault, holds it, undoes it, and returns whether it hit 
 import os
 import random
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
@@ -197,14 +197,36 @@ def delete_copy(targets: ChaosTargets, _: random.Random) -> bool:
 
 def pause_topic(targets: ChaosTargets, dice: random.Random) -> bool:
     """Pause a topic as an operator does, and resume it. The order may outlive the driver."""
-    topic = dice.choice(sorted(PARTITIONS))
-    targets.order("pause", "--topics", topic, "--reason", "chaos")
+    topic = ("--topics", dice.choice(sorted(PARTITIONS)))
+    return _for_a_while(targets, dice, ("pause", *topic), ("resume", *topic))
+
+
+def stop_topic(targets: ChaosTargets, dice: random.Random) -> bool:
+    """Stop a topic as an operator does, and start it: its tasks release and claim it again."""
+    topic = ("--topics", dice.choice(sorted(PARTITIONS)))
+    return _for_a_while(targets, dice, ("stop", *topic), ("start", *topic))
+
+
+def throttle_flow(targets: ChaosTargets, dice: random.Random) -> bool:
+    """Limit the flow, or each topic, to less than its load."""
+    topics = dice.choice(((), ("--topics", ".*s.*")))
+    limit = ("--records-per-second", str(dice.choice((100, 400, 1_000))))
+    return _for_a_while(targets, dice, ("throttle", *topics, *limit), ("throttle", "--off"))
+
+
+def _for_a_while(
+    targets: ChaosTargets, dice: random.Random, order: Sequence[str], undo: Sequence[str]
+) -> bool:
+    """Give an order, and undo it; also if nothing reported it: the order may have arrived."""
+    targets.order(*order, "--reason", "chaos")
     targets.hold(dice.uniform(1, 10))
-    # also if nothing reported the pause: the order itself may have arrived
-    wait_until(
-        lambda: targets.order("resume", "--topics", topic), within=RESUMED_WITHIN, what="resume"
-    )
+    wait_until(lambda: targets.order(*undo), within=RESUMED_WITHIN, what=" ".join(undo))
     return True
+
+
+def reload_file(targets: ChaosTargets, _: random.Random) -> bool:
+    """Have the run read its file again; nothing in it has changed."""
+    return targets.order("reload")
 
 
 def retry_partitions(targets: ChaosTargets, _: random.Random) -> bool:
@@ -277,6 +299,9 @@ KINDS: Mapping[str, Kind] = {
         Kind(name="copy.limit", place="copy", act=limit_copy),
         Kind(name="copy.delete", place="copy", act=delete_copy, weight=0.3),
         Kind(name="topic.pause", place="orders", act=pause_topic),
+        Kind(name="topic.stop", place="orders", act=stop_topic),
+        Kind(name="flow.throttle", place="orders", act=throttle_flow),
+        Kind(name="file.reload", place="orders", act=reload_file, weight=0.3),
         Kind(name="partition.retry", place="orders", act=retry_partitions, weight=0.5),
         Kind(name="source.restart", place="source", act=restart_source, weight=0.5),
         Kind(name="source.pause", place="source", act=pause_source, weight=0.5),

@@ -64,7 +64,7 @@ def test_a_plan_has_ten_faults_a_minute_and_windows_without_any() -> None:
     windows = {int(episode.at_s // 10) for episode in episodes}
     assert len(episodes) > 600
     assert len(windows) == 270
-    assert len({episode.kind.name for episode in episodes}) == 21
+    assert len({episode.kind.name for episode in episodes}) == 24
     assert {e.kind.name for e in plan(1, seconds=600, runtime="local", names=["net.cut"])} == {
         "net.cut"
     }
