@@ -368,7 +368,7 @@ class FlowRunner:
     def _take_report(self, slot: int, submission: str, message: Mapping[str, Any]) -> None:
         report = decode(TaskReport, message)
         self._reports.put(slot, submission, report)
-        self.metrics.add(report.measured)
+        self.metrics.add(report.measured, task=slot)
         if report.stopped or report.resumed or report.suspects:
             self.give_orders(lambda orders: orders.after(report))
 

@@ -79,10 +79,10 @@ class _Partition:
         self.counted = Window(now_s)  # records, and their latency
         self.sized = Window(now_s)  # bytes, and the age of records
         self.behind: Behind | None = None
-        self.has_run = False
+        self.task: int | None = None
 
-    def add(self, now_s: float, measured: PartitionMetrics) -> None:
-        self.has_run = True
+    def add(self, now_s: float, measured: PartitionMetrics, *, task: int) -> None:
+        self.task = task
         self.records += measured.records
         self.bytes += measured.bytes
         self.counted.add(now_s, amount=measured.records, spread=measured.latency)
@@ -95,7 +95,7 @@ class _Partition:
             yield "lag.time", self.behind.since(now_s)
             if self.records:
                 yield "lag.bytes", self.behind.records * self.bytes // self.records
-        if not self.has_run:
+        if self.task is None:
             return
         yield "record-count", self.records
         yield "record-rate", self.counted.rate(now_s)
@@ -141,11 +141,11 @@ class FlowPartitionMetrics:
         self._lock = threading.Lock()
         self._partitions: dict[TopicPartition, _Partition] = {}
 
-    def add(self, measured: Iterable[PartitionMetrics]) -> None:
+    def add(self, measured: Iterable[PartitionMetrics], *, task: int) -> None:
         """Add what a task measured since its last report."""
         with self._lock:
             for one in measured:
-                self._of(one.partition).add(self._now(), one)
+                self._of(one.partition).add(self._now(), one, task=task)
 
     def look(self) -> None:
         """
@@ -221,17 +221,27 @@ class FlowPartitionMetrics:
         now = self._now()
         with self._lock:
             return [
-                (
-                    {
-                        "source": self._flow.source,
-                        "target": self._flow.target,
-                        "topic": remote.topic,
-                        "partition": str(remote.partition),
-                    },
-                    dict(one.values(now)),
-                )
+                (self._attributes(remote), dict(one.values(now)))
                 for remote, one in self._partitions.items()
             ]
+
+    def read_with_task(self) -> list[tuple[dict[str, str], dict[str, float]]]:
+        """Return the same with `task`, the last that measured it; only where one has measured."""
+        now = self._now()
+        with self._lock:
+            return [
+                ({**self._attributes(remote), "task": str(one.task)}, dict(one.values(now)))
+                for remote, one in self._partitions.items()
+                if one.task is not None
+            ]
+
+    def _attributes(self, remote: TopicPartition) -> dict[str, str]:
+        return {
+            "source": self._flow.source,
+            "target": self._flow.target,
+            "topic": remote.topic,
+            "partition": str(remote.partition),
+        }
 
     def lags(self) -> dict[TopicPartition, int]:
         """Return the lag of each remote partition in records, as far as it was measured."""

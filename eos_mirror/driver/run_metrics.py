@@ -1,17 +1,26 @@
 """The metrics of a run: which exist, and where they are exported."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 
 from opentelemetry.metrics import get_meter_provider
 
 from eos_mirror.driver.flow import FlowRunner
+from eos_mirror.driver.metric_names import (
+    CHECKPOINT_CONNECTOR,
+    CHECKPOINT_TASK,
+    SOURCE_CONNECTOR,
+    Row,
+    under_legacy_names,
+    under_new_names,
+)
 from eos_mirror.driver.partition_states import state_rows
 from eos_mirror.driver.summary import Summary
 from eos_mirror.errors import AddressInUse
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.metrics import MetricSettings
+from eos_mirror.settings.values import NameFormat
 from eos_mirror.telemetry.metrics import Of
 from eos_mirror.telemetry.registry import Reader, register_metrics
 
@@ -75,20 +84,44 @@ class RunMetrics:
         over = threading.Event()
         cleanup.callback(over.set)  # a provider that is not ours keeps the instruments
         readers: dict[Of, Reader] = {
-            Of.FLOW: lambda: [] if over.is_set() else self._summary.of_flows(),
-            Of.TASK: lambda: [] if over.is_set() else self._summary.read(),
+            Of.FLOW: self._of_flows,
+            Of.TASK: self._summary.read,
+            Of.CHECKPOINT_CONNECTOR: self._of_checkpoint_connectors,
         }
         if self._settings.partitions:
-            readers[Of.PARTITION] = lambda: [
-                row for one in self._flows if not over.is_set() for row in one.metrics.read()
-            ]
-            readers[Of.STATE] = lambda: [
-                row for one in self._flows if not over.is_set() for row in state_rows(one)
-            ]
-        register_metrics(provider, readers)
+            readers[Of.PARTITION] = self._of_partitions
+            readers[Of.STATE] = lambda: [row for one in self._flows for row in state_rows(one)]
+            readers[Of.SOURCE_CONNECTOR] = self._of_source_connectors
+        until_then = {of: _reads_until(over, read) for of, read in readers.items()}
+        register_metrics(provider, until_then)
+
+    def _of_flows(self) -> Iterator[Row]:
+        for one, row in zip(self._flows, self._summary.of_flows(), strict=True):
+            yield from under_legacy_names([row], one.settings.name_formats)
+
+    def _of_checkpoint_connectors(self) -> Iterator[Row]:
+        for one, row in zip(self._flows, self._summary.of_flows(), strict=True):
+            if NameFormat.NEW in one.settings.name_formats:
+                yield from under_new_names(
+                    [row], connector=CHECKPOINT_CONNECTOR, task=CHECKPOINT_TASK
+                )
+
+    def _of_partitions(self) -> Iterator[Row]:
+        for one in self._flows:
+            yield from under_legacy_names(one.metrics.read(), one.settings.name_formats)
+
+    def _of_source_connectors(self) -> Iterator[Row]:
+        for one in self._flows:
+            if NameFormat.NEW in one.settings.name_formats:
+                yield from under_new_names(one.metrics.read_with_task(), connector=SOURCE_CONNECTOR)
 
     def _listens(self, address: str) -> None:
         self._on_event("metrics.listening", {"address": address})
 
     def _serves(self, page: Callable[[], bytes]) -> None:
         self.page = page
+
+
+def _reads_until(over: threading.Event, read: Reader) -> Reader:
+    """Return a reader that finds nothing after the run."""
+    return lambda: () if over.is_set() else read()

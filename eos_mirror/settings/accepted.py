@@ -27,7 +27,6 @@ NAMES: dict[str, str] = {
     "target.cluster.alias": "follows from the flow",
     "forwarding.admin.class": "Java class",
     "metric.reporters": "Java class",
-    "metric.names.formats": "metrics",
     "add.source.alias.to.metrics": "metrics",
     "auto.include.jmx.reporter": "metrics",
     "use.incremental.alter.configs": "topic configuration sync",

@@ -30,6 +30,7 @@ class MetricSettings:
         Key(
             "metrics.partitions",
             "true",
-            "Also export MirrorMaker 2's metrics per partition, lag and state: 17 series each.",
+            "Also export MirrorMaker 2's metrics per partition, lag and state: 17 series each, or "
+            "29 with both `metric.names.formats`.",
         ),
     ]

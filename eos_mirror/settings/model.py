@@ -31,6 +31,7 @@ from eos_mirror.settings.values import (
     DeletedChoice,
     Kind,
     Milliseconds,
+    NameFormats,
     Patterns,
     Policy,
     Renames,
@@ -289,6 +290,14 @@ class FlowSettings:
             "86400",
             "How often the positions of idle partitions are committed again; "
             "must be below the target's `offsets.retention.minutes`.",
+        ),
+    ]
+    name_formats: Annotated[
+        NameFormats,
+        Key(
+            "metric.names.formats",
+            "legacy",
+            "Names of MirrorMaker 2's metrics: `legacy`, `new`, or both: `legacy,new`.",
         ),
     ]
 

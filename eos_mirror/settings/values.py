@@ -74,6 +74,17 @@ class Exporter(Enum):
     OTLP = "otlp"
 
 
+class NameFormat(Enum):
+    """
+    A format of the names of MirrorMaker 2's metrics.
+
+    Source: KIP-1280, MirrorConnectorConfig of Kafka 4.3.
+    """
+
+    LEGACY = "legacy"
+    NEW = "new"
+
+
 class Address(NamedTuple):
     """Where a server listens."""
 
@@ -192,6 +203,14 @@ def _exporters(text: str) -> tuple[Exporter, ...]:
     return tuple(dict.fromkeys(Exporter(name) for name in split_list(text)))
 
 
+def _name_formats(text: str) -> tuple[NameFormat, ...]:
+    known = [one.value for one in NameFormat]
+    names = split_list(text)
+    if not names or not set(names) <= set(known):
+        raise ValueError(f"expected {', '.join(known)}, or both: {','.join(known)}")
+    return tuple(dict.fromkeys(map(NameFormat, names)))
+
+
 def _address(text: str) -> Address:
     host, _, port = text.rpartition(":")
     if not _HOST_PORT.fullmatch(text) or "/" in host or int(port) > _LAST_PORT:
@@ -278,6 +297,7 @@ Patterns = Annotated[tuple[re.Pattern[str], ...], BeforeValidator(_patterns), Ki
 Aliases = Annotated[tuple[str, ...], BeforeValidator(_aliases), Kind("list")]
 Servers = Annotated[tuple[str, ...], BeforeValidator(_servers), Kind("list of host:port")]
 Exporters = Annotated[tuple[Exporter, ...], BeforeValidator(_exporters), Kind("list")]
+NameFormats = Annotated[tuple[NameFormat, ...], BeforeValidator(_name_formats), Kind("list")]
 Listener = Annotated[Address, BeforeValidator(_address), Kind("host:port")]
 HttpListeners = Annotated[
     tuple[HttpAddress | str, ...], BeforeValidator(_http_listeners), Kind("list of url")

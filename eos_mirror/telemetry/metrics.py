@@ -1,6 +1,6 @@
 """Every metric, in one table. No other module defines one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -22,11 +22,19 @@ class Of(Enum):
     """Also `topic`: the remote topic."""
     STATE = "state"
     """Also `topic` and `partition`, and `cause`: the class of the error, empty without one."""
+    SOURCE_CONNECTOR = "source connector"
+    """MirrorMaker 2's new names: those of a partition, and `connector` and `task`."""
+    CHECKPOINT_CONNECTOR = "checkpoint connector"
+    """MirrorMaker 2's new names: `connector` and `task`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric; `key` names its value for a `Reader`, such as a field of a task's status."""
+    """
+    A metric; `key` names its value for a `Reader`, such as a field of a task's status.
+
+    The two names of one metric of MirrorMaker 2 have the same key.
+    """
 
     name: str
     unit: str
@@ -36,19 +44,32 @@ class Metric:
     of: Of = Of.TASK
 
 
+LEGACY: Final = "kafka.connect.mirror."
+"""Begins the names of MirrorMaker 2's metrics that have always been; then comes the connector."""
+NEW: Final = "kafka.connect.plugins."
+"""Begins their names since Kafka 4.3, for every connector. Source: KIP-1280, KIP-877."""
+NEW_OF: Final = {Of.PARTITION: Of.SOURCE_CONNECTOR, Of.FLOW: Of.CHECKPOINT_CONNECTOR}
+"""What a metric of MirrorMaker 2 belongs to under its new name."""
+
+
 def _mm2(attribute: str, text: str) -> Metric:
     """Return a metric of MirrorMaker 2's bean. No unit: exporters would add it to the name."""
-    name = f"kafka.connect.mirror.mirrorsourceconnector.{attribute}"
+    name = f"{LEGACY}mirrorsourceconnector.{attribute}"
     return Metric(name, "", Kind.GAUGE, text, attribute, Of.PARTITION)
 
 
 def _mm2_checkpoints(attribute: str, text: str) -> Metric:
     """Return one metric per flow: MirrorMaker 2 shows the same number for each group."""
-    name = f"kafka.connect.mirror.mirrorcheckpointconnector.{attribute}"
+    name = f"{LEGACY}mirrorcheckpointconnector.{attribute}"
     return Metric(name, "", Kind.GAUGE, text, attribute, Of.FLOW)
 
 
-METRICS: Final = (
+def _renamed(metric: Metric) -> Metric:
+    """Return a metric of MirrorMaker 2 under its new name."""
+    return replace(metric, name=f"{NEW}{metric.key}", of=NEW_OF[metric.of])
+
+
+_ALWAYS: Final = (
     Metric("eos_mirror.records", "{record}", Kind.COUNTER, "Records committed.", "records"),
     Metric(
         "eos_mirror.bytes", "By", Kind.COUNTER, "Bytes of values handed to the producer.", "bytes"
@@ -205,6 +226,14 @@ METRICS: Final = (
         Of.STATE,
     ),
 )
+_LEGACY: Final = tuple(metric for metric in _ALWAYS if metric.name.startswith(LEGACY))
+METRICS: Final = (
+    *_ALWAYS,
+    *(_renamed(metric) for metric in _LEGACY if metric.of is Of.PARTITION),
+    *(_renamed(metric) for metric in _LEGACY if metric.of is Of.FLOW),
+)
+MM2_KEYS: Final = frozenset(metric.key for metric in _LEGACY)
+"""Keys of the metrics that have a legacy name and a new one."""
 COUNTERS: Final = tuple(
     metric.key
     for metric in METRICS

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.delivery.grafana import COLUMNS, Panel, placed, variable
-from tests.delivery.series import BY_KEY, series_of
+from tests.delivery.series import BY_KEY, NEW_BY_KEY, series_of
 
 BOARD: Final = Path(__file__).parents[2] / "config" / "monitoring" / "grafana.json"
 
@@ -33,13 +33,21 @@ PARTITION: Final = "{{topic}}-{{partition}}"
 
 def of_flow(key: str) -> str:
     """Return the series of a metric, for the selected flows."""
-    return f'{series_of(BY_KEY[key])}{{source=~"$source",target=~"$target"}}'
+    return under_either_name(key, 'source=~"$source",target=~"$target"', BY_FLOW)
 
 
 def of_topic(key: str, more: str = "") -> str:
     """Return the series of a metric of partitions, for the selected flows and topics."""
     labels = f'source=~"$source",target=~"$target",topic=~"$topic"{more}'
-    return f"{series_of(BY_KEY[key])}{{{labels}}}"
+    return under_either_name(key, labels, BY_PARTITION)
+
+
+def under_either_name(key: str, labels: str, by: str) -> str:
+    """Return the series of a metric; a run with both names has one of them, so none adds up."""
+    series = f"{series_of(BY_KEY[key])}{{{labels}}}"
+    if key not in NEW_BY_KEY:
+        return series
+    return f"({series} or on ({by}) {series_of(NEW_BY_KEY[key])}{{{labels}}})"
 
 
 def rate(key: str, by: str) -> str:

@@ -4,12 +4,18 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from eos_mirror.telemetry.metrics import METRICS, Kind, Metric
+from eos_mirror.telemetry.metrics import METRICS, NEW, Kind, Metric
 
 UNITS: Final = {"ms": "milliseconds", "s": "seconds", "By": "bytes"}
 """What Prometheus's exporter appends to a name for a unit of OpenTelemetry."""
 
-BY_KEY: Final[Mapping[str, Metric]] = {metric.key: metric for metric in METRICS}
+BY_KEY: Final[Mapping[str, Metric]] = {
+    metric.key: metric for metric in METRICS if not metric.name.startswith(NEW)
+}
+NEW_BY_KEY: Final[Mapping[str, Metric]] = {
+    metric.key: metric for metric in METRICS if metric.name.startswith(NEW)
+}
+"""The same metrics of MirrorMaker 2 under the names of Kafka 4.3."""
 
 
 def series_of(metric: Metric) -> str:

@@ -9,11 +9,11 @@ import pytest
 from eos_mirror.driver.exporters import exported
 from eos_mirror.settings.metrics import MetricSettings
 from eos_mirror.settings.values import Address, Exporter
-from eos_mirror.telemetry.metrics import METRICS, Kind, Of
+from eos_mirror.telemetry.metrics import LEGACY, METRICS, NEW, Kind, Of
 from eos_mirror.telemetry.registry import Reader, register_metrics
 from tests.delivery.board import BOARD, board, queries, text_of_board
 from tests.delivery.files import run_tool
-from tests.delivery.series import ALL, named_in, series_of
+from tests.delivery.series import ALL, BY_KEY, NEW_BY_KEY, named_in, series_of
 
 FLOW = {"source": "A", "target": "B"}
 PARTITION = {**FLOW, "topic": "A.t", "partition": "0"}
@@ -22,6 +22,8 @@ LABELS = {
     Of.TASK: {**FLOW, "task": "0"},
     Of.PARTITION: PARTITION,
     Of.STATE: {**PARTITION, "state": "failed", "cause": "RecordRefused"},
+    Of.SOURCE_CONNECTOR: {**PARTITION, "connector": "MirrorSourceConnector", "task": "0"},
+    Of.CHECKPOINT_CONNECTOR: {**FLOW, "connector": "MirrorCheckpointConnector", "task": "0"},
 }
 
 
@@ -92,10 +94,13 @@ def test_no_two_panels_overlap() -> None:
         ), f"{one} {other}"
 
 
-def test_every_query_has_an_answer(tmp_path: Path) -> None:
-    """Prometheus evaluates each query, and finds data if every series has some."""
+@pytest.mark.parametrize("unused", [(), (LEGACY,), (NEW,)], ids=["both", "new", "legacy"])
+def test_every_query_has_an_answer(tmp_path: Path, unused: tuple[str, ...]) -> None:
+    """Prometheus finds data for each query, whatever the format of MirrorMaker 2's names."""
     lines = ["evaluation_interval: 1m", "tests:", "  - interval: 1m", "    input_series:"]
     for metric in METRICS:
+        if metric.name.startswith(unused):
+            continue
         labels = ",".join(f'{key}="{value}"' for key, value in LABELS[metric.of].items())
         values = "0+60x60" if metric.kind is Kind.COUNTER else "1x60"
         lines += [f"      - series: '{series_of(metric)}{{{labels}}}'", f"        values: {values}"]
@@ -107,6 +112,26 @@ def test_every_query_has_an_answer(tmp_path: Path) -> None:
             "        exp_samples: [{labels: '{}', value: 1}]",
         ]
     path = tmp_path / "board_test.yaml"
+    path.write_text("\n".join(lines))
+
+    run_tool("promtool", "test", "rules", path)
+
+
+def test_a_metric_with_two_names_is_counted_once(tmp_path: Path) -> None:
+    """While dashboards move to the new names, a run exports both."""
+    lines = ["evaluation_interval: 1m", "tests:", "  - interval: 1m", "    input_series:"]
+    for by_key in (BY_KEY, NEW_BY_KEY):
+        metric = by_key["record-rate"]
+        labels = ",".join(f'{key}="{value}"' for key, value in LABELS[metric.of].items())
+        lines += [f"      - series: '{series_of(metric)}{{{labels}}}'", "        values: 7x10"]
+    (query,) = (one for one in queries() if "record_rate" in one)
+    lines += [
+        "    promql_expr_test:",
+        f"      - expr: 'sum({query})'",
+        "        eval_time: 5m",
+        "        exp_samples: [{labels: '{}', value: 7}]",
+    ]
+    path = tmp_path / "names_test.yaml"
     path.write_text("\n".join(lines))
 
     run_tool("promtool", "test", "rules", path)

@@ -5,6 +5,7 @@ from typing import cast
 
 import pytest
 
+from eos_mirror.core.messages import PartitionMetrics
 from eos_mirror.core.spread import Spread, Window
 from eos_mirror.driver import partition_metrics
 from eos_mirror.driver.partition_metrics import (
@@ -76,6 +77,29 @@ def test_the_last_value_of_a_stream_that_rests_stays() -> None:
     busy = dict(metric_rows("age", window, 1.0))
     assert busy == {"age": 40, "age-min": 20, "age-max": 40, "age-avg": 30}
     assert dict(metric_rows("age", window, 1_000.0)) == {"age": 40}
+
+
+def test_a_partition_has_the_task_that_measured_it_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new names of MirrorMaker 2's metrics need it. The count continues with the next task."""
+    monkeypatch.setattr(partition_metrics, "CommittedOffsets", lambda *_, **__: FakeOffsets())
+    metrics = FlowPartitionMetrics(
+        flow_of(tmp_path),
+        cast("ClusterMetadata", FakeMetadata()),
+        lambda: {ORDERS: REMOTE},
+        now=lambda: 1.0,
+    )
+    measured = PartitionMetrics(partition=REMOTE, records=3, bytes=30, age=None, latency=None)
+    for task in (0, 1):
+        metrics.add([measured], task=task)
+
+    ((attributes, values),) = metrics.read_with_task()
+    assert (attributes["task"], attributes["partition"]) == ("1", "0")
+    assert values["record-count"] == 6
+    assert metrics.read() == [
+        ({key: text for key, text in attributes.items() if key != "task"}, values)
+    ]
 
 
 def test_the_lag_grows_while_the_target_is_away(

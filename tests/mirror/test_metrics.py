@@ -26,6 +26,7 @@ from tests.mirror.toolbox import mirror
 pytestmark = pytest.mark.brokers
 
 MM2 = "kafka_connect_mirror_mirrorsourceconnector_"
+NEW = "kafka_connect_plugins_"
 MM2_CHECKPOINTS = "kafka_connect_mirror_mirrorcheckpointconnector_checkpoint_"
 RECORDS = 2_000
 VALUE_BYTES = len(b"value-0000000")
@@ -96,6 +97,7 @@ def test_prometheus_reads_mm2s_metrics_and_the_lag(site: Site) -> None:
         wait_until(lambda: shows("eos_mirror_lag_records", 0), within=SOON, what="no lag")
         page = read_page(address, site)
         assert shows(f"{MM2}byte_count", each * VALUE_BYTES)
+        assert NEW not in text_at(address), "the default is that of Kafka 4.3"
         assert shows("eos_mirror_partition_state", 1)
         assert text_at(address).count('state="mirroring"') == site.partitions
         assert page["eos_mirror_lag_time_seconds"] == dict.fromkeys(range(site.partitions), 0)
@@ -176,16 +178,50 @@ def test_a_collector_is_sent_the_same_by_otlp(site: Site) -> None:
             "OTEL_EXPORTER_OTLP_COMPRESSION": "none",
             "OTEL_METRIC_EXPORT_INTERVAL": "500",
         }
-        config = site.config(metrics_exporters="otlp")
+        config = site.config(metrics_exporters="otlp", metric_names_formats="legacy,new")
         wanted = {
             "eos_mirror.records",
             "eos_mirror.commit.time",
             "eos_mirror.lag.records",
             "kafka.connect.mirror.mirrorsourceconnector.record-count",
+            "kafka.connect.plugins.record-count",
         }
         with mirror(config, env=env) as running:
             wait_until(lambda: wanted <= names, within=SOON, what=f"{wanted} in {names}")
             assert running.stop() == 0, running.errors
+
+
+@pytest.mark.long
+def test_kafkas_new_names_replace_the_legacy_ones_if_the_flow_asks(site: Site) -> None:
+    """Kafka 5.0 will have no others; our own metrics keep their only name."""
+    config = site.config(
+        metrics_exporters="prometheus",
+        metrics_listener="127.0.0.1:0",
+        emit_checkpoints_enabled="true",
+        emit_checkpoints_interval_seconds=1,
+        metric_names_formats="new",
+    )
+    site.produce(RECORDS)
+    each = dict.fromkeys(range(site.partitions), RECORDS // site.partitions)
+    group, first = f"readers of {site.topic}", TopicPartition(site.topic, 0)
+    offset = GroupOffset(position=Position(7, None), metadata="")
+    set_group_offsets(site.source.admin(), group, {first: offset}, side=Side.SOURCE)
+    of_flow = f'source="{site.flow.source}",target="{site.flow.target}",task="0"'
+    latency = f'{NEW}checkpoint_latency_ms{{connector="MirrorCheckpointConnector",{of_flow}}}'
+    with mirror(config) as running:
+        address = running.wait_for("metrics.listening")["address"]
+        wait_until(
+            lambda: read_page(address, site).get(f"{NEW}record_count") == each,
+            within=SOON,
+            what="the counts",
+        )
+        wait_until(lambda: latency in text_at(address), within=SOON, what=latency)
+        text = text_at(address)
+        tags = f'connector="MirrorSourceConnector",partition="0",source="{site.flow.source}"'
+        assert f"{NEW}record_count{{{tags}," in text
+        assert "kafka_connect_mirror_" not in text
+        assert f"eos_mirror_lag_records{{{tags.partition(',')[2]}," in text
+        assert running.stop() == 0, running.errors
 
 
 def test_partitions_are_left_out_if_the_file_says_so(site: Site) -> None:

@@ -57,6 +57,10 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
         ("A->B.source.cluster.alias =", "f:5: A->B.source.cluster.alias = : flow A->B names remote "
          "topics after 'A'; replication.policy.class = IdentityReplicationPolicy keeps the names "
          "of topics, or remove the line"),
+        ("metric.names.formats = both", "f:5: metric.names.formats = both: "
+         "expected legacy, new, or both: legacy,new"),
+        ("metric.names.formats =", "f:5: metric.names.formats = : "
+         "expected legacy, new, or both: legacy,new"),
         ("B.bootstrap.servers = =b:1", "f:5: B.bootstrap.servers = =b:1: '=b:1' is not host:port"),
         ("replication.policy.separator = #", "f:5: replication.policy.separator = #: "
          "a comment needs a line of its own; move '#' there"),

@@ -16,6 +16,7 @@ from eos_mirror.settings import (
     load_settings,
 )
 from eos_mirror.settings.plugins import policy_of
+from eos_mirror.settings.values import NameFormat
 from tests.settings.conftest import BASE, Load
 
 EXAMPLE = Path(__file__).parents[2] / "config" / "mm2.properties"
@@ -63,6 +64,7 @@ def test_four_lines_are_enough(load: Load) -> None:
     assert flow.internal_topic_replication_factor == 3
     assert flow.internal_topic_min_insync_replicas == 2
     assert flow.offsets_keepalive == timedelta(days=1)
+    assert flow.name_formats == (NameFormat.LEGACY,)
     assert set(settings.origins.values()) == {"f:2", "f:3", "f:4", "default"}
 
 
@@ -199,6 +201,7 @@ def test_values_are_typed(load: Load) -> None:
         "start.position = timestamp:2025-01-31T12:00:00+02:00\n"
         "replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
         "refresh.topics.interval.seconds = 5  \n"
+        "metric.names.formats = new, legacy\n"
     ).flows
 
     assert flow.transaction_boundary is BoundaryMode.POLL
@@ -207,6 +210,7 @@ def test_values_are_typed(load: Load) -> None:
     assert flow.start_position == "timestamp:2025-01-31T10:00:00+00:00"
     assert flow.replication_policy == PolicyClass.IDENTITY
     assert flow.refresh_topics_interval == timedelta(seconds=5)
+    assert flow.name_formats == (NameFormat.NEW, NameFormat.LEGACY)
 
 
 def test_a_pattern_matches_whole_ascii_names(load: Load) -> None:
