@@ -31,6 +31,7 @@ OWNERS = {
     "pydantic_settings": {"settings"},
     "tenacity": {"kafka"},
     "opentelemetry": {"telemetry", "driver/run_metrics", "driver/exporters"},
+    "rich": {"cli/terminal"},
     "shtab": {"cli/completion"},
     "starlette": {"rest"},
     "uvicorn": {"rest"},

@@ -4,17 +4,21 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 from eos_mirror.cli.flows import flow_named, settings_of
+from eos_mirror.cli.status_groups import group_view
+from eos_mirror.cli.status_rows import entry_row, lag_of, overview, topic_row
+from eos_mirror.cli.status_watch import EVERY_S, seconds, watch
+from eos_mirror.cli.terminal import lines_of
+from eos_mirror.cli.views import Answer, Line, Piece, Row, Tone, View, line, plain, state
 from eos_mirror.core.ledger import LedgerEntry
 from eos_mirror.core.plural import counted
 from eos_mirror.core.side import Side
 from eos_mirror.core.states import ORDERED, WRONG, Condition, State, counted_states
 from eos_mirror.driver.first_contact import BOTH, reach_clusters
-from eos_mirror.operate.group_status import GroupStatus, group_statuses
 from eos_mirror.operate.partition_status import PartitionStatus
 from eos_mirror.operate.status import FlowStatus, flow_status, ledger_entries
 from eos_mirror.settings.model import FlowSettings
@@ -33,25 +37,59 @@ def register(subparsers: Any) -> None:
         "--groups", action="store_true", help="show where each source group can resume"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+    parser.add_argument(
+        "--watch",
+        nargs="?",
+        type=seconds,
+        const=EVERY_S,
+        metavar="SECONDS",
+        help=f"show it again and again, until Ctrl-C (every {EVERY_S:g} s)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb and return the exit code; `main` prints errors."""
+    if args.watch is not None:
+        settings_of(args.file)  # a mistake in the file is reported before anything starts
+        return watch(
+            partial(_answers, args), every_s=args.watch, title=_title(args), as_data=args.json
+        )
+    code = 0
+    for number, answer in enumerate(_parts(args)):
+        view, follows = answer.view, number > 0
+        lines = plain(view) if args.json else lines_of(view, sys.stdout, follows=follows)
+        sys.stdout.writelines(f"{one}\n" for one in lines)
+        code = max(code, answer.code)
+    return code
+
+
+def _title(args: argparse.Namespace) -> str:
+    return " ".join(filter(None, ["eos-mirror status", args.file, args.flow]))
+
+
+def _answers(args: argparse.Namespace) -> list[Answer]:
+    """Return all parts, the overview first: the end may not fit on the screen."""
+    return sorted(_parts(args), key=lambda one: not one.is_overview)
+
+
+def _parts(args: argparse.Namespace) -> Iterator[Answer]:
+    """Yield the answer for each flow; if there are several, then an overview on a terminal."""
     settings = settings_of(args.file)
     flows = [flow_named(settings, args.flow)] if args.flow else settings.flows
     reach_clusters(settings, flows, needed=[Side.TARGET] if args.ledger else BOTH)
-    code = 0
+    statuses = []
     for flow in flows:
         if args.ledger:
-            lines = _ledger(flow, as_json=args.json)
+            yield Answer(view=list(_ledger(flow, as_json=args.json)))
         elif args.groups:
-            lines = _groups(flow, as_json=args.json)
+            yield Answer(view=list(group_view(flow, as_json=args.json)))
         else:
             status = flow_status(flow, beside=[one for one in settings.flows if one is not flow])
-            code = max(code, int(status.state in WRONG))
-            lines = iter([_as_json(status)]) if args.json else _as_text(status)
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-    return code
+            statuses.append(status)
+            view: View = [_as_json(status)] if args.json else list(_as_text(status))
+            yield Answer(view=view, code=int(status.state in WRONG))
+    if len(statuses) > 1:
+        yield Answer(view=overview(statuses), is_overview=True)
 
 
 def _as_json(status: FlowStatus) -> str:
@@ -121,17 +159,19 @@ def _open_transaction(one: PartitionStatus) -> dict[str, Any] | None:
     return {"since": found.since, "hidden": found.hidden, "began_at": began_at}
 
 
-def _as_text(status: FlowStatus) -> Iterator[str]:
+def _as_text(status: FlowStatus) -> Iterator[str | Line | Row]:
     mode = status.mode.value if status.mode else "never ran"
     count = counted(len(status.partitions), "partition")
-    yield f"{status.flow}: {status.state.value}, {mode}, {count}, {_lag(status.partitions)}"
+    about = f", {mode}, {count}, {_lag(status.partitions)}"
+    yield line(f"{status.flow}: ", state(status.state), about)
     yield from _run_lines(status)
     for limited, order in status.limits.items():
         yield f"  {limited or 'all topics together'}: limited to {order}"
     for topic, group in groupby(status.partitions, key=lambda one: one.source.topic):
         partitions = list(group)
         states = counted_states(one.condition.state for one in partitions)
-        yield f"  {topic}: {counted(len(partitions), 'partition')}, {_lag(partitions)}: {states}"
+        about = f"{counted(len(partitions), 'partition')}, {_lag(partitions)}: {states}"
+        yield topic_row(topic, partitions, text=f"  {topic}: {about}")
         ordered = (one for one in partitions if one.condition.state in ORDERED)
         if (first := next(ordered, None)) is not None:
             yield f"  {topic}: {first.condition.reason}"
@@ -139,14 +179,15 @@ def _as_text(status: FlowStatus) -> Iterator[str]:
     for remote, changes in (status.drift or {}).items():
         wanted = [f"{name} should be {value}" for name, value in sorted(changes.set.items())]
         wanted += [f"{name} should not be set" for name in changes.delete]
-        yield f"  {remote} is not as its source topic: {', '.join(wanted)}"
+        different = Piece("is not as its source topic", Tone.WARNING)
+        yield line(f"  {remote} ", different, f": {', '.join(wanted)}")
     for reason in dict.fromkeys(status.refused.values()):  # once for several topics with one name
-        yield f"  not mirrored: {reason}"
+        yield line("  ", Piece("not mirrored", Tone.BAD), f": {reason}")
     if status.left_out:
         yield f"  not mirrored back to where they came from: {', '.join(status.left_out)}"
 
 
-def _run_lines(status: FlowStatus) -> Iterator[str]:
+def _run_lines(status: FlowStatus) -> Iterator[str | Line]:
     leader = status.run.leader
     if leader is None:
         return
@@ -154,86 +195,29 @@ def _run_lines(status: FlowStatus) -> Iterator[str]:
     standby = f", {status.run.standbys} on standby" if status.run.standbys else ""
     yield f"  run: {leader}, {since}, version {leader.version}{standby}"
     if leader.fingerprint != status.fingerprint:
-        yield "  the run has another configuration than this file: a restart applies the file"
+        different = Piece("another configuration than this file", Tone.WARNING)
+        yield line("  the run has ", different, ": a restart applies the file")
 
 
-def _partition_lines(partitions: Sequence[PartitionStatus]) -> Iterator[str]:
+def _partition_lines(partitions: Sequence[PartitionStatus]) -> Iterator[Line]:
     """Yield a line for each partition with a reason. States without one are only counted."""
     for one in partitions:
         condition, fault = one.condition, one.condition.fault
         if fault is not None:
             since = f" since {fault.since:%Y-%m-%d %H:%M:%S} UTC" if fault.since else ""
-            yield f"  {one.source}: failed{since} ({fault.cause}): {fault.reason}"
+            about = f"{since} ({fault.cause}): {fault.reason}"
+            yield line(f"  {one.source}: ", Piece("failed", Tone.BAD), about)
         elif condition.state in {State.WAITING, State.UNKNOWN}:
-            yield f"  {one.source}: {condition.state.value}: {condition.reason}"
+            yield line(f"  {one.source}: ", state(condition.state), f": {condition.reason}")
         if one.open_transaction and str(one.open_transaction) != condition.reason:
-            yield f"  {one.source}: {one.open_transaction}"
+            yield line(f"  {one.source}: {one.open_transaction}")
 
 
 def _lag(partitions: Sequence[PartitionStatus]) -> str:
-    known = [one.lag for one in partitions if one.lag is not None]
-    unknown = len(partitions) - len(known)
-    if not known and unknown:
-        return "lag unknown"
-    return f"lag {sum(known):,}" + (f" and unknown of {unknown}" if unknown else "")
+    return f"lag {lag_of(partitions)}"
 
 
-def _groups(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:
-    groups = group_statuses(settings)
-    if as_json:
-        for one in groups:
-            yield json.dumps({"flow": str(settings.flow), **_group_object(one)})
-        return
-    header = counted(len(groups), "group")
-    yield f"{settings.flow}: {header}, {_counts(groups, str(settings.flow.target))}"
-    for one in groups:
-        yield f"  {one.group or '(no name)'}: {_group_text(one)}"
-
-
-def _counts(groups: Sequence[GroupStatus], target: str) -> str:
-    """Return the counts of the header. "0 behind" is true only if every group is translated."""
-    counts = {
-        f"behind on {target}": sum(any(p.is_behind for p in one.partitions) for one in groups),
-        "not translated": sum(one.is_untranslated for one in groups),
-        "skipped": sum(one.is_skipped for one in groups),
-    }
-    said = [f"{count} {what}" for what, count in counts.items() if count]
-    is_complete = not (counts[f"behind on {target}"] or counts["not translated"])
-    return ", ".join([f"0 behind on {target}", *said] if is_complete else said)
-
-
-def _group_object(status: GroupStatus) -> dict[str, Any]:
-    return {
-        "group": status.group,
-        "reason": status.reason,
-        "partitions": [
-            {
-                **asdict(one),
-                "source": str(one.source),
-                "remote": str(one.remote),
-                "ahead": one.is_ahead,
-                "behind": one.is_behind,
-            }
-            for one in status.partitions
-        ],
-    }
-
-
-def _group_text(status: GroupStatus) -> str:
-    if status.is_skipped:
-        return f"skipped: {status.reason}"
-    counts = {
-        "not translated": sum(one.upstream is None for one in status.partitions),
-        "ahead of the mirror": sum(one.is_ahead for one in status.partitions),
-        "behind on the target": sum(one.is_behind for one in status.partitions),
-    }
-    said = [f"{count} {what}" for what, count in counts.items() if count]
-    text = ", ".join([counted(len(status.partitions), "partition"), *(said or ["in step"])])
-    is_kept = counts["behind on the target"] or counts["not translated"]
-    return f"{text}: {status.reason}" if status.reason and is_kept else text
-
-
-def _ledger(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:
+def _ledger(settings: FlowSettings, *, as_json: bool) -> Iterator[str | Row]:
     entries = ledger_entries(settings)
     if as_json:
         for entry in entries:
@@ -242,7 +226,8 @@ def _ledger(settings: FlowSettings, *, as_json: bool) -> Iterator[str]:
     yield f"{settings.flow}: {_count(entries)}"
     for entry in entries:
         details = ", ".join(f"{name} {value}" for name, value in entry.details.items())
-        yield f"  {entry.at.isoformat(timespec='seconds')} {entry.kind.value:5} {details}"
+        text = f"  {entry.at.isoformat(timespec='seconds')} {entry.kind.value:5} {details}"
+        yield entry_row(entry, details=details, text=text)
 
 
 def _count(entries: Sequence[LedgerEntry]) -> str:
