@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Any
 from eos_mirror.cli.flows import settings_of
 from eos_mirror.cli.plans import plan_json, plan_text
 from eos_mirror.cli.signals import on_signals, reload_signals, stop_signals
+from eos_mirror.cli.terminal import painter
+from eos_mirror.cli.views import Tone
 from eos_mirror.driver.warm_up import warm_up
+from eos_mirror.telemetry.events import Level
+from eos_mirror.telemetry.log import EventLog
 
 if TYPE_CHECKING:
     from eos_mirror.driver.driver import Driver, Report
 
 TASK_ENTRY = "EOS_MIRROR_TASK_ENTRY"
 """Names the function that task processes run instead of the mirror: for tests and the demo."""
+
+TONES = {Level.DETAIL: Tone.QUIET, Level.WARNING: Tone.WARNING, Level.ERROR: Tone.BAD}
 
 
 def register(subparsers: Any) -> None:
@@ -32,6 +38,7 @@ def register(subparsers: Any) -> None:
         "--check", action="store_true", help="check and print the plan; write nothing"
     )
     parser.add_argument("--verbose", action="store_true", help="also log details")
+    parser.add_argument("--json", action="store_true", help="print JSON on a terminal, too")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -42,16 +49,15 @@ def run(args: argparse.Namespace) -> int:
     from eos_mirror.driver.driver import Driver  # noqa: PLC0415
     from eos_mirror.driver.flow import MIRROR_ENTRY  # noqa: PLC0415
     from eos_mirror.rest.server import served  # noqa: PLC0415
-    from eos_mirror.telemetry.log import EventLog  # noqa: PLC0415
 
     entry = os.environ.get(TASK_ENTRY, MIRROR_ENTRY)
     stop = threading.Event()
-    log = EventLog(verbose=args.verbose)
+    log = _log(args)
     driver = Driver(settings, on_event=log, stop=stop, entry=entry)
     if args.check:
         for note in settings.notes:
             sys.stderr.write(f"eos-mirror: note: {note}\n")
-        return _check(driver)
+        return _check(driver, as_json=args.json)
 
     reloading = reload_signals()
 
@@ -72,8 +78,17 @@ def run(args: argparse.Namespace) -> int:
     return 0 if report.is_good else 1
 
 
-def _check(driver: "Driver") -> int:
-    is_for_a_person = sys.stdout.isatty()
+def _log(args: argparse.Namespace) -> EventLog:
+    paint = painter(sys.stdout)
+    return EventLog(
+        verbose=args.verbose,
+        as_json=args.json,
+        paint=lambda text, level: paint(text, TONES.get(level)),
+    )
+
+
+def _check(driver: "Driver", *, as_json: bool) -> int:
+    is_for_a_person = sys.stdout.isatty() and not as_json
     for plan in driver.check():
         sys.stdout.write(plan_text(plan) if is_for_a_person else plan_json(plan))
     return 0
