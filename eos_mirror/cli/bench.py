@@ -4,13 +4,15 @@ import argparse
 import json
 import signal
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from eos_mirror.cli.flows import flow_named, settings_of
+from eos_mirror.cli.terminal import bar
 from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.bench import Bench, Findings, Load, incoming_rate
-from eos_mirror.settings.model import FlowSettings
+from eos_mirror.settings.model import FlowSettings, Settings
 
 LEAST_RATE = 1_000
 INTERRUPTED = 130
@@ -66,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: clean up
     try:
-        findings = Bench(settings, flow, load, tell=_tell).run(args.tasks)
+        findings = _measured(settings, flow, load, args.tasks)
     except KeyboardInterrupt:
         _tell("interrupted; what was created is removed")
         return INTERRUPTED
@@ -75,6 +77,17 @@ def run(args: argparse.Namespace) -> int:
     for name in findings.left:
         _tell(f"could not be removed: {name}; delete it")
     return 0
+
+
+def _measured(settings: Settings, flow: FlowSettings, load: Load, tasks: Sequence[int]) -> Findings:
+    """Run the bench, with a progress bar where there is a terminal to show it on."""
+    with bar() as shown:
+
+        def on_progress(what: str, done: int) -> None:
+            if shown is not None:
+                shown.show(what, done=done, total=load.records, unit="records")
+
+        return Bench(settings, flow, load, tell=_tell, on_progress=on_progress).run(tasks)
 
 
 def _is_allowed(flow: FlowSettings, args: argparse.Namespace) -> bool:

@@ -46,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_of(args.file, clusters=args.clusters)
     warm_up(settings)
     # imported while the clusters find their coordinators
+    from eos_mirror.cli.run_progress import first_catch_up_shown  # noqa: PLC0415
     from eos_mirror.driver.driver import Driver  # noqa: PLC0415
     from eos_mirror.driver.flow import MIRROR_ENTRY  # noqa: PLC0415
     from eos_mirror.rest.server import served  # noqa: PLC0415
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
             log("stopping", {"signal": name})
 
     on_signals(on_signal, *stop_signals(), *reloading)
-    with served(settings.rest, lambda: driver, on_event=log):
+    with served(settings.rest, lambda: driver, on_event=log), first_catch_up_shown(driver, stop):
         report = driver.run(once=args.once)
         while report.superseded and not stop.is_set():
             driver = Driver(settings, on_event=log, stop=stop, entry=entry)

@@ -11,6 +11,7 @@ from typing import Any
 
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.cli.signals import note_interrupts
+from eos_mirror.cli.terminal import Bar, bar
 from eos_mirror.cli.verify_watch import Lines, Silence, watch
 from eos_mirror.core.plural import counted
 from eos_mirror.driver.first_contact import reach_clusters
@@ -103,11 +104,12 @@ def _verify(args: argparse.Namespace) -> int:
     reports = []
     look = note_interrupts()
     for flow in flows:
-        progress = ProgressLines(str(flow.flow), file, look)
         proven = file.of(str(flow.flow))
         try:
-            with auditing(flow, settings.verify_spark, wanted, progress, proven) as compare:
-                reports.append(compare())
+            with bar() as shown:
+                progress = ProgressLines(str(flow.flow), file, look, shown)
+                with auditing(flow, settings.verify_spark, wanted, progress, proven) as compare:
+                    reports.append(compare())
         finally:
             file.save()
         for line in reports[-1].lines():
@@ -146,13 +148,17 @@ def _watch(
 class ProgressLines:
     """Shows plan and progress on stderr: one line that is updated, or several on no terminal."""
 
-    def __init__(self, flow: str, file: ProvenFile, look: Callable[[], None]) -> None:
+    def __init__(
+        self, flow: str, file: ProvenFile, look: Callable[[], None], shown: Bar | None
+    ) -> None:
         """
         Args:
             file: Saved every few seconds.
             look: See `operate.verify.Watcher`.
+            shown: The bar that takes the place of the lines; None prints lines.
         """
         self.look = look
+        self._bar = shown
         self._flow = flow
         self._file = file
         self._tasks_count = 0
@@ -170,18 +176,24 @@ class ProgressLines:
             f"sides together: {tasks} on {slots}, about {max(1, round(planned.minutes))} min\n"
         )
         self._began = time.monotonic()
+        if self._bar is not None:
+            self._bar.show(self._flow, done=0, total=self._tasks_count, unit="tasks")
 
     def done(self) -> None:
         """Save what is proven, and show progress. See `operate.verify.Watcher`."""
         self._file.save_now_and_then()
         self._done_count += 1
-        now, is_last = time.monotonic(), self._done_count == self._tasks_count
+        done, total = self._done_count, self._tasks_count
+        if self._bar is not None:
+            self._bar.show(self._flow, done=done, total=total, unit="tasks")
+            return
+        now, is_last = time.monotonic(), done == total
         on_terminal = sys.stderr.isatty()
         if not is_last and now - self._said_at < (SHOWN_EVERY_S if on_terminal else SAID_EVERY_S):
             return
         self._said_at = now
-        left_s = (now - self._began) / self._done_count * (self._tasks_count - self._done_count)
-        line = f"{self._flow}: {self._done_count} of {self._tasks_count} tasks, {left_s:.0f} s left"
+        left_s = (now - self._began) / done * (total - done)
+        line = f"{self._flow}: {done} of {total} tasks, {left_s:.0f} s left"
         end = "\n" if is_last or not on_terminal else ""
         sys.stderr.write(f"\r{line}\033[K{end}" if on_terminal else f"{line}{end}")
         sys.stderr.flush()

@@ -39,12 +39,14 @@ class Behind:
     The lag of a partition in records and in time. Pure: time is passed in.
 
     Attributes:
+        position: The position of the copy.
         records: Offsets from the position to the high watermark.
         hidden: How many of them lie behind an open transaction of the source.
     """
 
     def __init__(self) -> None:
         self._unreached: deque[tuple[float, int]] = deque()
+        self.position = 0
         self.records = 0
         self.hidden = 0
 
@@ -56,6 +58,7 @@ class Behind:
             end: High watermark.
             stable: Last stable offset; None if it is not known.
         """
+        self.position = position
         self.records = max(0, end - position)
         self.hidden = 0 if stable is None else max(0, end - stable)
         if not self._unreached or end > self._unreached[-1][1]:
@@ -248,6 +251,19 @@ class FlowPartitionMetrics:
         with self._lock:
             found = self._partitions.items()
             return {p: one.behind.records for p, one in found if one.behind is not None}
+
+    def stretches(self) -> dict[TopicPartition, tuple[int, int]]:
+        """
+        Return the position of each remote partition, and how far it can be mirrored now.
+
+        Both are upstream offsets. A partition that was not measured yet is missing.
+        """
+        with self._lock:
+            found = [(p, one.behind) for p, one in self._partitions.items() if one.behind]
+            return {
+                p: (one.position, one.position + max(0, one.records - one.hidden))
+                for p, one in found
+            }
 
     def _of(self, remote: TopicPartition) -> _Partition:
         found = self._partitions.get(remote)

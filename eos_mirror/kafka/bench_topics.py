@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,7 @@ FLUSHED_WITHIN_S = 120.0
 TICK_S = 0.01
 FORGET_LOOK_S = 0.5
 POOL_VALUES = 1_000
+REPORTED_EVERY = 10_000
 SEED = 1
 BULK = {"batch.size": "900000", "linger.ms": "50", "batch.num.messages": "100000"}
 PROMPT = {"linger.ms": "1"}
@@ -43,9 +44,12 @@ class ScratchTopic:
         chooser = random.Random(SEED)  # noqa: S311 - the same in every run
         self._values = [chooser.randbytes(size) for _ in range(POOL_VALUES)]
 
-    def fill(self, count: int) -> None:
+    def fill(self, count: int, *, on_progress: Callable[[int], None]) -> None:
         """
         Append records to the partitions, round-robin.
+
+        Args:
+            on_progress: Called now and then with the number of records so far.
 
         Raises:
             MirrorError: The cluster did not acknowledge all of them.
@@ -53,7 +57,10 @@ class ScratchTopic:
         producer = new_producer({**self._config, **BULK})
         for number in range(count):
             self._produce(producer, number)
+            if number % REPORTED_EVERY == 0:
+                on_progress(number)
         self._flush(producer)
+        on_progress(count)
 
     @contextmanager
     def under_load(self, rate: int) -> Iterator[None]:

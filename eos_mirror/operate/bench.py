@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
@@ -37,6 +38,8 @@ HEADROOM = 1.5
 """Required throughput relative to the rate: a task must be able to catch up after an outage."""
 
 Tell = Callable[[str], None]
+Progress = Callable[[str, int], None]
+"""Takes what the bench is doing, and how many of its records are done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,15 +90,25 @@ class Findings:
 class Bench:
     """Measures one flow of a configuration."""
 
-    def __init__(self, settings: Settings, flow: FlowSettings, load: Load, *, tell: Tell) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        flow: FlowSettings,
+        load: Load,
+        *,
+        tell: Tell,
+        on_progress: Progress,
+    ) -> None:
         """
         Args:
             tell: Takes progress messages, one line each.
+            on_progress: Called several times a second, on any thread.
         """
         self._settings = settings
         self._flow = flow
         self._load = load
         self._tell = tell
+        self._on_progress = on_progress
         self._name = uuid.uuid4().hex[:8]
         self.topic = f"eos-mirror-bench-{self._name}.replica"  # the default topics.exclude has it
         self._trials: list[FlowSettings] = []
@@ -122,7 +135,7 @@ class Bench:
         try:
             topics.ensure(spec)
             self._tell(f"filling {self.topic} with {load.records:,} x {load.value_bytes:,} bytes")
-            scratch.fill(load.records)
+            scratch.fill(load.records, on_progress=partial(self._on_progress, "filling"))
             trials = [self._copy(count) for count in sorted(tasks)]
             wanted = tasks_for(load.rate, trials)
             lag_ms = None if wanted is None else self._lag(scratch, wanted)
@@ -141,6 +154,7 @@ class Bench:
         finally:
             ended.set()
             watcher.join()
+        self._on_progress(f"tasks: {tasks}", self._load.records)
         rate = steady_rate(looks, self._load.records)
         if rate is None:
             raise ConfigError(
@@ -167,6 +181,7 @@ class Bench:
                 continue
             done = sum(one.position.next_offset for one in found.values())
             looks.append((time.monotonic(), done))
+            self._on_progress(f"tasks: {flow.tasks_max}", done)
 
     def _lag(self, scratch: ScratchTopic, tasks: int) -> tuple[float, float] | None:
         """Return median and 99th percentile of the lag; None if no record arrived."""
