@@ -53,7 +53,7 @@ EVENTS = {
     "config.note": ALWAYS,
     "cluster.unreachable": ALWAYS,
     "cluster.recovered": ALWAYS,
-    "config.reloaded": NEVER,
+    "config.reloaded": ALWAYS,
     "config.repaired": NEVER,
     "rest.listening": NEVER,
     "rest.failed": NEVER,
