@@ -29,11 +29,13 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[PseudoTerminal]:
 
 @contextmanager
 def on(screen: PseudoTerminal, *command: str | Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a verb on a terminal; it does not outlive the block."""
+    """Run a verb on a terminal, where Ctrl-C ends it; it does not outlive the block."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job may ignore it
     with subprocess.Popen(
         [sys.executable, "-m", "eos_mirror.cli.main", *command],
         stdin=screen.fd, stdout=screen.fd, stderr=screen.fd,
     ) as process:  # fmt: skip
+        signal.signal(signal.SIGINT, before)
         try:
             yield process
         finally:
