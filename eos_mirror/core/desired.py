@@ -62,8 +62,7 @@ class Order:
     reason: str = ""
 
     def __str__(self) -> str:
-        why = f": {self.reason}" if self.reason else ""
-        return f"{self.wanted.value} since {self.at:%Y-%m-%d %H:%M:%S} UTC by {self.by}{why}"
+        return _signed(self.wanted.value, self)
 
     @property
     def key(self) -> str:
@@ -125,8 +124,7 @@ class LimitOrder:
     reason: str = ""
 
     def __str__(self) -> str:
-        why = f": {self.reason}" if self.reason else ""
-        return f"{self.limit} since {self.at:%Y-%m-%d %H:%M:%S} UTC by {self.by}{why}"
+        return _signed(str(self.limit), self)
 
     @property
     def key(self) -> str:
@@ -172,6 +170,12 @@ def decode_limit(key: str, value: bytes) -> LimitOrder | None:
         by=str(body.get("by", "")),
         reason=str(body.get("reason", "")),
     )
+
+
+def _signed(what: str, order: Order | LimitOrder) -> str:
+    """Return what was ordered, since when, by whom and why, for people."""
+    why = f": {order.reason}" if order.reason else ""
+    return f"{what} since {order.at:%Y-%m-%d %H:%M:%S} UTC by {order.by}{why}"
 
 
 def _rate(value: Any) -> float | None:

@@ -3,12 +3,13 @@
 import io
 import subprocess
 import sys
-import time
+from datetime import timedelta
 
 import pytest
 
 from eos_mirror.cli.terminal import Bar, bar, is_drawn, lines_of, painter, refreshed
 from eos_mirror.cli.views import Piece, Row, Tone, View, line, plain
+from eos_mirror.testing import wait_until
 from tests.cli.pseudo_terminal import COLUMNS, LINES, PseudoTerminal
 
 ESCAPE = "\033"
@@ -201,8 +202,11 @@ def test_lines_are_printed_above_the_bar(
         shown.show("A->B", done=1, total=4, unit="tasks")
         sys.stdout.write("a line\n")
         sys.stderr.write("an error\n")
-        screen.wait_for("1 of 4 tasks")
-        time.sleep(0.5)
+        wait_until(
+            lambda: "1 of 4 tasks" in screen.so_far().rpartition("an error")[2],
+            within=timedelta(seconds=10),
+            what="the bar below the lines",
+        )
 
     lines = [one.rpartition("\033[2K")[2] for one in screen.text().split("\n")]
     assert "a line" in lines

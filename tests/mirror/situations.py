@@ -195,17 +195,22 @@ def a_position_is_changed_by_hand(stage: Stage) -> Iterator[Seen]:
 # ---------------------------------------------------------------------- topics that are refused
 
 
-def a_name_is_too_long(stage: Stage) -> Iterator[Seen]:
-    """The other topic is mirrored; the refused one is deleted."""
-    topic = stage.site.topic + "-" + "x" * (249 - len(stage.site.topic) - 1)
-    stage.site.source.create_topic(topic, 1)
-    yield Seen(
+def refused(topic: str) -> Seen:
+    """Return what is seen while one topic is refused and the other one is mirrored."""
+    return Seen(
         state="failed",
         partition="mirroring",
         is_ready=False,
         event="topic.refused",
         fields={"topic": topic},
     )
+
+
+def a_name_is_too_long(stage: Stage) -> Iterator[Seen]:
+    """The other topic is mirrored; the refused one is deleted."""
+    topic = stage.site.topic + "-" + "x" * (249 - len(stage.site.topic) - 1)
+    stage.site.source.create_topic(topic, 1)
+    yield refused(topic)
     delete_topic(stage.site.source, topic)
     yield WELL
 
@@ -216,13 +221,7 @@ def a_name_collides_on_the_target(stage: Stage) -> Iterator[Seen]:
     in_the_way = f"{stage.site.flow.source}_{topic}"
     stage.site.target.create_topic(in_the_way, 1)
     stage.site.source.create_topic(topic, 1)
-    yield Seen(
-        state="failed",
-        partition="mirroring",
-        is_ready=False,
-        event="topic.refused",
-        fields={"topic": topic},
-    )
+    yield refused(topic)
     delete_topic(stage.site.target, in_the_way)
     yield WELL
 
@@ -230,26 +229,23 @@ def a_name_collides_on_the_target(stage: Stage) -> Iterator[Seen]:
 # ---------------------------------------------------------------------- operators
 
 
+def halted(stage: Stage, halt: str, state: str, go: str) -> Iterator[Seen]:
+    """Halt the topic as an operator does, produce into it, and let it continue."""
+    stage.verb(halt, "--reason", "upgrade of B")
+    produce_values(stage.site.source, stage.site.topic, [b"x"] * 5)
+    yield Seen(state=state, partition=state, words="upgrade of B", event=f"topics.{state}", lag=5)
+    stage.verb(go)
+    yield WELL
+
+
 def an_operator_pauses(stage: Stage) -> Iterator[Seen]:
     """That is what is wanted: nothing is wrong."""
-    stage.verb("pause", "--reason", "upgrade of B")
-    produce_values(stage.site.source, stage.site.topic, [b"x"] * 5)
-    yield Seen(
-        state="paused", partition="paused", words="upgrade of B", event="topics.paused", lag=5
-    )
-    stage.verb("resume")
-    yield WELL
+    yield from halted(stage, "pause", "paused", "resume")
 
 
 def an_operator_stops(stage: Stage) -> Iterator[Seen]:
     """No task holds the partition, and nothing is wrong."""
-    stage.verb("stop", "--reason", "upgrade of B")
-    produce_values(stage.site.source, stage.site.topic, [b"x"] * 5)
-    yield Seen(
-        state="stopped", partition="stopped", words="upgrade of B", event="topics.stopped", lag=5
-    )
-    stage.verb("start")
-    yield WELL
+    yield from halted(stage, "stop", "stopped", "start")
 
 
 def an_operator_throttles(stage: Stage) -> Iterator[Seen]:
