@@ -111,7 +111,11 @@ class KafkaSource:
         self._drop(consumer, partitions)
 
     def _on_lost(self, consumer: Consumer, partitions: list[ClientPartition]) -> None:
-        self._listener.on_lost(_ours(partitions))
+        lost = _ours(partitions)
+        if any(partition.topic in self._topics for partition in lost):
+            self._listener.on_lost(lost)
+        else:  # librdkafka calls them lost if one subscription drops them and adds another topic
+            self._listener.on_revoked(lost)
         self._drop(consumer, partitions)
 
     def _drop(self, consumer: Consumer, partitions: list[ClientPartition]) -> None:

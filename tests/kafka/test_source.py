@@ -1,7 +1,7 @@
 """The source on a real broker, where fetching is slower than reading."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 import pytest
@@ -90,3 +90,43 @@ def test_nothing_waits_in_a_partition_that_is_not_read_any_more(cluster: KafkaCl
 
     assert not source.poll(wait=NO_WAIT).more_pending
     source.close()
+
+
+class StrictListener(Listener):
+    """Also remembers what was lost."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lost: list[TopicPartition] = []
+
+    def on_lost(self, partitions: Sequence[TopicPartition]) -> None:
+        """See the port."""
+        self.lost.extend(partitions)
+        self.granted.difference_update(partitions)
+
+
+def test_a_topic_that_is_not_wanted_any_more_is_revoked_and_not_lost(cluster: KafkaCluster) -> None:
+    """Also if another topic is subscribed to instead. A loss would end the task."""
+    names = [f"{name}-instead" for name in ("kept", "dropped", "added")]
+    for name in names:
+        cluster.create_topic(name, 1)
+    kept, dropped, added = (TopicPartition(name, 0) for name in names)
+    listener = StrictListener()
+    group = {"group.id": "instead", "group.instance.id": "0"}
+    source = KafkaSource({**cluster.client_config(), **MEMBER, **group}, listener)
+
+    def holds(*wanted: TopicPartition) -> None:
+        def is_so() -> bool:
+            source.poll(wait=timedelta(milliseconds=50))
+            return listener.granted == set(wanted)
+
+        source.subscribe([one.topic for one in wanted])
+        wait_until(is_so, within=timedelta(seconds=WITHIN_S), what="grant")
+
+    holds(kept, dropped)
+    source.assign({kept: Position(0), dropped: Position(0)})
+    holds(kept, added)
+    source.close()
+
+    assert not listener.lost
+    assert dropped in listener.revoked
