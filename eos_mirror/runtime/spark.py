@@ -9,6 +9,7 @@ isolation and the cluster. It does not give uniqueness: a cancelled job's worker
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
@@ -28,9 +29,26 @@ if TYPE_CHECKING:
 
 JVM_POLL = timedelta(milliseconds=200)
 
+LOSS_POLL_S = 1.0
+"""How often Spark is asked if it has lost a task. An answer takes some 2 ms."""
+
+FAILURE_FOLLOWS_S = 0.5
+"""A job whose only task failed by itself ends within this time, and says why."""
+
+APP = "eos-mirror"
+"""Name of the application of a run, as the cluster shows it."""
+
+LOST = "Spark job: the executor of its task is lost"
+
 
 class SparkRunning:
-    """A Spark job with one task."""
+    """
+    A Spark job with one task.
+
+    If Spark loses the executor and does not blame the task, it does not fail the job: it repeats
+    the task when a slot is free. The repeated task has the same submission, so it would get no
+    lease. The job is cancelled instead.
+    """
 
     def __init__(self, context: "SparkContext", spec: TaskSpec, *, name: str) -> None:
         from pyspark import InheritableThread  # noqa: PLC0415 - local mode works without pyspark
@@ -39,23 +57,47 @@ class SparkRunning:
         self._tag = f"eos-mirror {name} {spec.submission}"
         self._ended = threading.Event()
         self._ending = Ending(Outcome.RESTART)
+        self._stages: list[int] = []  # of the job, once Spark knows it
+        self._asks_at_s = time.monotonic() + LOSS_POLL_S
         self._thread = InheritableThread(
             target=self._run, args=(f"{name} task {spec.submission}", spec.to_json()), daemon=True
         )
         self._thread.start()
 
     def wait(self, within: timedelta) -> Ending | None:
-        """Return STOPPED if the job succeeded; otherwise Spark's text for the failure."""
-        return self._ending if self._ended.wait(within.total_seconds()) else None
+        """Return STOPPED if the job succeeded; otherwise Spark's text for the failure, or LOST."""
+        if self._ended.wait(within.total_seconds()):
+            return self._ending
+        if time.monotonic() < self._asks_at_s or not self._has_lost_its_task():
+            return None
+        if self._ended.wait(FAILURE_FOLLOWS_S):
+            return self._ending
+        self.kill()
+        return Ending(Outcome.RESTART, LOST)
 
     def kill(self) -> None:
         """Cancel the job. Its worker gets no signal first, only SIGKILL 2 to 4 s later."""
         self._context.cancelJobsWithTag(self._tag)
 
+    def _has_lost_its_task(self) -> bool:
+        """Return True if Spark counts a failure of the task, although the job has not ended."""
+        from py4j.protocol import Py4JError  # noqa: PLC0415 - local mode works without pyspark
+
+        self._asks_at_s = time.monotonic() + LOSS_POLL_S
+        tracker = self._context.statusTracker()
+        try:
+            if not self._stages:
+                jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(self._tag))
+                self._stages = [stage for job in jobs if job for stage in job.stageIds]
+            stages = map(tracker.getStageInfo, self._stages)
+            return any(stage.numFailedTasks for stage in stages if stage)
+        except (Py4JError, OSError):  # the JVM is gone, and so the driver exits (SparkRuntime)
+            return False
+
     def _run(self, description: str, spec_text: str) -> None:
         try:
             self._context.addJobTag(self._tag)
-            self._context.setJobDescription(description)
+            self._context.setJobGroup(self._tag, description)  # finds the job, see above
             data = self._context.parallelize([None], 1)
             data.mapPartitions(partial(run_in_worker, spec_text)).collect()
             self._ending = Ending(Outcome.STOPPED)

@@ -1,5 +1,5 @@
 """
-Runs a standalone Spark cluster here: a master and one worker, from the installed PySpark.
+Runs a standalone Spark cluster here: a master and its workers, from the installed PySpark.
 
 The package does not export this module, because importing it loads pyspark.
 """
@@ -26,7 +26,9 @@ STARTED_WITHIN = timedelta(seconds=60)
 
 
 @contextmanager
-def spark_cluster(folder: Path, *, cores: int = 2, memory: str = "2g") -> Iterator[str]:
+def spark_cluster(
+    folder: Path, *, cores: int = 2, memory: str = "2g", workers: int = 1
+) -> Iterator[str]:
     """
     Run the cluster for the length of the block.
 
@@ -35,8 +37,9 @@ def spark_cluster(folder: Path, *, cores: int = 2, memory: str = "2g") -> Iterat
 
     Args:
         folder: For the log, `spark.log`, and the working folders of executors.
-        cores: Cores of the worker, shared by all its executors.
-        memory: Memory of the worker, in Spark's notation.
+        cores: Cores of each worker, shared by all its executors.
+        memory: Memory of each worker, in Spark's notation.
+        workers: Number of workers. At least one runs when the block begins.
 
     Returns:
         The address, for `spark.master`. Set `spark.driver.host` to LOOPBACK.
@@ -52,7 +55,7 @@ def spark_cluster(folder: Path, *, cores: int = 2, memory: str = "2g") -> Iterat
     started: list[subprocess.Popen[bytes]] = []
     try:
         started.append(_start(folder, "master.Master", *common, "--port", str(lease.port)))
-        started.append(_start(folder, "worker.Worker", *common, *worker))
+        started += [_start(folder, "worker.Worker", *common, *worker) for _ in range(workers)]
         _wait_for_worker(folder / "spark.log", started)
         yield address
     finally:

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -22,7 +21,7 @@ from tests.mirror.conftest import Site, make_site
 from tests.mirror.crashes import SHORTEST_SESSION_MS, assert_copied, drain
 from tests.mirror.load import Load
 from tests.mirror.toolbox import Mirror, mirror
-from tests.runtime.toolbox import alive, children_of
+from tests.runtime.toolbox import alive, children_of, parent_of
 
 pytestmark = [pytest.mark.brokers, pytest.mark.spark, pytest.mark.long]
 
@@ -80,13 +79,6 @@ class Flow:
     def jvm(self) -> int:
         """Return the pid of the executor's JVM; in local mode it is also the driver's."""
         return parent_of(self.daemon(), b"java")
-
-
-def parent_of(pid: int, command: bytes) -> int:
-    """Return the parent of a process; its command line must contain `command`."""
-    parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    assert command in Path(f"/proc/{parent}/cmdline").read_bytes()
-    return parent
 
 
 def start_flow(site: Site, **spark: object) -> Iterator[Flow]:

@@ -41,6 +41,13 @@ def alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
+def parent_of(pid: int, command: bytes) -> int:
+    """Return the parent of a process; its command line must contain `command`."""
+    parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    assert command in Path(f"/proc/{parent}/cmdline").read_bytes()
+    return parent
+
+
 def children_of(pid: int, command: bytes) -> list[int]:
     """Return living children of a process that run a command whose line contains this."""
     found = []
