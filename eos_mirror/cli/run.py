@@ -44,7 +44,8 @@ def register(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the verb and return the exit code; `main` prints errors."""
     settings = settings_of(args.file, clusters=args.clusters)
-    warm_up(settings)
+    if not args.check:  # a check creates no topic, not even the coordinators' own
+        warm_up(settings)
     # imported while the clusters find their coordinators
     from eos_mirror.cli.run_progress import first_catch_up_shown  # noqa: PLC0415
     from eos_mirror.driver.driver import Driver  # noqa: PLC0415

@@ -1,6 +1,6 @@
 """Checks whether a flow may start, without writing anything to a cluster."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -12,6 +12,7 @@ from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.side import Side
 from eos_mirror.core.topic_configs import LIMIT
 from eos_mirror.driver.cluster_facts import FlowFacts, gather
+from eos_mirror.driver.coordinator_check import Asked, check_coordinators
 from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.driver.preflight import GRANT, judge, rivals
 from eos_mirror.driver.topic_sync import TopicSync
@@ -23,6 +24,7 @@ from eos_mirror.kafka.authorization import (
     may_write_transactional_id,
     session_range,
 )
+from eos_mirror.kafka.coordinators import GROUPS, TRANSACTIONS
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.groups import group_members
 from eos_mirror.kafka.retry import retrying
@@ -45,12 +47,15 @@ def check_flow(
     topics: TopicSync,
     on_event: EventSink,
     on_standby: bool = False,
+    creates_nothing: bool = False,
 ) -> FlowFacts:
     """
     Gather facts, judge them, and try the requests that only a cluster can judge.
 
     Args:
         on_standby: Tasks of another configuration may run: this run waits for their end.
+        creates_nothing: Send no coordinator a request that makes the cluster create its topic, and
+            count an outage of a coordinator as a fault. A start waits for its end instead.
 
     Returns:
         The facts, with a plan that excludes the topics that would be refused.
@@ -61,7 +66,8 @@ def check_flow(
         SourceUnavailable, TargetUnavailable: The cluster did not answer in time.
     """
     try:
-        facts = _gather(settings, clusters, topics, on_standby=on_standby)
+        untouched = _coordinators(settings, clusters, on_event, creates_nothing=creates_nothing)
+        facts = _gather(settings, clusters, topics, on_standby=on_standby, untouched=untouched)
         plan = facts.plan
         try:
             verdict = judge(
@@ -74,7 +80,7 @@ def check_flow(
             odd = topics.odd_heartbeats(facts.source_topics)
             for text in (*verdict.warnings, *_compacted(facts, topics), *odd):
                 on_event("flow.warning", {"reason": text})
-            faults = [*verdict.faults, *_tried(settings, clusters)]
+            faults = [*verdict.faults, *_tried(settings, clusters, untouched)]
             if faults:
                 raise ConfigError(*faults)
             if verdict.dangers:
@@ -87,6 +93,28 @@ def check_flow(
     except NotAuthorized as exc:
         raise ConfigError(f"{settings.flow}: not authorized: {exc}. {GRANT}") from exc
     return replace(facts, plan=plan)
+
+
+def _coordinators(
+    settings: FlowSettings,
+    clusters: FlowClusters,
+    on_event: EventSink,
+    *,
+    creates_nothing: bool,
+) -> Collection[Asked]:
+    """
+    Check the coordinators; return those that get no request.
+
+    Raises:
+        ConfigError: A coordinator cannot work.
+    """
+    found = check_coordinators(clusters, exactly_once=settings.exactly_once)
+    faults = [*found.faults, *(found.outages if creates_nothing else ())]
+    if faults:
+        raise ConfigError(*faults)
+    for text in found.outages:
+        on_event("flow.warning", {"reason": text})
+    return found.missing if creates_nothing else ()
 
 
 def _fitting(
@@ -120,7 +148,12 @@ def _patterns(settings: FlowSettings) -> list[str]:
 
 
 def _gather(
-    settings: FlowSettings, clusters: FlowClusters, topics: TopicSync, *, on_standby: bool
+    settings: FlowSettings,
+    clusters: FlowClusters,
+    topics: TopicSync,
+    *,
+    on_standby: bool,
+    untouched: Collection[Asked],
 ) -> FlowFacts:
     """
     Gather the facts, after the members of an earlier run have left the source group.
@@ -128,7 +161,13 @@ def _gather(
     They stay in the group for one session timeout after that run has ended.
     """
     mode = mode_of(settings)
-    facts = gather(clusters, topics.plan, mode=mode, within=settings.admin_timeout)
+    facts = gather(
+        clusters,
+        topics.plan,
+        mode=mode,
+        within=settings.admin_timeout,
+        groupless={one.side for one in untouched if one.topic is GROUPS},
+    )
     if on_standby:
         return replace(facts, source_members=[])
     if not rivals(facts.source_members, deployment(settings)):
@@ -146,21 +185,28 @@ def _gather(
     return gather(clusters, topics.plan, mode=mode, within=settings.admin_timeout)
 
 
-def _tried(settings: FlowSettings, clusters: FlowClusters) -> list[str]:
+def _tried(
+    settings: FlowSettings, clusters: FlowClusters, untouched: Collection[Asked]
+) -> list[str]:
     """Return faults that only a request shows. Each request is refused in any case."""
-    flow = settings.flow
-    checks: list[Callable[[], str]] = [
-        lambda: _group_fault(flow, clusters.source_topics, flow.source_group, flow.source),
-        lambda: _session_fault(settings, clusters.source_topics),
-    ]
+    flow, source, target = settings.flow, clusters.source_topics, clusters.target_topics
+    checks: dict[Asked | str, Callable[[], str]] = {
+        Asked(Side.SOURCE, GROUPS): lambda: _group_fault(
+            flow, source, flow.source_group, flow.source
+        ),
+        "session": lambda: _session_fault(settings, source),
+    }
     if settings.exactly_once:
-        checks += [
-            lambda: _group_fault(flow, clusters.target_topics, flow.shadow_group, flow.target),
-            lambda: _transactional_id_fault(settings),
-            lambda: _timeout_fault(settings, clusters.target_topics),
-        ]
+        checks |= {
+            Asked(Side.TARGET, GROUPS): lambda: _group_fault(
+                flow, target, flow.shadow_group, flow.target
+            ),
+            Asked(Side.TARGET, TRANSACTIONS): lambda: _transactional_id_fault(settings),
+            "timeout": lambda: _timeout_fault(settings, target),
+        }
+    wanted = [check for what, check in checks.items() if what not in untouched]
     with ThreadPoolExecutor() as pool:  # the first answers of a new cluster are slow
-        return [fault for fault in pool.map(lambda check: check(), checks) if fault]
+        return [fault for fault in pool.map(lambda check: check(), wanted) if fault]
 
 
 def _group_fault(flow: Flow, topics: Topics, group: str, alias: str) -> str:

@@ -90,6 +90,7 @@ def gather(
     *,
     mode: DeliveryMode,
     within: timedelta,
+    groupless: Collection[Side] = (),
 ) -> FlowFacts:
     """
     Ask both clusters for the facts.
@@ -98,6 +99,8 @@ def gather(
         plan_of: Makes the plan from the partition counts by topic of source and target.
         mode: The requested mode.
         within: How long to wait for the first answer of each cluster.
+        groupless: Clusters that have no groups yet. They are not asked for any: the question would
+            make them create the topic of the group coordinators.
 
     Raises:
         SourceUnavailable, TargetUnavailable: The cluster did not answer in time.
@@ -108,12 +111,8 @@ def gather(
     with ThreadPoolExecutor() as pool:
         lists = [pool.submit(topics.list, within=within) for topics in (source, target)]
         # on a new cluster a group lookup creates __consumer_offsets: ask for the others meanwhile
-        readers = pool.submit(
-            group_members, source.admin, flow.source_group, side=Side.SOURCE, within=within
-        )
-        shadows = pool.submit(
-            group_members, target.admin, flow.shadow_group, side=Side.TARGET, within=within
-        )
+        members = partial(_members, clusters, within=within, groupless=groupless)
+        readers, shadows = (pool.submit(members, side) for side in (Side.SOURCE, Side.TARGET))
         on_source, on_target = (answer.result() for answer in lists)
         plan = plan_of(on_source, on_target)
         existing = [route for route in plan.routes if route.remote_topic in on_target]
@@ -127,7 +126,7 @@ def gather(
             source_configs=sources.values,
             remote_configs=remote_configs,
             remote_timestamp_types=_timestamp_types(remote_configs),
-            partitions=remote_partitions(clusters, plan, on_target, mode=mode),
+            partitions=remote_partitions(clusters, plan, on_target, mode=mode, groupless=groupless),
             has_claims_topic=flow.claims_topic in on_target,
             noted_mode=clusters.mode.read() if flow.claims_topic in on_target else None,
             missing_rights=_missing_rights(clusters, on_target),
@@ -138,6 +137,18 @@ def gather(
         )
 
 
+def _members(
+    clusters: FlowClusters, side: Side, *, within: timedelta, groupless: Collection[Side]
+) -> list[GroupMember]:
+    """Return the members of the flow's group on one side."""
+    if side in groupless:
+        return []
+    flow, is_source = clusters.flow, side is Side.SOURCE
+    topics = clusters.source_topics if is_source else clusters.target_topics
+    group = flow.source_group if is_source else flow.shadow_group
+    return group_members(topics.admin, group, side=side, within=within)
+
+
 def _timestamp_types(configs: Configs) -> dict[str, str]:
     return {
         name: config[TIMESTAMP_TYPE] for name, config in configs.items() if TIMESTAMP_TYPE in config
@@ -145,7 +156,12 @@ def _timestamp_types(configs: Configs) -> dict[str, str]:
 
 
 def remote_partitions(
-    clusters: FlowClusters, plan: FlowPlan, on_target: Mapping[str, int], *, mode: DeliveryMode
+    clusters: FlowClusters,
+    plan: FlowPlan,
+    on_target: Mapping[str, int],
+    *,
+    mode: DeliveryMode,
+    groupless: Collection[Side] = (),
 ) -> list[RemotePartition]:
     """
     Return what is known of each existing partition of a plan's remote topics.
@@ -153,6 +169,7 @@ def remote_partitions(
     Args:
         on_target: Partition counts of the target's topics.
         mode: The requested mode.
+        groupless: See `gather`.
 
     Raises:
         SourceUnavailable, TargetUnavailable: The cluster did not answer.
@@ -162,11 +179,12 @@ def remote_partitions(
         for route in plan.routes
         for p in range(min(route.partitions, on_target.get(route.remote_topic, 0)))
     }
-    exactly_once = mode is DeliveryMode.EXACTLY_ONCE
-    in_group = {} if exactly_once else _read(clusters.source_offsets, list(sources.values()))
-    shadows = _read(clusters.shadow_offsets, list(sources))
+    exactly_once, has_groups = mode is DeliveryMode.EXACTLY_ONCE, Side.TARGET not in groupless
+    reads_source = not exactly_once and Side.SOURCE not in groupless
+    in_group = _read(clusters.source_offsets, list(sources.values())) if reads_source else {}
+    shadows = _read(clusters.shadow_offsets, list(sources)) if has_groups else {}
     bare = [remote for remote in sources if remote not in shadows]
-    if exactly_once and bare:  # the transaction of a first offset may still be open
+    if exactly_once and bare and has_groups:  # the transaction of a first offset may still be open
         found = clusters.target.shadow_offsets(bare)
         bare = [one for one in bare if not isinstance(found[one], ShadowOffset | Unstable)]
     ends, silent = clusters.target.stable_ends(bare)

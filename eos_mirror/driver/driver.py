@@ -29,7 +29,9 @@ from eos_mirror.kafka.cluster_probe import Silence
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.runtime.launcher import Launcher
 from eos_mirror.runtime.local import LocalLauncher
-from eos_mirror.runtime.spark import SparkRuntime, check_spark
+from eos_mirror.runtime.spark import APP, SparkRuntime, check_spark
+from eos_mirror.runtime.spark_master import check_master
+from eos_mirror.runtime.spark_settings import spark_settings
 from eos_mirror.runtime.supervisor import Patience
 from eos_mirror.settings.model import Settings
 from eos_mirror.settings.values import Runtime
@@ -126,7 +128,8 @@ class Driver:
             UnsafeError: The state of the clusters would break the guarantee.
         """
         reach_clusters(self._settings, self._settings.flows)
-        plans = self._judge()
+        plans = self._judge(creates_nothing=True)
+        self._check_free_slots()
         for runner in self.flows:
             runner.warn_of_topics()
         for pair in self._settings.heartbeats:
@@ -134,11 +137,24 @@ class Driver:
                 self._on_event("flow.warning", {"flow": str(pair.flow), "reason": text})
         return plans
 
-    def _judge(self, *, on_standby: bool = False) -> list[FlowPlan]:
+    def _check_free_slots(self) -> None:
+        """Ask the master for free slots. A start waits for them: its predecessor may hold them."""
+        if self._settings.runtime is not Runtime.SPARK:
+            return
+        warning = check_master(
+            spark_settings(self._settings.spark, tasks_count=self._tasks_count),
+            tasks_count=self._tasks_count,
+            app=APP,
+            within=self._settings.connect_timeout,
+        )
+        for runner in self.flows if warning else ():
+            self._on_event("flow.warning", {"flow": str(runner.flow), "reason": warning})
+
+    def _judge(self, *, on_standby: bool = False, creates_nothing: bool = False) -> list[FlowPlan]:
         plans = []
         for runner in self.flows:
             with self._named(runner):
-                plans.append(runner.check(on_standby=on_standby))
+                plans.append(runner.check(on_standby=on_standby, creates_nothing=creates_nothing))
         conflicts = cross_flow_conflicts(plans)
         if conflicts:
             raise ConfigError(*conflicts)
@@ -270,9 +286,7 @@ class Driver:
     def _open_place(self, local: LocalLauncher, cleanup: ExitStack) -> "_Place":
         if self._settings.runtime is Runtime.LOCAL:
             return _Place(launcher=lambda _: local)
-        spark = SparkRuntime.start(
-            self._settings.spark, app="eos-mirror", tasks_count=self._tasks_count
-        )
+        spark = SparkRuntime.start(self._settings.spark, app=APP, tasks_count=self._tasks_count)
         cleanup.callback(spark.stop)
         if self._settings.spark.get("spark.master", "local").startswith("local"):
             return _Place(launcher=spark.launcher)

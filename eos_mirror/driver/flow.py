@@ -127,12 +127,13 @@ class FlowRunner:
             on_event=self._on_event,
         )
 
-    def check(self, *, on_standby: bool = False) -> FlowPlan:
+    def check(self, *, on_standby: bool = False, creates_nothing: bool = False) -> FlowPlan:
         """
         Check whether the flow may start, as `driver/check.py` says.
 
         Args:
             on_standby: Tasks of another configuration may run: this run waits for their end.
+            creates_nothing: See `check_flow`.
         """
         facts = check_flow(
             self.settings,
@@ -140,6 +141,7 @@ class FlowRunner:
             topics=self.topics,
             on_event=self._tell,
             on_standby=on_standby,
+            creates_nothing=creates_nothing,
         )
         self.tasks_count = max(1, min(self.settings.tasks_max, facts.planned_partitions))
         self._is_mode_noted = facts.noted_mode is not None

@@ -43,7 +43,7 @@ def open_clusters(settings: FlowSettings) -> FlowClusters:
         source_topics=Topics(source, side=Side.SOURCE),
         target_topics=Topics(target, side=Side.TARGET),
         source_metadata=ClusterMetadata(source, side=Side.SOURCE),
-        target=KafkaTarget(flow, client_config=target),
+        target=KafkaTarget(flow, client_config=target, early=False),
         source_offsets=CommittedOffsets(source, flow.source_group, side=Side.SOURCE),
         shadow_offsets=CommittedOffsets(target, flow.shadow_group, side=Side.TARGET),
         mode=FlowMode(flow, producer_config=claims_producer(settings), client_config=target),

@@ -138,23 +138,23 @@ def _initialise(producer: Producer, patience_s: float) -> None:
 
 def longest_transaction(admin: AdminClient) -> timedelta | None:
     """Return how long the cluster lets a transaction stay open; None if it does not say."""
-    most = _of_a_broker(admin, "transaction.max.timeout.ms")
+    most = broker_numbers(admin, "transaction.max.timeout.ms")
     return timedelta(milliseconds=most[0]) if most else None
 
 
 def session_range(admin: AdminClient) -> tuple[timedelta, timedelta] | None:
     """Return the shortest and the longest session of a group; None if the cluster does not say."""
-    found = _of_a_broker(admin, "group.min.session.timeout.ms", "group.max.session.timeout.ms")
+    found = broker_numbers(admin, "group.min.session.timeout.ms", "group.max.session.timeout.ms")
     return (timedelta(milliseconds=found[0]), timedelta(milliseconds=found[1])) if found else None
 
 
 def largest_message(admin: AdminClient) -> int | None:
     """Return the default `max.message.bytes` of new topics; None if the cluster does not say."""
-    found = _of_a_broker(admin, "message.max.bytes")
+    found = broker_numbers(admin, "message.max.bytes")
     return found[0] if found else None
 
 
-def _of_a_broker(admin: AdminClient, *names: str) -> list[int]:
+def broker_numbers(admin: AdminClient, *names: str) -> list[int]:
     """Return numeric configs of a broker; nothing if the right to describe them is missing."""
     with translated("describe the configuration of a broker"):
         broker = admin.list_topics(timeout=ANSWER.total_seconds()).orig_broker_id

@@ -34,7 +34,9 @@ class ReconnectingClient(Generic[C]):
     It is replaced even in an outage that it would have survived: a new one costs a connection.
     """
 
-    def __init__(self, kind: Callable[[dict[str, Any]], C], config: Mapping[str, Any]) -> None:
+    def __init__(
+        self, kind: Callable[[dict[str, Any]], C], config: Mapping[str, Any], *, early: bool = True
+    ) -> None:
         """
         Args:
             kind: Makes an admin client, or a consumer that joins no group.
@@ -44,7 +46,7 @@ class ReconnectingClient(Generic[C]):
         self._lock = threading.Lock()
         self._before: C | None = None  # other threads may wait for its answers
         self._made_s = time.monotonic()
-        self._client = self._early()
+        self._client = self._early() if early else None
 
     def _early(self) -> C | None:
         """
@@ -66,6 +68,7 @@ class ReconnectingClient(Generic[C]):
     def replace(self) -> None:
         """Use a new client for the next request."""
         with self._lock:
+            early: Connect now, and not with the first request.
             old, self._before, self._client = [self._before], self._client, self._early()
             self._made_s = time.monotonic()
         let_go(old)

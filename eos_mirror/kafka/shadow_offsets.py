@@ -33,7 +33,13 @@ class ShadowOffsets:
     """Reads the offsets of one shadow group. Used by one thread."""
 
     def __init__(
-        self, group: str, config: Mapping[str, Any], metadata: ClusterMetadata, *, stable: bool
+        self,
+        group: str,
+        config: Mapping[str, Any],
+        metadata: ClusterMetadata,
+        *,
+        stable: bool,
+        early: bool,
     ) -> None:
         """
         Args:
@@ -42,13 +48,15 @@ class ShadowOffsets:
             metadata: Its admin client is used.
             stable: False returns the offset before an undecided one; only tests of the checker set
                 it.
+            early: Connect now. The client asks for the coordinator of the group immediately, so a
+                new cluster creates __consumer_offsets.
         """
         self._group = group
         self._metadata = metadata
         self._require_stable = stable
         reader = {"group.id": group, "enable.auto.commit": False}
         self._decided = ReconnectingClient(
-            new_consumer, {**config, **reader, "isolation.level": "read_committed"}
+            new_consumer, {**config, **reader, "isolation.level": "read_committed"}, early=early
         )
         self._coordinator = CommittedOffsets(config, group, side=Side.TARGET)
 

@@ -34,6 +34,7 @@ class KafkaTarget:
         require_stable: bool = True,
         patience: timedelta = PATIENCE,
         needed: Sequence[AclOperation] = (),
+        early: bool = True,
     ) -> None:
         """
         Args:
@@ -41,6 +42,7 @@ class KafkaTarget:
             require_stable: False breaks exactly once; only tests of the checker set it.
             patience: How long to retry.
             needed: Rights needed on remote topics; see `ClusterMetadata`.
+            early: See `ShadowOffsets`.
         """
         self._flow = flow
         self._client_config = dict(client_config)
@@ -49,7 +51,7 @@ class KafkaTarget:
         )
         self._metadata.connect()
         self._shadow_offsets = ShadowOffsets(
-            flow.shadow_group, client_config, self._metadata, stable=require_stable
+            flow.shadow_group, client_config, self._metadata, stable=require_stable, early=early
         )
 
     def shadow_offsets(

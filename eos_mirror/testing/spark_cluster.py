@@ -5,6 +5,7 @@ The package does not export this module, because importing it loads pyspark.
 """
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ LOOPBACK = "127.0.0.1"
 PACKAGE = "org.apache.spark.deploy"
 REGISTERED = "Successfully registered with master"
 STARTED_WITHIN = timedelta(seconds=60)
+PAGE = re.compile(r"'MasterUI' on port (\d+)")
 
 
 @contextmanager
@@ -63,6 +65,12 @@ def spark_cluster(
             process.kill()
             process.wait()
         lease.release()
+
+
+def master_page_port(folder: Path) -> int:
+    """Return the port of the master's page, for `spark.master.ui.port`."""
+    (port,) = PAGE.findall((folder / "spark.log").read_text())
+    return int(port)
 
 
 def _start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:

@@ -49,6 +49,7 @@ EVENTS = {
     "flow.warning": (
         rf"A->B: A\.{PICKY} is compacted and {PICKY} is not: .*"
         r"|its tasks run eos_mirror\.testing\.entry:mirror, .*"
+        r"|A->B: __(transaction_state|consumer_offsets) on [AB] has (no leader|only) .*"
     ),
     "config.note": ALWAYS,
     "cluster.unreachable": ALWAYS,

@@ -18,6 +18,7 @@ from eos_mirror.core.policy import replication_policy
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.topic_configs import Changes, Entry, Origin
 from eos_mirror.driver import check, cluster_facts, flow
+from eos_mirror.driver.coordinator_check import Coordinators
 from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.errors import MirrorError, NotAuthorized
 from eos_mirror.kafka.groups import CommittedOffsets, GroupMember
@@ -33,6 +34,7 @@ ORDERS = TopicPartition("orders", 0)
 REMOTE = TopicPartition("A.orders", 0)
 TOPIC_ID = "orders".ljust(22, "0")
 SOON = timedelta(seconds=10)
+ALL_WORK = Coordinators(missing=frozenset(), faults=(), outages=())
 Requests = list[tuple[str, tuple[str, ...]]]
 """What was asked, and about which topics."""
 
@@ -322,6 +324,8 @@ class FakeClusters:
     Attributes:
         readers: Members of the source group, one answer after the other; the last one repeats.
         shadow_members: Members of the shadow group.
+        coordinators: What is known of the coordinators; all work by default.
+        asked_groups: Groups whose coordinator got a request.
         closed_groups: Groups that this principal may not read.
         may_write_id: WRITE on transactional ids is granted.
         longest_transaction: `transaction.max.timeout.ms` of the target.
@@ -339,6 +343,8 @@ class FakeClusters:
     mode: FakeMode = field(default_factory=FakeMode)
     readers: list[list[GroupMember]] = field(default_factory=lambda: [[]])
     shadow_members: list[GroupMember] = field(default_factory=list)
+    coordinators: Coordinators = ALL_WORK
+    asked_groups: set[str] = field(default_factory=set)
     closed_groups: set[str] = field(default_factory=set)
     may_write_id: bool = True
     longest_transaction: timedelta | None = timedelta(minutes=15)
@@ -363,15 +369,19 @@ class FakeClusters:
         """Answer every request of a check and of a flow that starts, instead of real clusters."""
 
         def members(_admin: object, group: str, **_: object) -> list[GroupMember]:
+            self.asked_groups.add(group)
             if group == self.flow.shadow_group:
                 return self.shadow_members
             return self.readers.pop(0) if len(self.readers) > 1 else self.readers[0]
 
+        def may_commit(_admin: object, group: str) -> bool:
+            self.asked_groups.add(group)
+            return group not in self.closed_groups
+
+        patch.setattr(check, "check_coordinators", lambda *_, **__: self.coordinators)
         patch.setattr(cluster_facts, "group_members", members)
         patch.setattr(check, "group_members", members)
-        patch.setattr(
-            check, "may_commit_in_group", lambda _admin, group: group not in self.closed_groups
-        )
+        patch.setattr(check, "may_commit_in_group", may_commit)
         patch.setattr(check, "may_write_transactional_id", lambda *_: self.may_write_id)
         patch.setattr(check, "longest_transaction", lambda _admin: self.longest_transaction)
         patch.setattr(check, "session_range", lambda _admin: self.session_range)

@@ -8,12 +8,15 @@ import pytest
 from confluent_kafka.admin import AclOperation
 
 from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.side import Side
 from eos_mirror.core.topic_configs import LIMIT, POLICY
 from eos_mirror.driver import check
 from eos_mirror.driver.check import check_flow
 from eos_mirror.driver.cluster_facts import FlowFacts
+from eos_mirror.driver.coordinator_check import Asked, Coordinators
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import ConfigError, SourceUnavailable, UnsafeError
+from eos_mirror.kafka.coordinators import GROUPS, TRANSACTIONS
 from eos_mirror.kafka.groups import GroupMember
 from eos_mirror.settings.clients import deployment
 from tests.driver.fakes import FLOW, REMOTE, Events, FakeClusters, denied, entry, flow_of
@@ -32,11 +35,19 @@ class Stage:
         self.source.counts = {"orders": 1}
         self.clusters.install(patch)
 
-    def check(self, keys: Mapping[str, object] | None = None) -> FlowFacts:
+    def check(
+        self, keys: Mapping[str, object] | None = None, *, creates_nothing: bool = False
+    ) -> FlowFacts:
         """Check the flow."""
         settings, clusters = flow_of(self.folder, keys), self.clusters.clients
         topics = TopicSync(settings, clusters, on_event=self.events)
-        return check_flow(settings, clusters, topics=topics, on_event=self.events)
+        return check_flow(
+            settings,
+            clusters,
+            topics=topics,
+            on_event=self.events,
+            creates_nothing=creates_nothing,
+        )
 
     def faults(self, keys: Mapping[str, object] | None = None) -> list[str]:
         """Check the flow, and return why its configuration must be fixed."""
@@ -60,6 +71,47 @@ def test_a_check_writes_nothing_and_returns_the_plan(stage: Stage) -> None:
     assert asked == [(FLOW.claims_topic, FLOW.offset_map_topic), ("A.orders",)]
     assert stage.source.writes == stage.target.writes == []
     assert stage.events == []
+
+
+def test_a_check_asks_no_coordinator_whose_topic_would_be_created(stage: Stage) -> None:
+    """A start asks all of them: it needs them anyway."""
+    every = (
+        Asked(Side.SOURCE, GROUPS),
+        Asked(Side.TARGET, GROUPS),
+        Asked(Side.TARGET, TRANSACTIONS),
+    )
+    missing = Coordinators(missing=frozenset(every), faults=(), outages=())
+    stage.clusters.coordinators = missing
+    stage.clusters.may_write_id = False
+    stage.target.counts = {"A.orders": 1}
+
+    stage.check(creates_nothing=True)
+
+    assert stage.clusters.asked_groups == set()
+    assert len(stage.faults()) == 1
+    assert stage.clusters.asked_groups == {FLOW.source_group, FLOW.shadow_group}
+
+
+def test_an_outage_of_a_coordinator_is_a_fault_of_a_check_and_a_warning_of_a_start(
+    stage: Stage,
+) -> None:
+    """A start waits for its end."""
+    down = ("A->B: __transaction_state on B has no leader",)
+    stage.clusters.coordinators = Coordinators(missing=frozenset(), faults=(), outages=down)
+
+    with pytest.raises(ConfigError, match="has no leader"):
+        stage.check(creates_nothing=True)
+
+    stage.check()
+    assert stage.events == [("flow.warning", {"reason": down[0]})]
+
+
+def test_a_coordinator_that_can_never_work_refuses_the_start(stage: Stage) -> None:
+    """Waiting does not help: a setting of the brokers must be changed."""
+    fault = "A->B: __transaction_state on B does not exist and cannot be used"
+    stage.clusters.coordinators = Coordinators(missing=frozenset(), faults=(fault,), outages=())
+
+    assert stage.faults() == [fault]
 
 
 def test_all_faults_are_reported_together(stage: Stage) -> None:

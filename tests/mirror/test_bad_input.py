@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
 
 from eos_mirror.testing import KafkaCluster, Security
 from eos_mirror.testing.external import Cluster
+from eos_mirror.testing.spark_cluster import master_page_port, spark_cluster
 from tests.mirror.command_line import CONFIGURATION, UNSAFE, checked, refused
 from tests.mirror.configurations import rewrite
 from tests.mirror.conftest import Site, make_site
@@ -76,6 +77,34 @@ def test_a_spark_master_with_too_few_slots_is_refused_with_the_numbers(site: Sit
     config = site.config(tasks_max=4, runtime="spark", spark_master="local[2]")
 
     refused(config, code=CONFIGURATION, says=["local[2] has 2 slots", "4"])
+
+    assert_untouched(site)
+
+
+def test_a_spark_master_that_does_not_answer_is_refused_with_its_address(site: Site) -> None:
+    """Spark itself would try for a minute."""
+    config = site.config(runtime="spark", spark_master="spark://127.0.0.1:9")
+
+    says = ["no Spark master answers at 127.0.0.1:9", "Connection refused"]
+    refused(config, "--check", code=CONFIGURATION, says=says)
+
+    assert_untouched(site)
+
+
+@pytest.mark.spark
+def test_a_standalone_master_with_too_few_free_cores_is_refused_with_the_numbers(
+    site: Site,
+) -> None:
+    """A run would wait for slots indefinitely, because only the master knows what is free."""
+    with spark_cluster(site.folder, cores=2) as master:
+        spark = {
+            "runtime": "spark",
+            "spark_master": master,
+            "spark_master_ui_port": master_page_port(site.folder),
+        }
+        says = [f"{master} has 2 of 2 cores free, so it has slots for 2 of 4 tasks", "tasks.max"]
+        refused(site.config(**spark, tasks_max=4), "--check", code=CONFIGURATION, says=says)
+        assert checked(site.config(**spark, tasks_max=2))
 
     assert_untouched(site)
 
