@@ -13,7 +13,7 @@ MirrorError
 |  +- ProducerFenced        someone claimed after us, or the coordinator timed us out
 |  +- CommitOutcomeUnknown
 |  +- SourceUnavailable, TargetUnavailable
-|  +- LoginImpossible       there is no token for the login to a cluster
+|  +- LoginImpossible       no token for the login to a cluster, or it was just refused
 |  +- TooFewBrokers         a topic needs more replicas than the cluster has brokers
 +- PartitionStopped         this partition only, with its cause; the others continue
 |  +- SourceDataLost        truncated, expired or re-created
@@ -147,7 +147,12 @@ class TargetUnavailable(RestartTask):
 
 
 class LoginImpossible(RestartTask):
-    """There is no token for the login to a cluster: no signer, no region or no credentials."""
+    """
+    There is no login to a cluster now.
+
+    It was refused, and is repeated after 10 s; or there is no token: no signer, no region or no
+    credentials.
+    """
 
 
 class TooFewBrokers(RestartTask):

@@ -13,6 +13,7 @@ from eos_mirror.runtime.herd import Herd
 from eos_mirror.runtime.launcher import Launcher
 from eos_mirror.runtime.leases import Leases
 from eos_mirror.runtime.spec import TaskSpec
+from eos_mirror.runtime.supervisor import DEFAULT_PATIENCE, Patience
 from eos_mirror.settings.clients import checkpoint_config
 from eos_mirror.settings.filters import GROUP_FILTER
 from eos_mirror.settings.model import FlowSettings
@@ -66,7 +67,7 @@ class CheckpointTasks:
         groups = self._settings.groups
         return groups.emit_checkpoints and (self._settings.exactly_once or groups.emit_syncs)
 
-    def start(self, launcher: Launcher) -> None:
+    def start(self, launcher: Launcher, *, patience: Patience = DEFAULT_PATIENCE) -> None:
         """Start the task. Returns immediately."""
         self._server = ControlServer(
             Leases(),
@@ -78,7 +79,12 @@ class CheckpointTasks:
         self.give_orders()
         self._server.start()
         self._herd = Herd(
-            1, launcher, server=self._server, make_spec=self._spec, on_event=self._hear
+            1,
+            launcher,
+            server=self._server,
+            make_spec=self._spec,
+            on_event=self._hear,
+            patience=patience,
         )
         self._herd.start()
 

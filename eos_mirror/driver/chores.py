@@ -13,8 +13,10 @@ from eos_mirror.driver.flow import REFUSED, FlowRunner
 from eos_mirror.driver.follow_desired import FollowDesired
 from eos_mirror.driver.heartbeats import Heartbeats
 from eos_mirror.driver.leader_election import LeaderElection
+from eos_mirror.driver.logins import RefusedLogins
 from eos_mirror.driver.partition_metrics import LOOK_EVERY
 from eos_mirror.errors import fields_of
+from eos_mirror.kafka.reconnecting import REFUSED as LOGIN_REFUSED
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.runtime.scheduler import Scheduler
 from eos_mirror.settings.model import Settings
@@ -82,12 +84,19 @@ class Chores:
     """
 
     def __init__(
-        self, settings: Settings, flows: Sequence[FlowRunner], *, on_event: EventSink
+        self,
+        settings: Settings,
+        flows: Sequence[FlowRunner],
+        *,
+        on_event: EventSink,
+        logins: RefusedLogins,
     ) -> None:
         """
         Args:
             on_event: Receives log events.
+            logins: Filled by the watches of the clusters.
         """
+        self._logins = logins
         self._settings, self._flows, self._on_event = settings, flows, on_event
         self._lists = ConfigReload(settings, flows, on_event=on_event)
         self._outages: dict[str, str] = {}
@@ -146,7 +155,13 @@ class Chores:
     def _cluster_watches(self) -> Iterator[Scheduler]:
         for alias, config in admin_configs(self._settings.flows).items():
             watch = Scheduler(on_error=self._failed)
-            look = ClusterWatch(alias, config, outages=self._outages, on_event=self._on_event).look
+            look = ClusterWatch(
+                alias,
+                config,
+                outages=self._outages,
+                logins=self._logins,
+                on_event=self._on_event,
+            ).look
             watch.add(f"watch of {alias}", cluster_watch.EVERY, look, after=SETTLED)
             yield watch
 
@@ -173,4 +188,6 @@ class Chores:
         self._changes.add(self._reload, every, self._lists.look, after=NO_TIME if looks else NEVER)
 
     def _failed(self, name: str, exc: Exception) -> None:
+        if str(exc) == LOGIN_REFUSED:
+            return  # `cluster.unreachable` says it, and most chores fail every second meanwhile
         self._on_event("chore.failed", {"chore": name, **fields_of(exc)})

@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping, MutableMapping
 from datetime import timedelta
 from typing import Any, Final
 
-from eos_mirror.kafka.cluster_probe import ClusterProbe
+from eos_mirror.driver.logins import RefusedLogins
+from eos_mirror.kafka.cluster_probe import ClusterProbe, Refusal
 from eos_mirror.kafka.deadline import Deadline
+from eos_mirror.kafka.reconnecting import LOGIN_AGAIN_S, drop_refused_clients
 from eos_mirror.runtime.control import EventSink
 
 EVERY: Final = timedelta(seconds=3)
@@ -29,6 +31,7 @@ class ClusterWatch:
         *,
         outages: MutableMapping[str, str],
         on_event: EventSink,
+        logins: RefusedLogins,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """
@@ -37,20 +40,31 @@ class ClusterWatch:
             config: Client settings for connection and security.
             outages: Gets the reason under the alias for as long as the cluster does not answer.
             on_event: Receives `cluster.unreachable` and `cluster.recovered`.
+            logins: Learns from each answer if the cluster refuses the login.
             now: A monotonic clock.
         """
         self.alias = alias
         self._servers = config["bootstrap.servers"]
         self._probe = ClusterProbe(config)
         self._outages = outages
-        self._on_event = on_event
+        self._on_event, self._logins = on_event, logins
         self._now = now
+        self._asks_at_s = 0.0
         self._silent_since_s: float | None = None
 
     def look(self) -> None:
-        """Ask once, for at most `ASKS_FOR`."""
+        """Ask once, for at most `ASKS_FOR`; not within 10 s of a refused login."""
         asked_s = self._now()
+        if asked_s < self._asks_at_s:
+            return
+        if self._logins.take_doubt(self.alias):
+            self._probe.renew()
         silence = self._probe.ask(Deadline(ASKS_FOR))
+        is_refused = silence is not None and silence.refusal is Refusal.LOGIN
+        self._asks_at_s = asked_s + (LOGIN_AGAIN_S if is_refused else 0.0)
+        self._logins.note(self.alias, is_refused=is_refused)
+        if is_refused:
+            drop_refused_clients()
         if silence and self._silent_since_s is None:
             self._silent_since_s = asked_s
             self._outages[self.alias] = reason = silence.cause or "no answer"

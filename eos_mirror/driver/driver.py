@@ -19,6 +19,7 @@ from eos_mirror.driver.first_contact import no_answer, reach_clusters
 from eos_mirror.driver.flow import MIRROR_ENTRY, FlowRunner
 from eos_mirror.driver.later_topics import heartbeats_refused
 from eos_mirror.driver.leader_election import LeaderElection
+from eos_mirror.driver.logins import RefusedLogins
 from eos_mirror.driver.preflight import GRANT
 from eos_mirror.driver.readiness import Readiness
 from eos_mirror.driver.run_metrics import RunMetrics, are_exported
@@ -117,6 +118,7 @@ class Driver:
         self.readiness = Readiness(self.flows, on_event=on_event)
         self._elections: list[LeaderElection] = []
         self._chores: Chores | None = None
+        self._logins = RefusedLogins()
         self.metrics = RunMetrics(settings.metrics, self.flows, self._summary, on_event=on_event)
 
     def check(self) -> list[FlowPlan]:
@@ -215,7 +217,9 @@ class Driver:
             runner.prepare()
         ends = {runner: runner.source_ends() for runner in self.flows} if once else {}
         self._start_tasks(place, cleanup)
-        self._chores = Chores(self._settings, self.flows, on_event=self._on_event)
+        self._chores = Chores(
+            self._settings, self.flows, on_event=self._on_event, logins=self._logins
+        )
         self._chores.start(
             cleanup, once=once, summary=self._tell_summary, elections=self._elections
         )
@@ -294,15 +298,20 @@ class Driver:
         return _Place(launcher=spark.launcher, bind=EVERYWHERE, advertise=host)
 
     def _start_tasks(self, place: "_Place", cleanup: ExitStack) -> None:
-        patience = Patience(shutdown=self._settings.shutdown_timeout)
         for runner in self.flows:
             cleanup.callback(runner.stop)
             runner.start(
                 place.launcher(str(runner.flow)),
-                patience=patience,
+                patience=self._patience(runner),
                 bind=place.bind,
                 advertise=place.advertise,
             )
+
+    def _patience(self, runner: FlowRunner) -> Patience:
+        return Patience(
+            shutdown=self._settings.shutdown_timeout,
+            may_restart=lambda: self._logins.may_log_in(runner.flow),
+        )
 
     def _failures(self) -> list[str]:
         ended = [f"{runner.flow}: {runner.ended_for}" for runner in self.flows if runner.ended_for]
@@ -369,7 +378,7 @@ class Driver:
         """Start the checkpoint tasks; not during start-up, to keep load off the clusters."""
         for runner in self.flows:
             if runner.checkpoints.is_wanted:
-                runner.checkpoints.start(launcher)
+                runner.checkpoints.start(launcher, patience=self._patience(runner))
 
     def _tell_summary(self) -> None:
         if self.readiness.is_settled:

@@ -14,7 +14,7 @@ from eos_mirror.errors import LoginImpossible
 from eos_mirror.kafka.client import new_admin
 from eos_mirror.kafka.client_log import CLOSED_CONNECTIONS, logger_for
 from eos_mirror.kafka.deadline import GRACE_S, Deadline
-from eos_mirror.kafka.reconnecting import let_go
+from eos_mirror.kafka.reconnecting import ONE_LOGIN, let_go
 
 POLL_S = 0.05
 _BROKER = re.compile(r"^(?:FAIL )?(?:\[\S+\] \[\S+\]: )?\S+/\S+: ")
@@ -63,6 +63,7 @@ class ClusterProbe:
         """
         self._config = config
         self._seen = _Seen()
+        self._was_refused = False
         self._admin: AdminClient | None = None
 
     def ask(self, deadline: Deadline) -> Silence | None:
@@ -70,11 +71,12 @@ class ClusterProbe:
         Return None if the cluster answers before the deadline, otherwise why it does not.
 
         A refusal ends the wait: the same client would be refused again. After a silence the next
-        question has a new client.
+        question has a new client. After a refused login it tries to log in once.
         """
         if self._admin is None:
             config = {
                 **self._config,
+                **(ONE_LOGIN if self._was_refused else {}),
                 "log_level": CLOSED_CONNECTIONS,
                 "error_cb": self._seen.refused,
             }
@@ -90,11 +92,19 @@ class ClusterProbe:
         if answer.done() or not self._seen.refusal:
             with suppress(KafkaException, TimeoutError):
                 answer.result(timeout=GRACE_S)
+                if self._was_refused:  # this client would wait long before it connects again
+                    self.renew()
+                self._was_refused = False
                 return None
         self._admin.poll(0)
+        self.renew()
+        self._was_refused = self._seen.refusal is Refusal.LOGIN
+        return Silence(self._seen.cause, self._seen.refusal)
+
+    def renew(self) -> None:
+        """Connect, and log in, again for the next question."""
         let_go([self._admin])
         self._admin = None
-        return Silence(self._seen.cause, self._seen.refusal)
 
 
 class _Seen(logging.Handler):

@@ -25,7 +25,7 @@ from eos_mirror.errors import (
     TargetUnavailable,
     TopicDenied,
 )
-from eos_mirror.kafka.reconnecting import ReconnectingClient
+from eos_mirror.kafka.reconnecting import LOGIN_REFUSED, ReconnectingClient
 
 FENCED = frozenset(
     {
@@ -43,14 +43,6 @@ DENIED = frozenset(
         KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     }
 )
-LOGIN_REFUSED = frozenset(
-    {
-        KafkaError.SASL_AUTHENTICATION_FAILED,
-        KafkaError._AUTHENTICATION,  # noqa: SLF001
-    }
-)
-"""An outage, not the lack of a right: brokers refuse every login while their directory is away."""
-
 UNREACHABLE = frozenset(
     {
         KafkaError._TRANSPORT,  # noqa: SLF001

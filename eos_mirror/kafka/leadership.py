@@ -14,7 +14,7 @@ from eos_mirror.core.side import Side
 from eos_mirror.kafka.client import new_consumer
 from eos_mirror.kafka.errors import DENIED, as_mirror_error
 from eos_mirror.kafka.groups import GroupMember, group_members
-from eos_mirror.kafka.reconnecting import StallDetector
+from eos_mirror.kafka.reconnecting import LOGIN_AGAIN_S, ONE_LOGIN, Login, StallDetector
 
 MEMBER = {
     "partition.assignment.strategy": "cooperative-sticky",  # a later member takes nothing away
@@ -57,15 +57,24 @@ class Leadership:
         self._config = {**config, **MEMBER, "group.id": group, "session.timeout.ms": session_ms}
         self._topic = topic
         self.leads = False
+        self._joins_at_s: float | None = None
         self._join()
 
-    def _join(self) -> None:
-        self._consumer = new_consumer(self._config)
+    def _join(self, **cautious: int) -> bool:
+        """Join the group with a new client; after a refused login only if it is accepted now."""
+        self._login = Login()
+        config = {**self._config, **cautious, "error_cb": self._login.note}
+        self._consumer = new_consumer(config)
+        if cautious and self._login.is_refused_now(self._consumer):
+            self._leave()
+            return False
         self._silence = StallDetector(self._consumer, self._config)
         self._has_it = False
         self._consumer.subscribe(
             [self._topic], on_assign=self._won, on_revoke=self._lost, on_lost=self._lost
         )
+        self._joins_at_s = None
+        return True
 
     def poll(self, wait: timedelta) -> bool:
         """
@@ -74,7 +83,15 @@ class Leadership:
         Raises:
             NotAuthorized: READ on the group, or on the topic, is missing.
         """
+        if self._joins_at_s is not None:
+            if time.monotonic() >= self._joins_at_s and not self._join(**ONE_LOGIN):
+                self._joins_at_s = time.monotonic() + LOGIN_AGAIN_S
+            return self.leads
         message = self._consumer.poll(wait.total_seconds())
+        if self._login.is_shut_out:  # this client would repeat the login several times a second
+            self._leave()
+            self._joins_at_s = time.monotonic() + LOGIN_AGAIN_S
+            return self.leads
         error = None if message is None else message.error()
         if error is not None and error.code() in DENIED:
             raise as_mirror_error(error, "wait for our turn to lead", side=Side.TARGET)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from eos_mirror.kafka.authorization import refused_producer
@@ -14,9 +14,6 @@ from eos_mirror.kafka.aws_msk_iam import waits_for_a_token
 from eos_mirror.kafka.client import new_admin
 
 HELD_S = 60.0
-
-_kept: list[object] = []
-"""Clients whose answers are not awaited: they are kept, because dropping one ends its request."""
 
 
 def find_coordinator(config: Mapping[str, Any], group: str) -> None:
@@ -36,7 +33,8 @@ def find_coordinator(config: Mapping[str, Any], group: str) -> None:
 
 def _ask(admin: AdminClient, group: str) -> None:
     # longest timeout: a coordinator found after it frees the request twice (groups.py)
-    _kept.append((admin, admin.describe_consumer_groups([group], request_timeout=3600.0)))
+    answer = admin.describe_consumer_groups([group], request_timeout=3600.0)
+    threading.Thread(target=_hold, args=(admin, answer), daemon=True).start()
 
 
 def find_transaction_coordinator(producer_config: Mapping[str, Any], transactional_id: str) -> None:
@@ -57,6 +55,10 @@ def find_transaction_coordinator(producer_config: Mapping[str, Any], transaction
     threading.Thread(target=_hold, args=(producer,), daemon=True).start()
 
 
-def _hold(_producer: Producer) -> None:
-    """Keep the producer during the start. Its log is not read, and its destructor may wait here."""
+def _hold(*_clients: object) -> None:
+    """
+    Keep a client during the start: dropping it ends its request.
+
+    Its log is not read, and its destructor may wait here. Later it would only repeat logins.
+    """
     time.sleep(HELD_S)

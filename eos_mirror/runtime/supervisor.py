@@ -93,11 +93,13 @@ class Patience:
             no free slot, or the worker cannot reach the control server.
         shutdown: From STOP to the end of the task. Then the task is killed.
         healthy: A task that ran this long restarts without delay when it dies.
+        may_restart: While it returns False, a task that died is not started again.
     """
 
     start: timedelta = timedelta(seconds=60)
     shutdown: timedelta = timedelta(seconds=30)
     healthy: timedelta = timedelta(seconds=10)
+    may_restart: Callable[[], bool] = lambda: True
 
 
 DEFAULT_PATIENCE = Patience()
@@ -210,8 +212,15 @@ class Supervisor:
             delay = self._count(ending)
             self._move(State.BACKOFF, ending.reason)
             self._tell("task.restarting", **_why(ending), delay_s=delay.total_seconds())
-            if self._stopping.wait(delay.total_seconds()):
+            if self._stopping.wait(delay.total_seconds()) or not self._is_allowed():
                 return Ending(Outcome.STOPPED)
+
+    def _is_allowed(self) -> bool:
+        """Wait until the task may start again; return False if it has to stop meanwhile."""
+        while not self._patience.may_restart():
+            if self._stopping.wait(_POLL.total_seconds()):
+                return False
+        return True
 
     def _count(self, ending: Ending) -> timedelta:
         """Count a death, and return the delay before the next submission."""

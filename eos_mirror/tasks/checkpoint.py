@@ -38,6 +38,7 @@ from eos_mirror.errors import (
 from eos_mirror.kafka.checkpoints import Checkpoints, KafkaCheckpoints
 from eos_mirror.kafka.consumer_offsets_reader import GroupCommits
 from eos_mirror.kafka.group_offsets import NAMELESS, GroupOffsets, Refusal
+from eos_mirror.kafka.reconnecting import drop_refused_clients
 from eos_mirror.ports import TaskChannel
 from eos_mirror.tasks.context import TypedContext
 from eos_mirror.tasks.group_offset_sync import GroupOffsetSync
@@ -75,7 +76,10 @@ def emit_checkpoints(message: Mapping[str, Any], channel: TaskChannel) -> None:
     context = Context(channel, CheckpointOrders)
     task = CheckpointTask(decode(CheckpointConfig, message), context)
     _kept.append(task)
+    refusals = _Clock(BETWEEN_S)
     while not context.stop.wait(TURN_S):
+        if refusals.is_due():
+            drop_refused_clients()
         with context.watch("a round over the groups", BUDGET):
             task.turn(context.orders())
         task.report()

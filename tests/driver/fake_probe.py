@@ -14,12 +14,18 @@ class FakeProbe:
     Attributes:
         answers: What the next questions find out, by address; afterwards, and for other addresses,
             the cluster answers.
+        renewed: How often a new login was asked for.
     """
 
     answers: ClassVar[dict[str, list[Silence | None]]] = {}
+    renewed: ClassVar[int] = 0
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._address = config["bootstrap.servers"]
+
+    def renew(self) -> None:
+        """See `ClusterProbe`."""
+        FakeProbe.renewed += 1
 
     def ask(self, _deadline: Deadline) -> Silence | None:
         """See `ClusterProbe`."""

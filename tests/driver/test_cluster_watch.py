@@ -6,9 +6,10 @@ import pytest
 
 from eos_mirror.driver import cluster_watch
 from eos_mirror.driver.cluster_watch import ClusterWatch
-from eos_mirror.kafka.cluster_probe import Silence
+from eos_mirror.driver.logins import RefusedLogins
+from eos_mirror.kafka.cluster_probe import Refusal, Silence
 from tests.driver.fake_probe import FakeProbe
-from tests.driver.fakes import Events
+from tests.driver.fakes import FLOW, Events
 
 SERVERS = "a:9092,b:9092"
 
@@ -27,6 +28,7 @@ def test_each_outage_is_one_event_and_its_end_another(monkeypatch: pytest.Monkey
         {"bootstrap.servers": SERVERS},
         outages=outages,
         on_event=events,
+        logins=RefusedLogins(),
         now=lambda: next(clock),
     )
     seen = []
@@ -45,3 +47,50 @@ def test_each_outage_is_one_event_and_its_end_another(monkeypatch: pytest.Monkey
         ("cluster.unreachable", {**where, "reason": "no answer"}),
         ("cluster.recovered", {"cluster": "A", "after_s": 20}),
     ]
+
+
+def test_a_refused_login_is_repeated_after_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory may lock the account. Tasks wait meanwhile."""
+    refused = Silence("invalid credentials", Refusal.LOGIN)
+    answers = [None, refused, refused, None]
+    monkeypatch.setattr(FakeProbe, "answers", {SERVERS: answers})
+    monkeypatch.setattr(cluster_watch, "ClusterProbe", FakeProbe)
+    logins, waits = RefusedLogins(), []
+    clock_s = 0.0
+    watch = ClusterWatch(
+        "A",
+        {"bootstrap.servers": SERVERS},
+        outages={},
+        on_event=Events(),
+        logins=logins,
+        now=lambda: clock_s,
+    )
+
+    asked_at_s = []
+    for clock_s in (100.0, 103.0, 106.0, 112.0, 113.0, 116.0, 122.0, 123.0):
+        before = len(answers)
+        watch.look()
+        if len(answers) < before:
+            asked_at_s.append(clock_s)
+            waits.append(not logins.may_log_in(FLOW))
+
+    assert asked_at_s == [100.0, 103.0, 113.0, 123.0]
+    assert waits == [False, True, True, False]
+
+
+def test_a_task_that_died_makes_the_watch_log_in_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers keep a connection open whose password was changed: its answers prove nothing."""
+    monkeypatch.setattr(FakeProbe, "renewed", 0)
+    monkeypatch.setattr(cluster_watch, "ClusterProbe", FakeProbe)
+    logins = RefusedLogins()
+    watch = ClusterWatch(
+        "A", {"bootstrap.servers": SERVERS}, outages={}, on_event=Events(), logins=logins
+    )
+
+    watch.look()
+    assert FakeProbe.renewed == 0
+    assert logins.may_log_in(FLOW)
+    watch.look()
+    watch.look()
+
+    assert FakeProbe.renewed == 1

@@ -28,6 +28,10 @@ class Admin:
         self._offsets = list(offsets)
         self.looks = 0
 
+    def poll(self, _: float) -> int:
+        """Call nothing: no login is refused."""
+        return 0
+
     def list_offsets(self, wanted: dict[Any, Any], **_: object) -> dict[Any, "Future[Any]"]:
         """Answer with the next offset for every partition."""
         offset = self._offsets.pop(0) if len(self._offsets) > 1 else self._offsets[0]
@@ -81,8 +85,9 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def metadata_with(admin: Admin) -> ClusterMetadata:
     """Return the metadata of a target that answers like this admin client."""
-    metadata = ClusterMetadata({}, side=Side.TARGET, patience=timedelta(milliseconds=400))
-    fake: ReconnectingClient[Any] = ReconnectingClient(lambda _: admin, {})
+    config = {"bootstrap.servers": "127.0.0.1:1"}
+    metadata = ClusterMetadata(config, side=Side.TARGET, patience=timedelta(milliseconds=400))
+    fake: ReconnectingClient[Any] = ReconnectingClient(lambda _: admin, config)
     metadata._client = fake  # noqa: SLF001
     return metadata
 

@@ -97,6 +97,26 @@ def test_a_bye_knows_more_than_the_launcher(stage: Stage, fake_launcher: FakeLau
     assert reaches(herd, "FAILED").reason == "NotAuthorized: Write"
 
 
+def test_a_task_that_may_not_restart_waits_and_can_be_stopped(
+    stage: Stage, fake_launcher: FakeLauncher
+) -> None:
+    """While a cluster refuses the login, a new process would only repeat it."""
+    allowed = threading.Event()
+    patience = Patience(start=timedelta(milliseconds=300), may_restart=allowed.is_set)
+    herd = stage.herd("idle", launcher=fake_launcher, patience=patience)
+    eventually(lambda: stage.heard("task.restarting"))
+    assert reaches(herd, "BACKOFF").submission == "0.0"
+    allowed.set()
+    eventually(lambda: fake_launcher.submissions == ["0.0", "0.1"])
+    allowed.clear()
+    eventually(lambda: len(stage.heard("task.restarting")) == 2)
+
+    herd.stop_all()
+
+    assert reaches(herd, "STOPPED").reason == ""
+    assert fake_launcher.submissions == ["0.0", "0.1"]
+
+
 def test_a_fault_of_the_supervisor_is_shown(stage: Stage, fake_launcher: FakeLauncher) -> None:
     """A bug in the driver ends the slot as FAILED with its text, not as a silent thread."""
     fake_launcher.fault = ValueError("no such entry")
