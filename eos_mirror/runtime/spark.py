@@ -10,6 +10,7 @@ import os
 import signal
 import threading
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
@@ -55,6 +56,7 @@ class SparkRunning:
 
         self._context = context
         self._tag = f"eos-mirror {name} {spec.submission}"
+        self._group = f"{self._tag} {uuid.uuid4().hex}"  # of this job alone, so that it is found
         self._ended = threading.Event()
         self._ending = Ending(Outcome.RESTART)
         self._stages: list[int] = []  # of the job, once Spark knows it
@@ -87,7 +89,7 @@ class SparkRunning:
         tracker = self._context.statusTracker()
         try:
             if not self._stages:
-                jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(self._tag))
+                jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(self._group))
                 self._stages = [stage for job in jobs if job for stage in job.stageIds]
             stages = map(tracker.getStageInfo, self._stages)
             return any(stage.numFailedTasks for stage in stages if stage)
@@ -97,7 +99,7 @@ class SparkRunning:
     def _run(self, description: str, spec_text: str) -> None:
         try:
             self._context.addJobTag(self._tag)
-            self._context.setJobGroup(self._tag, description)  # finds the job, see above
+            self._context.setJobGroup(self._group, description)
             data = self._context.parallelize([None], 1)
             data.mapPartitions(partial(run_in_worker, spec_text)).collect()
             self._ending = Ending(Outcome.STOPPED)
