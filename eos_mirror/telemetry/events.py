@@ -70,7 +70,8 @@ EVENTS: Final = (
     Event(
         "cluster.unreachable",
         Level.WARNING,
-        "A cluster does not answer; address and reason. Logged once until it answers again.",
+        "A cluster does not answer; address and reason. Logged once until it answers again, and "
+        "once more if it then refuses the login or the certificate.",
     ),
     Event(
         "cluster.recovered", Level.INFO, "The cluster answers again; how long the outage lasted."

@@ -1,5 +1,7 @@
 """Events of a cluster that stops answering, and answers again."""
 
+from collections.abc import Callable
+from functools import partial
 from itertools import count
 
 import pytest
@@ -12,39 +14,52 @@ from tests.driver.fake_probe import FakeProbe
 from tests.driver.fakes import FLOW, Events
 
 SERVERS = "a:9092,b:9092"
+WHERE = {"cluster": "A", "servers": SERVERS}
 
 
-def test_each_outage_is_one_event_and_its_end_another(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[list[str], Events]]:
+    """
+    Return a function that asks a cluster with these answers.
+
+    It returns the reason that is known after each answer, and the events.
+    """
+
+    def ask(*answers: Silence | None) -> tuple[list[str], Events]:
+        monkeypatch.setattr(FakeProbe, "answers", {SERVERS: list(answers)})
+        monkeypatch.setattr(cluster_watch, "ClusterProbe", FakeProbe)
+        events, outages = Events(), dict[str, str]()
+        watch = ClusterWatch(
+            "A",
+            {"bootstrap.servers": SERVERS},
+            outages=outages,
+            on_event=events,
+            logins=RefusedLogins(),
+            now=partial(next, count(100.0, 10.0)),
+        )
+        seen = []
+        for _ in answers:
+            watch.look()
+            seen.append(outages.get("A", ""))
+        return seen, events
+
+    return ask
+
+
+def test_each_outage_is_one_event_and_its_end_another(
+    answering: Callable[..., tuple[list[str], Events]],
+) -> None:
     """However often it is asked; the first reason counts, and a silence may have none."""
     down, other, mute = Silence("Connection refused"), Silence("Disconnected"), Silence("")
-    answers = {SERVERS: [None, down, other, down, None, None, mute, None]}
-    monkeypatch.setattr(FakeProbe, "answers", answers)
-    monkeypatch.setattr(cluster_watch, "ClusterProbe", FakeProbe)
-    events = Events()
-    clock = count(100.0, 10.0)
-    outages: dict[str, str] = {}
-    watch = ClusterWatch(
-        "A",
-        {"bootstrap.servers": SERVERS},
-        outages=outages,
-        on_event=events,
-        logins=RefusedLogins(),
-        now=lambda: next(clock),
-    )
-    seen = []
 
-    for _ in range(8):
-        watch.look()
-        seen.append(outages.get("A", ""))
+    seen, events = answering(None, down, other, down, None, None, mute, None)
 
     refused = "Connection refused"
     assert seen == ["", refused, refused, refused, "", "", "no answer", ""]
-
-    where = {"cluster": "A", "servers": SERVERS}
     assert list(events) == [
-        ("cluster.unreachable", {**where, "reason": "Connection refused"}),
+        ("cluster.unreachable", {**WHERE, "reason": "Connection refused"}),
         ("cluster.recovered", {"cluster": "A", "after_s": 40}),
-        ("cluster.unreachable", {**where, "reason": "no answer"}),
+        ("cluster.unreachable", {**WHERE, "reason": "no answer"}),
         ("cluster.recovered", {"cluster": "A", "after_s": 20}),
     ]
 
@@ -94,3 +109,22 @@ def test_a_task_that_died_makes_the_watch_log_in_again(monkeypatch: pytest.Monke
     watch.look()
 
     assert FakeProbe.renewed == 1
+
+
+def test_a_refusal_during_an_outage_is_its_new_reason(
+    answering: Callable[..., tuple[list[str], Events]],
+) -> None:
+    """Each kind of refusal is one event of an outage; a later silence does not hide it."""
+    down = Silence("Connection refused")
+    sealed = Silence("verify failed", Refusal.CERTIFICATE)
+    again = Silence("verify failed elsewhere", Refusal.CERTIFICATE)
+    login = Silence("wrong password", Refusal.LOGIN)
+
+    seen, events = answering(down, sealed, down, again, login, again, None, sealed, None)
+
+    cert, password = "verify failed", "wrong password"
+    assert seen == ["Connection refused", cert, cert, cert, password, password, "", cert, ""]
+    assert [fields.get("reason", name) for name, fields in events] == [
+        "Connection refused", cert, password, "cluster.recovered", cert, "cluster.recovered",
+    ]  # fmt: skip
+    assert dict(events)["cluster.recovered"]["after_s"] == 20
