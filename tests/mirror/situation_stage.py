@@ -7,9 +7,11 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from eos_mirror.testing import wait_until
 from tests.mirror.command_line import CONFIGURATION, fails, status_and_code, verb
 from tests.mirror.conftest import Site
 from tests.mirror.toolbox import Mirror, mirror
@@ -36,7 +38,7 @@ class Seen:
         state: Of the flow, in `status` and over HTTP.
         partition: State of the first partition of the topic; empty: not looked at.
         cause: Class of the error of that partition.
-        words: What the reason of that partition says in `status`.
+        words: What the reason of that partition, or of the outage, says.
         event: A log event that was written by then, with these fields.
         is_ready: Whether `/ready?strict` says so.
         lag: Least lag of that partition, in `status`.
@@ -64,6 +66,19 @@ class Seen:
 WELL = Seen(state="mirroring", partition="mirroring")
 
 
+def away(alias: str, words: str = "") -> Seen:
+    """Return what is seen while a cluster does not answer; the reason has these words."""
+    return Seen(
+        state="waiting",
+        partition="waiting",
+        words=words,
+        is_ready=False,
+        event="cluster.unreachable",
+        fields={"cluster": alias},
+        away=alias,
+    )
+
+
 class Stage:
     """One flow with one topic, and its run."""
 
@@ -80,14 +95,23 @@ class Stage:
     def shows(self, wanted: Seen) -> None:
         """Wait until everything that an operator can look at says so."""
         if wanted.event:
-            self.running.wait_for(wanted.event, within_s=SOON_S, **wanted.fields)
+            wait_until(
+                lambda: self._is_logged(wanted),
+                within=timedelta(seconds=SOON_S),
+                what=f"{wanted.event} {wanted.fields} {wanted.words!r}",
+            )
         for place in (self._status, self._http, self._metrics):
             _wait(lambda place=place: place(wanted))  # type: ignore[misc]
+
+    def _is_logged(self, wanted: Seen) -> bool:
+        logged = self.running.found(wanted.event, **wanted.fields)
+        return any(wanted.words in event.get("reason", "") for event in logged)
 
     def _status(self, wanted: Seen) -> str:
         if wanted.away:
             code, lines = fails("status", str(self.config))
-            is_named = code == CONFIGURATION and f"cluster {wanted.away} " in "".join(lines)
+            words = (f"cluster {wanted.away} ", wanted.words)
+            is_named = code == CONFIGURATION and all(one in "".join(lines) for one in words)
             return "" if is_named else f"status: {lines}"
         text, code = status_and_code(self.config, "--json")
         flow = json.loads(text)
@@ -114,7 +138,8 @@ class Stage:
             return ""
         one = self.client.ask(f"{flow}/topics/{self.site.topic}")[1]["partitions"][0]
         known = one["state"], one.get("cause", "")
-        return "" if known == self._known(wanted) else f"HTTP: {one}"
+        is_said = bool(wanted.of_the_run) or wanted.words in one.get("reason", "")
+        return "" if is_said and known == self._known(wanted) else f"HTTP: {one}"
 
     def _metrics(self, wanted: Seen) -> str:
         if not wanted.partition:

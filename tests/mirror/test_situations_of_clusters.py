@@ -12,7 +12,7 @@ from eos_mirror.testing.clients import create_scram_users
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import make_site
 from tests.mirror.rights import allow_again, deny, guarded_cluster, login
-from tests.mirror.situation_stage import SEEN_BY_THE_RUN, WELL, Seen, staged
+from tests.mirror.situation_stage import SEEN_BY_THE_RUN, WELL, Seen, away, staged
 from tests.mirror.situations import stopped
 from tests.mirror.surgery import create_on
 
@@ -24,18 +24,6 @@ def proxied() -> Iterator[KafkaCluster]:
     """A cluster that is reached through a proxy."""
     with KafkaCluster(name="proxied", proxied=True) as cluster:
         yield cluster
-
-
-def away(alias: str) -> Seen:
-    """Return what is seen while a cluster does not answer."""
-    return Seen(
-        state="waiting",
-        partition="waiting",
-        is_ready=False,
-        event="cluster.unreachable",
-        fields={"cluster": alias},
-        away=alias,
-    )
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
