@@ -305,12 +305,10 @@ class Target(TargetReader, Protocol):
         """Return id, partitions and leaders. A missing topic is absent from the answer."""
 
     def limits(self, topics: Collection[str]) -> Mapping[str, TopicLimits]:
-        """
-        Return what each topic accepts now. One that is missing or may not be described is absent.
+        """Return what topics accept now, without missing and hidden ones; or TargetUnavailable."""
 
-        Raises:
-            TargetUnavailable: The target did not answer.
-        """
+    def check_login(self) -> None:
+        """Raise LoginImpossible if the target refused the last login. Nothing is asked."""
 
 
 class Lane(Protocol):

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from enum import Enum
@@ -70,9 +71,17 @@ class ClusterProbe:
         """
         Return None if the cluster answers before the deadline, otherwise why it does not.
 
-        A refusal ends the wait: the same client would be refused again. After a silence the next
-        question has a new client. After a refused login it tries to log in once.
+        A refusal ends the wait: the same client would be refused again. A connection that is cut
+        meanwhile does not: a new client asks again. After a silence the next question has a new
+        client. After a refused login it tries to log in once.
         """
+        while silence := self._ask(deadline):
+            if silence.refusal or deadline.is_over:
+                return silence
+            time.sleep(POLL_S)
+        return None
+
+    def _ask(self, deadline: Deadline) -> Silence | None:
         if self._admin is None:
             config = {
                 **self._config,

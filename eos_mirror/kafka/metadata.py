@@ -89,6 +89,10 @@ class ClusterMetadata:
         """Return the client for one request; the next request may need another client."""
         return self._client.client
 
+    def check_login(self) -> None:
+        """Raise LoginImpossible if the client was refused the login since it connected."""
+        self._client.check_login()
+
     def forget_coordinators(self) -> None:
         """See `ReconnectingClient`."""
         self._client.forget_coordinators()

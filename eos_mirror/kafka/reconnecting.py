@@ -172,6 +172,11 @@ class ReconnectingClient(Generic[C]):
                 self._was_refused()
             return self._client is None and self._refused_s is not None
 
+    def check_login(self) -> None:
+        """Raise LoginImpossible if the client was refused the login since it connected."""
+        if self.drop_refused():
+            raise LoginImpossible(REFUSED)
+
     def _was_refused(self) -> None:
         self._login, self._refused_s = Login(), time.monotonic()
         _refusals[self._servers] = self._refused_s
@@ -275,7 +280,9 @@ class StallDetector:
         return was_lost and self._was_lost
 
     def _another_is_answered(self, topic: str) -> bool:
-        other = new_consumer({**self._config, **ONE_LOGIN})  # it joins no group
+        was_refused = _refused_s(self._config["bootstrap.servers"]) is not None
+        cautious = ONE_LOGIN if was_refused else {}
+        other = new_consumer({**self._config, **cautious})  # it joins no group
         try:
             return _is_answered(other, topic)
         finally:

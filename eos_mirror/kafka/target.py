@@ -68,6 +68,10 @@ class KafkaTarget:
         """See `ports.Target`."""
         return read_limits(self._metadata, topics)
 
+    def check_login(self) -> None:
+        """See `ports.Target`."""
+        self._metadata.check_login()
+
     def topic_ids(self, topics: Sequence[str]) -> Mapping[str, str]:
         """Return the topic id of each topic that exists."""
         return {name: topic.topic_id for name, topic in self._metadata.topics(topics).items()}

@@ -59,14 +59,14 @@ class MirrorTask:
         mode: Mode,
     ) -> None:
         now, wall_ms = adapters.now, adapters.wall_ms
-        self._config = config
+        self._config, self._pace = config, Pace(config.boundary)
         self._meter = PartitionMeter(wanted=config.measured, wall_ms=wall_ms, now=now)
-        self._context, self._now, self._metadata = context, now, adapters.metadata
+        self._context, self._now = context, now
+        self._metadata, self._target = adapters.metadata, adapters.target
         self._orders = Orders(rejoin=context.orders().rejoin)
         self._hold, self._counters = Holdings(), Counters()
         self._stopped = Stopped(context, now=now)
         self._refusals = Refusals(config, adapters.target, context, now=now, wall_ms=wall_ms)
-        self._pace = Pace(config.boundary)
         self._failure: Exception | None = None
         self._rebalanced = self._suspicious = self._spoilt = self._more_pending = False
         self._foreign: Mapping[TopicPartition, PartitionStopped] = {}
@@ -376,6 +376,8 @@ class MirrorTask:
             faults, waits = check_topics(self._config.flow, held, metadata=self._metadata)
             self._hold.leaderless = waits
             self._stop(faults)
+            if now - self._committed_at > intervals.CHECK_TOPICS_EVERY_S:
+                self._target.check_login()  # an idle task sends nothing that would be refused
         if self._mode.advises and now >= self._advise_at and self._hold.owned:
             self._advise_at = now + intervals.ADVISE_EVERY_S
             self._source.commit({o.source: o.position for o in self._hold.owned.values()})

@@ -75,6 +75,9 @@ class FakeTarget:
         known = self._requests.ask("limits", self._cluster.partition_counts)
         return {topic: self._cluster.limits_of(topic) for topic in topics if topic in known}
 
+    def check_login(self) -> None:
+        """See the port. There are no passwords."""
+
     def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, PartitionEnd]:
         """See the port. Sends two requests, the one for stable ends first."""
         logs = self._cluster.logs

@@ -11,6 +11,7 @@ from eos_mirror.testing.clients import create_scram_users
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.faults import Api
 from tests.mirror.conftest import Site, make_site
+from tests.mirror.surgery import produce_values
 from tests.mirror.toolbox import mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
@@ -35,7 +36,7 @@ def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips
 
 def config_of(site: Site, guarded: KafkaCluster) -> Path:
     """Write a configuration that logs in at the target, through the proxy."""
-    config = site.config(tasks_max=2, emit_heartbeats_enabled="true")
+    config = site.config(tasks_max=2)
     alias = site.flow.target
     text = config.read_text().replace(guarded.bootstrap, guarded.proxied_bootstrap)
     keys = guarded.java_properties(USER)
@@ -60,9 +61,10 @@ def test_a_refused_login_is_repeated_once_in_ten_seconds(
         site.wait_caught_up()
         create_scram_users(guarded.admin(), {USER: "other"})
         proxies[1].cut_all()
-        site.produce(1_000, start=1_000)  # a task exits when it cannot send
+        produce_values(site.source, site.topic, [b"x"] * 1_000)  # the other task has nothing to do
         outage = run.wait_for("cluster.unreachable", cluster=site.flow.target)
         assert "invalid credentials" in outage["reason"]
+        run.wait_for("task.restarting", count=2)
         Event().wait(SETTLED_S)
         logged_in, failed = proxies[1].seen(Api.SASL_HANDSHAKE), refusals(guarded)
         restarts = len(run.found("task.restarting"))
