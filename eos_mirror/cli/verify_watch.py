@@ -14,6 +14,9 @@ from eos_mirror.operate.verify_report import Report
 
 LOOK_EVERY_S = 5.0
 
+DETAIL = "  "
+"""A line that begins so belongs to the topic above it."""
+
 Looking = Callable[[], AbstractContextManager[Callable[[], Report]]]
 
 
@@ -75,7 +78,7 @@ def watch(looking: Looking, *, on_report: Callable[[Report], None]) -> Report | 
 
 
 class Lines:
-    """Prints one line per proof, and the details when there are new differences."""
+    """Prints one line per proof, and the details when the differences are others than before."""
 
     def __init__(self) -> None:
         self._wrong: Sequence[str] = []
@@ -83,10 +86,10 @@ class Lines:
     def tell(self, report: Report) -> None:
         """Print a report on stdout."""
         *details, verdict = report.lines()
-        if report.holds:
-            self._wrong = []
-        elif details != self._wrong:
-            self._wrong = details
+        # the line of a topic also counts what matches, which grows while the mirror runs
+        wrong = [] if report.holds else [line for line in details if line.startswith(DETAIL)]
+        is_new, self._wrong = wrong != self._wrong, wrong
+        if wrong and is_new:
             sys.stdout.write("".join(f"{line}\n" for line in details))
         sys.stdout.write(f"{datetime.now(UTC):%H:%M:%S} UTC {verdict}\n")
         sys.stdout.flush()
