@@ -33,6 +33,7 @@ OWNERS = {
     "opentelemetry": {"telemetry", "driver/run_metrics", "driver/exporters"},
     "rich": {"cli/terminal"},
     "shtab": {"cli/completion"},
+    "yaml": {"settings/strimzi"},
     "starlette": {"rest"},
     "uvicorn": {"rest"},
     "testcontainers": {"testing"},

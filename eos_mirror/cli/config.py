@@ -1,14 +1,19 @@
-"""`eos-mirror config show FILE [A->B]`: prints every effective value, and where it comes from."""
+"""
+`eos-mirror config show FILE [A->B]`: prints every effective value, and where it comes from.
+
+`from-strimzi` and `from-connect` are in `config_convert.py`.
+"""
 
 import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from enum import Enum
 from typing import Any, NamedTuple
 
+from eos_mirror.cli.config_convert import from_connect, from_strimzi
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.settings import clients
 from eos_mirror.settings.connect import PREFIXES
@@ -42,16 +47,29 @@ class Shown(NamedTuple):
 
 def register(subparsers: Any) -> None:
     """Add the verb to the command line."""
-    parser = subparsers.add_parser("config", help="show the effective configuration")
+    parser = subparsers.add_parser("config", help="show or convert a configuration")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     show = actions.add_parser("show", help="every effective value, and where it comes from")
     show.add_argument("file", metavar="FILE", help="an mm2.properties")
     show.add_argument("flow", metavar="A->B", nargs="?", help="only this flow")
     show.add_argument("--json", action="store_true", help="print a JSON object for each value")
+    show.set_defaults(act=_show)
+    strimzi = actions.add_parser("from-strimzi", help="convert a KafkaMirrorMaker2 of Strimzi")
+    strimzi.add_argument("file", metavar="FILE", help="YAML; - reads stdin")
+    strimzi.set_defaults(act=from_strimzi)
+    connect = actions.add_parser("from-connect", help="convert connectors of MirrorMaker 2")
+    connect.add_argument("file", metavar="FILE", nargs="+", help="JSON; - reads stdin")
+    connect.set_defaults(act=from_connect)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the effective values and return the exit code. Contacts no cluster."""
+    """Perform the action and return the exit code. Contacts no cluster."""
+    act: Callable[[argparse.Namespace], int] = args.act
+    return act(args)
+
+
+def _show(args: argparse.Namespace) -> int:
+    """Print the effective values and return the exit code."""
     settings = settings_of(args.file)
     flows = [flow_named(settings, args.flow)] if args.flow else settings.flows
     lines = [] if args.flow else list(_of_all(settings))

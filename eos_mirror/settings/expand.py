@@ -14,7 +14,7 @@ from typing import Final
 from eos_mirror.errors import ConfigError
 from eos_mirror.settings.properties import Property, read_properties
 
-_TOKEN = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+TOKEN = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
 _CLASS = re.compile(r"config\.providers\.([^.]+)\.class")
 
 FAMILY: Final = "config.providers"
@@ -62,7 +62,7 @@ def expand(text: str, providers: Providers) -> str:
 
     Source: KIP-297; Kafka's ConfigTransformer.
     """
-    return _TOKEN.sub(lambda token: _resolve(token, providers), text)
+    return TOKEN.sub(lambda token: _resolve(token, providers), text)
 
 
 def _resolve(token: re.Match[str], providers: Providers) -> str:

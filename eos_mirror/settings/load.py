@@ -77,8 +77,30 @@ def load_settings(
 
     Source: KIP-382, MirrorMakerConfig; docs/configuration.md.
     """
-    path, report = Path(path), Report()
-    properties = read_properties(path)
+    path = Path(path)
+    return check_properties(path, read_properties(path), clusters=clusters, environ=environ)
+
+
+def check_properties(
+    path: Path,
+    properties: Sequence[Property],
+    *,
+    clusters: Collection[str] | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> Settings:
+    """
+    Check the properties of a configuration file and convert their values to types.
+
+    Args:
+        path: The configuration file, for messages; it is not read.
+        properties: Its properties, in order.
+        clusters: Only flows *into* these aliases; None means all.
+        environ: The variables that `${env:X}` reads.
+
+    Raises:
+        ConfigError: Lists every fault, one line each, with file and line. The user fixes them.
+    """
+    report = Report()
     providers = providers_of(properties, environ)
     aliases = _aliases(path, properties, Resolver(providers=providers, report=report, lines={}))
     sections = sort_lines(properties, aliases)
