@@ -1,25 +1,36 @@
-"""`eos-mirror adopt FILE A->B`: carries positions over from the other delivery mode."""
+"""`eos-mirror adopt FILE A->B`: takes over positions of MirrorMaker 2, or of the other mode."""
 
 import argparse
+import json
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
 
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.flow import Flow
 from eos_mirror.core.plural import counted
 from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.adopt import adopt
+from eos_mirror.operate.adopt_mm2 import Takeover
+from eos_mirror.operate.mm2_positions import CopiedPartition
 from eos_mirror.settings.clients import mode_of
+from eos_mirror.settings.model import FlowSettings
 
-AT_LEAST_ONCE = "mode:alo"
+AT_LEAST_ONCE: Final = "mode:alo"
+MM2: Final = "mm2"
+
+REFUSED: Final = 4
+CHANGES: Final = 5
+"""Exit code of `--plan` if there is something to take over."""
 
 
 def register(subparsers: Any) -> None:
     """Add the verb to the command line."""
     parser = subparsers.add_parser(
-        "adopt", help="switch a flow between exactly once and at least once"
+        "adopt", help="continue the copies of MirrorMaker 2, or switch the mode of a flow"
     )
     parser.add_argument("file", metavar="FILE", help="an mm2.properties")
     parser.add_argument("flow", metavar="A->B")
@@ -27,14 +38,33 @@ def register(subparsers: Any) -> None:
     direction.add_argument(
         "--from",
         dest="origin",
-        choices=[AT_LEAST_ONCE],
-        help="from at-least-once to exactly-once: transaction.producer = true is configured",
+        choices=[MM2, AT_LEAST_ONCE],
+        help="what copied until now; transaction.producer = true is configured",
     )
     direction.add_argument(
         "--to",
         dest="destination",
         choices=[AT_LEAST_ONCE],
         help="from exactly-once to at-least-once: transaction.producer = false is configured",
+    )
+    parser.add_argument(
+        "--plan", action="store_true", help="with --from mm2: say what would be done, and stop"
+    )
+    parser.add_argument("--json", action="store_true", help="with --plan: print a JSON object")
+    parser.add_argument(
+        "--match-last",
+        metavar="N",
+        type=int,
+        default=1000,
+        help="with --from mm2: compare N records at the end of each copy at most (default 1000)",
+    )
+    parser.add_argument(
+        "--quiet",
+        metavar="S",
+        type=float,
+        default=120.0,
+        help="with --from mm2, if it wrote at least once: its copies must not grow for S seconds "
+        "(default 120)",
     )
 
 
@@ -49,7 +79,13 @@ def run(args: argparse.Namespace) -> int:
             f"{flow.flow}: configured as {mode_of(flow).value}. Set transaction.producer = {value} "
             f"for the flow, then adopt."
         )
+    if args.match_last < 1 or args.quiet < 0:
+        raise ConfigError("--match-last must be at least 1, and --quiet at least 0")
+    if args.plan and args.origin != MM2:
+        raise ConfigError("--plan needs --from mm2")
     reach_clusters(settings, [flow])
+    if args.origin == MM2:
+        return _from_mm2(flow, args)
     adopted = adopt(flow, on_event=_nothing)
     if adopted.partitions is None:
         sys.stdout.write(f"{flow.flow} is {adopted.mode.value} already\n")
@@ -57,6 +93,64 @@ def run(args: argparse.Namespace) -> int:
         carried = f"{counted(adopted.partitions, 'position')} carried over"
         sys.stdout.write(f"{flow.flow} is {adopted.mode.value} now: {carried}\n")
     return 0
+
+
+def _from_mm2(flow: FlowSettings, args: argparse.Namespace) -> int:
+    takeover = Takeover(flow, match_last=args.match_last, on_event=_nothing)
+    if args.plan:
+        found = takeover.plan()
+        text = _json(flow.flow, found) if args.json else _text(flow.flow, found)
+        sys.stdout.write(text)
+        return _code(found)
+    adopted = takeover.run(quiet=timedelta(seconds=args.quiet))
+    sys.stdout.write(_text(flow.flow, adopted))
+    if adopted:
+        sys.stdout.write(f"{flow.flow}: {counted(len(adopted), 'position')} taken over\n")
+    return 0
+
+
+def _code(found: Sequence[CopiedPartition]) -> int:
+    if any(one.refusal for one in found):
+        return REFUSED
+    return CHANGES if found else 0
+
+
+def _text(flow: Flow, found: Sequence[CopiedPartition]) -> str:
+    if not found:
+        return f"{flow}: nothing to take over\n"
+    return "".join(f"{line}\n" for line in map(_line, found))
+
+
+def _line(one: CopiedPartition) -> str:
+    stored = "no position" if one.stored is None else str(one.stored)
+    if one.refusal:
+        return f"{one.source}: refused: {one.refusal}"
+    matched = (
+        f"{counted(one.compared, 'record')} of {one.remote} compared"
+        if one.compared
+        else f"nothing is left to compare with {one.remote}"
+    )
+    return (
+        f"{one.source}: continues at {one.next_offset} (MirrorMaker 2 stored {stored}; {matched}), "
+        f"{counted(one.to_come or 0, 'offset')} to come"
+    )
+
+
+def _json(flow: Flow, found: Sequence[CopiedPartition]) -> str:
+    rows = [
+        {
+            "partition": str(one.source),
+            "remote": str(one.remote),
+            "stored": one.stored,
+            "next_offset": one.next_offset,
+            "compared": one.compared,
+            "end": one.end,
+            "to_come": one.to_come,
+            "refusal": one.refusal,
+        }
+        for one in found
+    ]
+    return json.dumps({"flow": str(flow), "partitions": rows}) + "\n"
 
 
 def _nothing(name: str, fields: Mapping[str, Any]) -> None:

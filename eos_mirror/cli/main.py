@@ -26,7 +26,7 @@ EXAMPLES = {
     "reload": "eos-mirror reload mm2.properties",
     "translate": "eos-mirror translate mm2.properties 'A->B' orders 0 2400",
     "verify": "eos-mirror verify mm2.properties 'A->B' --explain",
-    "adopt": "eos-mirror adopt mm2.properties 'A->B' --from mode:alo",
+    "adopt": "eos-mirror adopt mm2.properties 'A->B' --from mm2 --plan",
     "bench": "eos-mirror bench mm2.properties 'A->B' --rate 50000",
     "brokers": "eos-mirror brokers doctor",
     "completion": "eos-mirror completion bash > /etc/bash_completion.d/eos-mirror",

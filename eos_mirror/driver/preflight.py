@@ -156,8 +156,9 @@ def _foreign(partitions: Iterable[RemotePartition]) -> dict[str, str]:
             found.setdefault(
                 one.remote.topic,
                 f"it already holds records that this flow never wrote ({one.remote} ends at "
-                f"{one.end}, and the flow has no position for it). Delete it, give the "
-                f"copy another name with replication.policy.topics.map, or exclude the topic",
+                f"{one.end}, and the flow has no position for it). If MirrorMaker 2 wrote them, "
+                f"continue its copy with eos-mirror adopt --from mm2. Otherwise delete it, give "
+                f"the copy another name with replication.policy.topics.map, or exclude the topic",
             )
     return found
 

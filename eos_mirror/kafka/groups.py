@@ -71,6 +71,22 @@ def members_or_none(
     )
 
 
+def hosts_of_members(admin: AdminClient, group: str, *, side: Side) -> set[str]:
+    """
+    Return where the members of a group of any kind are, such as workers of Kafka Connect.
+
+    Raises:
+        SourceUnavailable, TargetUnavailable: The cluster did not answer.
+    """
+
+    def ask(deadline: Deadline) -> set[str]:
+        with translated(f"describe group {group}", side=side):
+            found: Any = admin.list_groups(group, timeout=deadline.answer_s)
+        return {member.client_host for one in found for member in one.members}
+
+    return retrying(ask)
+
+
 def coordinator_waits_s() -> Iterator[float]:
     """Yield how long to wait for a group's coordinator: in the first try, the second, and so on."""
     return chain(COORDINATOR_ANSWERS_S, repeat(ANSWER.total_seconds()))

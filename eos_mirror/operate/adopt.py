@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.ledger import Kind
+from eos_mirror.core.messages import TaskConfig
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.driver.check import SESSION_MARGIN
@@ -60,10 +61,10 @@ def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
         return Adopted(mode=wanted, partitions=None)
     if noted is None:
         raise ConfigError(f"{flow}: it never ran: there is nothing to adopt. Just run it.")
-    _wait_until_nobody_runs(settings, clusters)
+    wait_until_nobody_runs(settings, clusters)
     topics.trust(route.source_topic for route in facts.plan.routes)  # as the other mode left them
     topics.begin()
-    switch = _switch(settings, clusters, facts)
+    switch = switch_of(settings, clusters, facts)
     exactly_once = wanted is DeliveryMode.EXACTLY_ONCE
     count = switch.to_exactly_once() if exactly_once else switch.to_at_least_once()
     create_ledger(settings, clusters.target_topics)
@@ -74,7 +75,8 @@ def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
     return Adopted(mode=wanted, partitions=count)
 
 
-def _switch(settings: FlowSettings, clusters: FlowClusters, facts: FlowFacts) -> Switch:
+def switch_of(settings: FlowSettings, clusters: FlowClusters, facts: FlowFacts) -> Switch:
+    """Return what carries positions over. The claims topic must exist."""
     flow = settings.flow
     ids = clusters.target.topic_ids([flow.claims_topic])
     config = task_config(settings, slot=0, claims_topic_id=ids[flow.claims_topic])
@@ -87,19 +89,25 @@ def _switch(settings: FlowSettings, clusters: FlowClusters, facts: FlowFacts) ->
             topic_id=ids[flow.claims_topic],
             ids=clusters.target.topic_ids,
         ),
-        pairs=_pairs(facts),
+        pairs=pairs_of(facts),
         config=config.mirror,
-        lane=KafkaLane(
-            flow,
-            consumer_config=config.clients.source_consumer,
-            producer_config=config.clients.target_producer,
-            plain_producer_config=config.clients.plain_producer,
-            client_config=config.clients.target_admin,
-        ),
+        lane=lane_of(config),
     )
 
 
-def _pairs(facts: FlowFacts) -> dict[TopicPartition, TopicPartition]:
+def lane_of(config: TaskConfig) -> KafkaLane:
+    """Return the lane of a task with this configuration."""
+    return KafkaLane(
+        config.mirror.flow,
+        consumer_config=config.clients.source_consumer,
+        producer_config=config.clients.target_producer,
+        plain_producer_config=config.clients.plain_producer,
+        client_config=config.clients.target_admin,
+    )
+
+
+def pairs_of(facts: FlowFacts) -> dict[TopicPartition, TopicPartition]:
+    """Return the remote partition of each source partition whose remote partition exists."""
     sources = {route.remote_topic: route.source_topic for route in facts.plan.routes}
     return {
         TopicPartition(sources[one.remote.topic], one.remote.partition): one.remote
@@ -107,7 +115,7 @@ def _pairs(facts: FlowFacts) -> dict[TopicPartition, TopicPartition]:
     }
 
 
-def _wait_until_nobody_runs(settings: FlowSettings, clusters: FlowClusters) -> None:
+def wait_until_nobody_runs(settings: FlowSettings, clusters: FlowClusters) -> None:
     """Wait until the group is empty: static members stay for one session after their exit."""
     flow = settings.flow
 

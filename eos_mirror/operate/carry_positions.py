@@ -17,7 +17,7 @@ from eos_mirror.core.map_records import StartRecord, start_key, start_of
 from eos_mirror.core.messages import MirrorConfig, Orders, TaskReport
 from eos_mirror.core.metadata import GroupMetadata, decode, decode_group, encode_group
 from eos_mirror.core.offset_map import MapTail
-from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.errors import RetriableError, UnsafeError
@@ -55,9 +55,7 @@ class Switch:
 
     def to_exactly_once(self) -> int:
         """
-        Copy the positions of the source group to the shadow group, in one transaction.
-
-        Earlier entries of the offset map are deleted, because the map now has a gap.
+        Copy the positions of the source group to the shadow group.
 
         Returns:
             The number of positions.
@@ -70,13 +68,25 @@ class Switch:
         topics = clusters.source_metadata.topics(sorted({p.topic for p in offsets}))
         for source, offset in offsets.items():
             _same_topic(source, offset, topics[source.topic])
-        if not offsets:
+        return self.carry({source: offset.position for source, offset in offsets.items()})
+
+    def carry(self, positions: Mapping[TopicPartition, Position]) -> int:
+        """
+        Write these positions to the shadow group, in one transaction and under our claims.
+
+        Earlier entries of the offset map are deleted, because the map now has a gap.
+
+        Returns:
+            The number of positions.
+        """
+        if not positions:
             return 0
-        remotes = [self.pairs[source] for source in offsets]
+        topics = self.clusters.source_metadata.topics(sorted({p.topic for p in positions}))
+        remotes = [self.pairs[source] for source in positions]
         ownership = Ownership(self.config.flow, self.lane, self.claims, _Operator())
         producer = ownership.new_incarnation()
         ownership.claim(remotes)
-        owned = self._owned(offsets, topics)
+        owned = self._owned(positions, topics)
         starts = {start_key(one.remote): _start(one, topics).encode() for one in owned}
         commits = {
             one.remote: one.commit_of(
@@ -92,24 +102,24 @@ class Switch:
         return len(owned)
 
     def _owned(
-        self, offsets: Mapping[TopicPartition, GroupOffset], topics: Mapping[str, KnownTopic]
+        self, positions: Mapping[TopicPartition, Position], topics: Mapping[str, KnownTopic]
     ) -> list[OwnedPartition]:
         """Return where each partition resumes on both sides. Our claims must be in place."""
-        ends = self.clusters.target.ends([self.pairs[source] for source in offsets])
+        ends = self.clusters.target.ends([self.pairs[source] for source in positions])
         return [
             OwnedPartition(
                 source=source,
                 remote=self.pairs[source],
                 topic_id=topics[source.topic].topic_id,
-                position=offset.position,
+                position=position,
                 tail=MapTail.empty(
-                    offset.position.next_offset, downstream=ends[self.pairs[source]].stable
+                    position.next_offset, downstream=ends[self.pairs[source]].stable
                 ),
                 sequence=0,
                 committed=None,
                 committed_at=0.0,
             )
-            for source, offset in offsets.items()
+            for source, position in positions.items()
         ]
 
     def _old_map(self, remotes: Sequence[TopicPartition]) -> list[str]:

@@ -1,0 +1,73 @@
+"""
+Positions of MirrorMaker 2, as Kafka Connect stores them.
+
+The topic is `mm2-offsets.A.internal` on the target, or the `offset.storage.topic` of a Connect
+cluster. A key is JSON: the name of the connector, then what the position belongs to. Other
+connectors keep positions there, too.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from eos_mirror.core.records import TopicPartition
+
+SOURCE_CONNECTOR = "MirrorSourceConnector"
+"""Name of the connector in dedicated mode. On a Connect cluster, a user chose the name."""
+
+
+class Owner(NamedTuple):
+    """Whose positions they are: the connector, and the alias that it has for the source."""
+
+    connector: str
+    cluster: str
+
+
+def offsets_topic(source: str) -> str:
+    """Return the topic of a dedicated MirrorMaker 2; its separator never changes."""
+    return f"mm2-offsets.{source}.internal"
+
+
+def next_offsets(
+    records: Iterable[tuple[bytes | None, bytes | None]], owner: Owner
+) -> dict[TopicPartition, int]:
+    """
+    Return the next source offset of each partition; the newest record of a key counts.
+
+    Connect stores the offset of the last record that was mirrored. A record that is not the
+    owner's, or cannot be read, is left out: anybody may write into the topic of a Connect cluster.
+    """
+    found: dict[TopicPartition, int] = {}
+    for key, value in records:
+        partition = _partition_of(_parsed(key), owner)
+        if partition is None:
+            continue
+        last = _offset_of(_parsed(value))
+        if last is None:
+            found.pop(partition, None)
+        else:
+            found[partition] = last + 1
+    return found
+
+
+def _parsed(raw: bytes | None) -> Any:
+    if raw is None:
+        return None
+    try:
+        return json.loads(raw)
+    except ValueError:  # a UnicodeDecodeError is one, too
+        return None
+
+
+def _partition_of(key: Any, owner: Owner) -> TopicPartition | None:
+    match key:
+        case [owner.connector, {"cluster": owner.cluster, "topic": str(topic), "partition": at}]:
+            return TopicPartition(topic, at) if type(at) is int and at >= 0 else None
+    return None
+
+
+def _offset_of(value: Any) -> int | None:
+    match value:
+        case {"offset": int(last)} if type(last) is int and last >= 0:
+            return last
+    return None
