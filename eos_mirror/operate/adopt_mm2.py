@@ -216,12 +216,10 @@ class Takeover:
         found: Sequence[CopiedPartition],
         ends: Mapping[TopicPartition, int],
     ) -> None:
+        """Note the positions in the ledger, then commit them: a kill in between leaves a trace."""
         flow = self._settings.flow
         self._topics.trust(route.source_topic for route in facts.plan.routes)
         self._topics.begin()
-        switch = switch_of(self._settings, self._clusters, facts)
-        self._refuse_growth(ends)
-        switch.carry({one.source: Position(one.next_offset or 0) for one in found})
         create_ledger(self._settings, self._clusters.target_topics)
         KafkaLedger(claims_producer(self._settings), flow.ledger_topic).append(
             Kind.MODE,
@@ -232,6 +230,9 @@ class Takeover:
                 "positions": {str(one.source): one.next_offset for one in found},
             },
         )
+        switch = switch_of(self._settings, self._clusters, facts)
+        self._refuse_growth(ends)
+        switch.carry({one.source: Position(one.next_offset or 0) for one in found})
         self._clusters.mode.replace(DeliveryMode.EXACTLY_ONCE)
 
 

@@ -1,0 +1,96 @@
+"""A takeover that is killed at any step and run again ends as if it had not been killed."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR, offsets_topic
+from eos_mirror.core.ledger import Kind
+from eos_mirror.kafka.ledger import read_ledger
+from eos_mirror.testing import read_topic
+from tests.mirror.conftest import Site
+from tests.mirror.toolbox import mirror
+
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
+
+COPIED, STORED, ALL = 300, 200, 400
+ADOPT = "eos_mirror.operate.adopt_mm2"
+STEPS = {
+    "nothing is written": (ADOPT, "_refuse"),
+    "the internal topics exist": (ADOPT, "create_ledger"),
+    "the ledger has its entry": (ADOPT, "switch_of"),
+    "the partitions are claimed": ("eos_mirror.operate.carry_positions", "Switch._owned"),
+    "the positions are committed": ("eos_mirror.replication.ownership", "Ownership.release"),
+    "the claims are released": ("eos_mirror.kafka.flow_mode", "FlowMode.replace"),
+}
+"""What is done when a process is killed, and where it is killed."""
+
+KILLED = """
+import importlib, os, signal, sys
+from functools import reduce
+module, path = sys.argv[1:3]
+*owners, name = path.split(".")
+owner = reduce(getattr, owners, importlib.import_module(module))
+setattr(owner, name, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+from eos_mirror.cli.main import main
+sys.exit(main(sys.argv[3:]))
+"""
+
+
+def copied_by_another(site: Site) -> None:
+    """Leave what a MirrorMaker 2 leaves that was killed: copies, and an older position of each."""
+    producer = Producer(site.target.client_config())
+    site.target.create_topic(site.remote, site.partitions)
+    site.target.create_topic(offsets_topic(site.flow.source), 1)
+    per_partition = COPIED // site.partitions
+    source = read_topic(site.source.client_config(), site.topic, partitions=site.partitions)
+    for number, records in enumerate(source):
+        for one in records[:per_partition]:
+            producer.produce(
+                site.remote,
+                one.value,
+                one.key,
+                number,
+                timestamp=one.timestamp[1],
+                headers=list(one.headers),
+            )
+        where = {"cluster": site.flow.source, "partition": number, "topic": site.topic}
+        key = json.dumps([SOURCE_CONNECTOR, where], separators=(",", ":"))
+        last = STORED // site.partitions - 1
+        producer.produce(offsets_topic(site.flow.source), f'{{"offset":{last}}}', key)
+    assert producer.flush(30) == 0
+
+
+def adopt(config: Path, site: Site, *killed: str) -> "subprocess.CompletedProcess[str]":
+    """Run `adopt`; `killed` says where it is killed."""
+    start = ["-c", KILLED, *killed] if killed else ["-m", "eos_mirror.cli.main"]
+    arguments = ["adopt", str(config), str(site.flow), "--from", "mm2", "--quiet", "0.5"]
+    command = [sys.executable, *start, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=90)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_killed_takeover_is_run_again(site: Site, step: str) -> None:
+    """The copy equals the source, and the ledger names the positions."""
+    site.produce(ALL)
+    copied_by_another(site)
+    config = site.config()
+
+    assert adopt(config, site, *STEPS[step]).returncode == -signal.SIGKILL
+    again = adopt(config, site)
+    assert again.returncode == 0, again.stderr
+
+    with mirror(config, "--once") as running:
+        assert running.wait() == 0, running.errors
+    compared = site.compare()
+    assert compared.exact, compared
+    assert compared.matched == ALL
+    entries = read_ledger(site.target.client_config(), site.flow)
+    entry = [one for one in entries if one.kind is Kind.MODE][-1]
+    at = COPIED // site.partitions
+    assert entry.details["positions"] == {f"{site.topic}-{p}": at for p in range(site.partitions)}
