@@ -14,7 +14,7 @@ from eos_mirror.core.plural import counted
 from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.adopt import adopt
-from eos_mirror.operate.adopt_mm2 import Takeover
+from eos_mirror.operate.adopt_mm2 import Mm2, Takeover, dedicated_mm2
 from eos_mirror.operate.mm2_positions import CopiedPartition
 from eos_mirror.settings.clients import mode_of
 from eos_mirror.settings.model import FlowSettings
@@ -66,6 +66,18 @@ def register(subparsers: Any) -> None:
         help="with --from mm2, if it wrote at least once: its copies must not grow for S seconds "
         "(default 120)",
     )
+    _add_connect(parser)
+
+
+def _add_connect(parser: argparse.ArgumentParser) -> None:
+    """Add what names a MirrorMaker 2 on a Connect cluster."""
+    connect = parser.add_argument_group(
+        "MirrorMaker 2 on a Connect cluster, for --from mm2: give all four"
+    )
+    connect.add_argument("--connector", metavar="NAME", help="name of the MirrorSourceConnector")
+    connect.add_argument("--connect-group", metavar="GROUP", help="group.id of the workers")
+    connect.add_argument("--offsets-topic", metavar="TOPIC", help="offset.storage.topic")
+    connect.add_argument("--config-topic", metavar="TOPIC", help="config.storage.topic")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -96,7 +108,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _from_mm2(flow: FlowSettings, args: argparse.Namespace) -> int:
-    takeover = Takeover(flow, match_last=args.match_last, on_event=_nothing)
+    mm2 = _mm2(flow.flow, args)
+    takeover = Takeover(flow, mm2, match_last=args.match_last, on_event=_nothing)
     if args.plan:
         found = takeover.plan()
         text = _json(flow.flow, found) if args.json else _text(flow.flow, found)
@@ -107,6 +120,21 @@ def _from_mm2(flow: FlowSettings, args: argparse.Namespace) -> int:
     if adopted:
         sys.stdout.write(f"{flow.flow}: {counted(len(adopted), 'position')} taken over\n")
     return 0
+
+
+def _mm2(flow: Flow, args: argparse.Namespace) -> Mm2:
+    names = [args.connector, args.connect_group, args.offsets_topic, args.config_topic]
+    if not any(names):
+        return dedicated_mm2(flow)
+    if not all(names):
+        raise ConfigError(
+            "--connector, --connect-group, --offsets-topic and --config-topic belong together: "
+            "give all four for a Connect cluster, or none for MirrorMaker 2 in dedicated mode"
+        )
+    connector, group, offsets_topic, config_topic = names
+    return Mm2(
+        connector=connector, group=group, offsets_topic=offsets_topic, config_topic=config_topic
+    )
 
 
 def _code(found: Sequence[CopiedPartition]) -> int:

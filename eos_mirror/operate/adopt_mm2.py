@@ -41,50 +41,66 @@ LOOK_EVERY_S: Final = 0.5
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mm2:
     """
-    A MirrorMaker 2 in dedicated mode.
+    A MirrorMaker 2, as Kafka Connect names what belongs to it.
 
     Attributes:
-        source: Alias of the source, from which its names are made.
+        connector: Name of its source connector.
         group: Group of its workers.
+        offsets_topic: Where it stored its positions.
+        config_topic: Where it stored how many tasks had a transactional id.
+        is_dedicated: The workers run nothing else: none of them may be alive. A Connect cluster
+            stays; only the connector is stopped, and that cannot be seen on the target.
     """
 
-    source: str
+    connector: str
     group: str
-
-    @property
-    def config_topic(self) -> str:
-        """The topic with the number of tasks that were ever started."""
-        return f"mm2-configs.{self.source}.internal"
+    offsets_topic: str
+    config_topic: str
+    is_dedicated: bool = False
 
     def transactional_ids(self, tasks: int) -> list[str]:
-        """Return the ids of its tasks and of its workers' leader, as Kafka Connect makes them."""
-        numbered = [f"{self.group}-{SOURCE_CONNECTOR}-{number}" for number in range(tasks)]
-        return [*numbered, f"connect-cluster-{self.group}"] if tasks else []
+        """
+        Return the ids of its tasks, as Kafka Connect makes them.
+
+        Those of dedicated workers include that of their leader, which writes the config topic.
+        """
+        numbered = [f"{self.group}-{self.connector}-{number}" for number in range(tasks)]
+        leader = [f"connect-cluster-{self.group}"] if tasks and self.is_dedicated else []
+        return numbered + leader
 
 
-def mm2_of(flow: Flow) -> Mm2:
-    """Return the MirrorMaker 2 that mirrors between these clusters, by their aliases."""
-    return Mm2(source=flow.source, group=f"{flow.source}-mm2")
+def dedicated_mm2(flow: Flow) -> Mm2:
+    """Return the MirrorMaker 2 in dedicated mode that mirrors between these clusters."""
+    return Mm2(
+        connector=SOURCE_CONNECTOR,
+        group=f"{flow.source}-mm2",
+        offsets_topic=offsets_topic(flow.source),
+        config_topic=f"mm2-configs.{flow.source}.internal",
+        is_dedicated=True,
+    )
 
 
 class Takeover:
     """Takes over one flow. Each step may be interrupted; then all of it is run again."""
 
-    def __init__(self, settings: FlowSettings, *, match_last: int, on_event: EventSink) -> None:
+    def __init__(
+        self, settings: FlowSettings, mm2: Mm2, *, match_last: int, on_event: EventSink
+    ) -> None:
         """
         Args:
             settings: The flow, configured for exactly once.
+            mm2: What made the copies.
             match_last: So many records at the end of a copy are compared at most.
             on_event: Receives events about topics that are created.
         """
         self._settings = settings
-        self._mm2 = mm2_of(settings.flow)
+        self._mm2 = mm2
         self._clusters: FlowClusters = open_clusters(settings)
         self._topics = TopicSync(settings, self._clusters, on_event=on_event)
         self._positions = Mm2Positions(
             settings,
-            offsets_topic=offsets_topic(self._mm2.source),
-            owner=Owner(SOURCE_CONNECTOR, self._mm2.source),
+            offsets_topic=mm2.offsets_topic,
+            owner=Owner(mm2.connector, settings.flow.source),
             match_last=match_last,
         )
 
@@ -115,7 +131,8 @@ class Takeover:
             UnsafeError: MirrorMaker 2 or the flow runs, or a copy cannot be continued with
                 certainty. Nothing was written.
         """
-        self._refuse_workers()
+        if self._mm2.is_dedicated:
+            self._refuse_workers()
         wait_until_nobody_runs(self._settings, self._clusters)
         facts = self._gather()
         pairs = _left(facts)
@@ -182,7 +199,7 @@ class Takeover:
     def _tasks_ever(self) -> int:
         """Return how many tasks had a transactional id at most; 0 without exactly once."""
         settings = self._settings
-        key = f"tasks-fencing-{SOURCE_CONNECTOR}"
+        key = f"tasks-fencing-{self._mm2.connector}"
         records = read_log(
             target_admin(settings), self._mm2.config_topic, group=settings.flow.shadow_group
         )

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -42,11 +43,14 @@ sys.exit(main(sys.argv[3:]))
 """
 
 
-def copied_by_another(site: Site) -> None:
+def copied_by_another(
+    site: Site, stored_in: str = "", *, connector: str = SOURCE_CONNECTOR
+) -> None:
     """Leave what a MirrorMaker 2 leaves that was killed: copies, and an older position of each."""
     producer = Producer(site.target.client_config())
+    positions = stored_in or offsets_topic(site.flow.source)
     site.target.create_topic(site.remote, site.partitions)
-    site.target.create_topic(offsets_topic(site.flow.source), 1)
+    site.target.create_topic(positions, 1)
     per_partition = COPIED // site.partitions
     source = read_topic(site.source.client_config(), site.topic, partitions=site.partitions)
     for number, records in enumerate(source):
@@ -60,17 +64,19 @@ def copied_by_another(site: Site) -> None:
                 headers=list(one.headers),
             )
         where = {"cluster": site.flow.source, "partition": number, "topic": site.topic}
-        key = json.dumps([SOURCE_CONNECTOR, where], separators=(",", ":"))
+        key = json.dumps([connector, where], separators=(",", ":"))
         last = STORED // site.partitions - 1
-        producer.produce(offsets_topic(site.flow.source), f'{{"offset":{last}}}', key)
+        producer.produce(positions, f'{{"offset":{last}}}', key)
     assert producer.flush(30) == 0
 
 
-def adopt(config: Path, site: Site, *killed: str) -> "subprocess.CompletedProcess[str]":
+def adopt(
+    config: Path, site: Site, *more: str, killed: Sequence[str] = ()
+) -> "subprocess.CompletedProcess[str]":
     """Run `adopt`; `killed` says where it is killed."""
     start = ["-c", KILLED, *killed] if killed else ["-m", "eos_mirror.cli.main"]
     arguments = ["adopt", str(config), str(site.flow), "--from", "mm2", "--quiet", "0.5"]
-    command = [sys.executable, *start, *arguments]
+    command = [sys.executable, *start, *arguments, *more]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=90)
 
 
@@ -81,7 +87,7 @@ def test_a_killed_takeover_is_run_again(site: Site, step: str) -> None:
     copied_by_another(site)
     config = site.config()
 
-    assert adopt(config, site, *STEPS[step]).returncode == -signal.SIGKILL
+    assert adopt(config, site, killed=STEPS[step]).returncode == -signal.SIGKILL
     again = adopt(config, site)
     assert again.returncode == 0, again.stderr
 
@@ -94,3 +100,22 @@ def test_a_killed_takeover_is_run_again(site: Site, step: str) -> None:
     entry = [one for one in entries if one.kind is Kind.MODE][-1]
     at = COPIED // site.partitions
     assert entry.details["positions"] == {f"{site.topic}-{p}": at for p in range(site.partitions)}
+
+
+def test_copies_of_a_connect_cluster_are_taken_over(site: Site) -> None:
+    """The names of the connector, the group and the topics are those that its owner chose."""
+    site.produce(ALL)
+    stored_in, connector = f"offsets-{site.topic}", "A->B.MirrorSourceConnector"
+    copied_by_another(site, stored_in, connector=connector)
+    config = site.config()
+    names = ["--connector", connector, "--connect-group", "connect", "--offsets-topic", stored_in]
+
+    refused = adopt(config, site, *names)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
+    assert "--config-topic" in refused.stderr
+    adopted = adopt(config, site, *names, "--config-topic", f"configs-{site.topic}")
+
+    assert adopted.returncode == 0, adopted.stderr
+    with mirror(config, "--once") as running:
+        assert running.wait() == 0, running.errors
+    assert site.compare().exact
