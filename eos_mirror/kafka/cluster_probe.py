@@ -2,7 +2,6 @@
 
 import logging
 import re
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from enum import Enum
@@ -71,17 +70,12 @@ class ClusterProbe:
         """
         Return None if the cluster answers before the deadline, otherwise why it does not.
 
-        A refusal ends the wait: the same client would be refused again. A connection that is cut
-        meanwhile does not: a new client asks again. After a silence the next question has a new
-        client. After a refused login it tries to log in once.
-        """
-        while silence := self._ask(deadline):
-            if silence.refusal or deadline.is_over:
-                return silence
-            time.sleep(POLL_S)
-        return None
+        A refusal ends the wait: the same client would be refused again. After a silence the next
+        question has a new client. After a refused login it tries to log in once.
 
-    def _ask(self, deadline: Deadline) -> Silence | None:
+        It asks only once: a request whose timeout ends before the client has found a broker may
+        abort the process, and the time that is left for a second one may be that short.
+        """
         if self._admin is None:
             config = {
                 **self._config,
