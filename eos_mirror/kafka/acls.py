@@ -84,7 +84,11 @@ class TopicAcls:
 
     def _check_may_list(self) -> None:
         with translated("ask for rights on the cluster", side=self._side):
-            asked = self._connected().describe_cluster(
+            admin = self._connected()
+            if not admin.list_topics(timeout=ANSWER.total_seconds()).brokers:
+                # DescribeCluster would abort the process: see any_broker.py
+                raise KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN))  # noqa: SLF001 (public name)
+            asked = admin.describe_cluster(
                 include_authorized_operations=True, request_timeout=ANSWER.total_seconds()
             )
             rights = asked.result(ANSWER.total_seconds() + GRACE_S).authorized_operations

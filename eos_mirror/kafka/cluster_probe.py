@@ -7,10 +7,11 @@ from contextlib import suppress
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError
 from confluent_kafka.admin import AdminClient
 
 from eos_mirror.errors import LoginImpossible
+from eos_mirror.kafka.any_broker import ask_any_broker, is_answered
 from eos_mirror.kafka.client import new_admin
 from eos_mirror.kafka.client_log import CLOSED_CONNECTIONS, logger_for
 from eos_mirror.kafka.deadline import GRACE_S, Deadline
@@ -72,9 +73,6 @@ class ClusterProbe:
 
         A refusal ends the wait: the same client would be refused again. After a silence the next
         question has a new client. After a refused login it tries to log in once.
-
-        It asks only once: a request whose timeout ends before the client has found a broker may
-        abort the process, and the time that is left for a second one may be that short.
         """
         if self._admin is None:
             config = {
@@ -89,16 +87,16 @@ class ClusterProbe:
                 return Silence(str(exc), Refusal.TOKEN)
         self._admin.poll(0)
         self._seen.forget()  # what happened since the last question is over
-        answer = self._admin.describe_cluster(request_timeout=deadline.all_s)
+        answer = ask_any_broker(self._admin, within_s=deadline.all_s)
         while not (answer.done() or deadline.is_over or self._seen.refusal):
             self._admin.poll(POLL_S)
         if answer.done() or not self._seen.refusal:
-            with suppress(KafkaException, TimeoutError):
-                answer.result(timeout=GRACE_S)
-                if self._was_refused:  # this client would wait long before it connects again
-                    self.renew()
-                self._was_refused = False
-                return None
+            with suppress(TimeoutError):
+                if is_answered(answer, within_s=GRACE_S):
+                    if self._was_refused:  # this client would wait long before it connects again
+                        self.renew()
+                    self._was_refused = False
+                    return None
         self._admin.poll(0)
         self.renew()
         self._was_refused = self._seen.refusal is Refusal.LOGIN

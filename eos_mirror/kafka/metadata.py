@@ -27,6 +27,7 @@ from eos_mirror.errors import (
     SourceUnavailable,
     TargetUnavailable,
 )
+from eos_mirror.kafka.any_broker import ask_any_broker
 from eos_mirror.kafka.client import new_admin
 from eos_mirror.kafka.deadline import ANSWER, GRACE_S, PATIENCE, Deadline
 from eos_mirror.kafka.errors import UNANSWERED, as_mirror_error, translated
@@ -100,7 +101,7 @@ class ClusterMetadata:
     def connect(self) -> None:
         """Start to connect and return. The first answer of a new client takes 50 ms longer."""
         with suppress(LoginImpossible):  # the first request reports it
-            self.admin.describe_cluster(request_timeout=ANSWER.total_seconds())
+            ask_any_broker(self.admin, within_s=ANSWER.total_seconds())
 
     def topics(self, names: Sequence[str]) -> Mapping[str, KnownTopic]:
         """See `ports.SourceMetadata`."""
