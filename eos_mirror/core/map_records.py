@@ -26,22 +26,25 @@ class StartRecord:
         topic_id: Identity of the source topic.
         next_offset: Position resolved from the configured start.
         partitions: Partition count of the source topic then; later partitions are growth.
+        downstream: Records of the remote partition before this offset were taken over: they are
+            not in the offset map.
     """
 
     topic_id: str
     next_offset: int
     partitions: int
+    downstream: int = 0
 
     def encode(self) -> bytes:
-        """Return the record value."""
-        return json.dumps(
-            {
-                "topic_id": self.topic_id,
-                "next_offset": self.next_offset,
-                "partitions": self.partitions,
-            },
-            separators=(",", ":"),
-        ).encode()
+        """Return the record value. Versions that do not know `downstream` ignore it."""
+        fields: dict[str, object] = {
+            "topic_id": self.topic_id,
+            "next_offset": self.next_offset,
+            "partitions": self.partitions,
+        }
+        if self.downstream:
+            fields["downstream"] = self.downstream
+        return json.dumps(fields, separators=(",", ":")).encode()
 
     @staticmethod
     def decode(data: bytes) -> "StartRecord":
@@ -57,6 +60,7 @@ class StartRecord:
                 topic_id=str(fields["topic_id"]),
                 next_offset=int(fields["next_offset"]),
                 partitions=int(fields["partitions"]),
+                downstream=int(fields.get("downstream", 0)),
             )
         except (KeyError, TypeError, ValueError) as exc:
             raise ValueError(f"not a start record: {data[:80]!r}") from exc

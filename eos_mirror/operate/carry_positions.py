@@ -204,6 +204,7 @@ def _start(owned: OwnedPartition, topics: Mapping[str, KnownTopic]) -> StartReco
         topic_id=topic.topic_id,
         next_offset=owned.position.next_offset,
         partitions=topic.partitions,
+        downstream=owned.tail.downstream_end or 0,
     )
 
 

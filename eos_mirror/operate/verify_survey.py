@@ -111,7 +111,7 @@ class Surveyor:
         faults = self._faults(starts)
         self._check_rights([remote for remote in starts if remote not in faults])
         maps = self._frozen([remote for remote in starts if remote not in faults], faults)
-        snapshot = self._in_period(self._standings(maps), period or Period())
+        snapshot = self._in_period(self._standings(maps, starts), period or Period())
         topics: defaultdict[str, list[PartitionSnapshot]] = defaultdict(list)
         for one in sorted(snapshot, key=lambda one: one.source):
             topics[one.source.topic].append(one)
@@ -146,7 +146,7 @@ class Surveyor:
         return replace(
             one,
             source_start=self._source.starts([one.source])[one.source],
-            target_start=self._target.starts([one.target])[one.target],
+            target_start=max(one.target_start, self._target.starts([one.target])[one.target]),
             source_log_end=self._source.ends([one.source])[one.source],
             target_log_end=self._target.ends([one.target])[one.target],
         )
@@ -237,7 +237,9 @@ class Surveyor:
                 return ends
 
     def _standings(
-        self, maps: Mapping[TopicPartition, tuple[int, OffsetMap]]
+        self,
+        maps: Mapping[TopicPartition, tuple[int, OffsetMap]],
+        starts: Mapping[TopicPartition, StartRecord],
     ) -> list[PartitionSnapshot]:
         if not maps:
             return []
@@ -257,7 +259,7 @@ class Surveyor:
                 source=source,
                 source_start=source_starts[source],
                 target=remote,
-                target_start=target_starts[remote],
+                target_start=max(target_starts[remote], starts[remote].downstream),
                 target_end=maps[remote][0],
                 offsets=maps[remote][1],
                 timestamps=configs.has_own_times(remote.topic),

@@ -1,5 +1,7 @@
 """Records of the offset map topic: which partition they belong to."""
 
+from dataclasses import replace
+
 import pytest
 
 from eos_mirror.core.map_records import (
@@ -18,6 +20,16 @@ from eos_mirror.core.records import TopicPartition
 ORDERS = TopicPartition("A.orders", 3)
 START = StartRecord(topic_id="x" * 22, next_offset=7, partitions=4)
 FOREIGN = ["", "7", "{}", "[1]", "null", '["t",0]', '["t","0",1]', "[1,0,1]", '["t",0,"x","y"]']
+
+
+def test_a_start_without_a_takeover_has_the_bytes_of_older_versions() -> None:
+    """They ignore the field that a takeover adds."""
+    taken_over = replace(START, downstream=40)
+
+    assert START.encode() == b'{"topic_id":"%s","next_offset":7,"partitions":4}' % (b"x" * 22)
+    assert StartRecord.decode(START.encode()) == START
+    assert StartRecord.decode(taken_over.encode()) == taken_over
+    assert taken_over.encode().startswith(START.encode()[:-1] + b",")
 
 
 def test_a_key_of_ours_names_its_place() -> None:
