@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from eos_mirror import errors
+from eos_mirror.cli.adopt import CHANGES
 from eos_mirror.cli.main import VERBS
 from eos_mirror.cli.verify import DIFFERENT, INTERRUPTED
 from eos_mirror.errors import MirrorError
@@ -117,6 +118,7 @@ def test_every_exit_code_has_its_row() -> None:
         0,
         COMMAND_LINE,
         DIFFERENT,
+        CHANGES,
         JVM_DIED,
         INTERRUPTED,
     }

@@ -129,6 +129,7 @@ class Driver:
             ConfigError: The configuration or a right must be fixed.
             UnsafeError: The state of the clusters would break the guarantee.
         """
+        self.metrics.check()
         reach_clusters(self._settings, self._settings.flows)
         plans = self._judge(creates_nothing=True)
         self._check_free_slots()

@@ -1,7 +1,7 @@
 """The configured metrics exporters. Import it on demand: OpenTelemetry's SDK loads slowly."""
 
 import errno
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
@@ -20,6 +20,12 @@ SERIES: Final[dict[Any, int]] = {ObservableCounter: 1_000_000, ObservableGauge: 
 """Series per metric. Above the SDK's limit of 2,000 they go into one sum; partitions are many."""
 
 INSTALL: Final = "pip install 'eos-mirror[metrics]'"
+
+PACKAGES: Final = {
+    Exporter.OTLP: ("opentelemetry.exporter.otlp.proto.http.metric_exporter",),
+    Exporter.PROMETHEUS: ("opentelemetry.exporter.prometheus", "prometheus_client"),
+}
+"""Modules of the extra `metrics`."""
 
 
 @contextmanager
@@ -55,23 +61,35 @@ def exported(
         yield provider
 
 
+def check_packages(exporters: Sequence[Exporter]) -> None:
+    """
+    Check that the packages of these exporters are installed.
+
+    Raises:
+        ConfigError: One is missing.
+    """
+    for exporter in exporters:
+        for name in PACKAGES[exporter]:
+            _package(name, exporter)
+
+
 def _otlp() -> MetricReader:
-    module = _package("opentelemetry.exporter.otlp.proto.http.metric_exporter", Exporter.OTLP)
+    module = _package(PACKAGES[Exporter.OTLP][0], Exporter.OTLP)
     return PeriodicExportingMetricReader(module.OTLPMetricExporter(), cardinality_limits=SERIES)
 
 
 def _prometheus(
     address: Address, cleanup: ExitStack, on_listening: Callable[[str], None]
 ) -> tuple[Any, MetricReader]:
-    exporter = _package("opentelemetry.exporter.prometheus", Exporter.PROMETHEUS)
-    client = _package("prometheus_client", Exporter.PROMETHEUS)
+    kind = Exporter.PROMETHEUS
+    exporter, client = (_package(name, kind) for name in PACKAGES[kind])
     registry = client.CollectorRegistry()
     client.ProcessCollector(registry=registry)
     try:
         server, thread = client.start_http_server(address.port, address.host, registry)
     except OSError as exc:
-        kind = AddressInUse if exc.errno == errno.EADDRINUSE else ConfigError
-        raise kind(
+        cause = AddressInUse if exc.errno == errno.EADDRINUSE else ConfigError
+        raise cause(
             f"metrics.listener = {address}: cannot listen there: {exc.strerror or exc}. Choose "
             "another address, or stop what listens there."
         ) from exc

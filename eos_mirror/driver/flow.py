@@ -265,8 +265,8 @@ class FlowRunner:
         rebalance. Partitions that were added meanwhile would then have no owner.
         """
         tasks = list(self.statuses().values())
-        if self.ended_for or all(task.has_failed for task in tasks):
-            return  # no task is left to take them
+        if self.ended_for or self.flow.source in self.outages or all(t.has_failed for t in tasks):
+            return  # no task can take them
         if any((task.slot.loop_age_s or 0.0) > LOOP_IS_BUSY_S for task in tasks):
             return  # a rebalance would wait for it, and block all partitions
         reports = [task.report for task in tasks if task.report is not None]

@@ -60,6 +60,18 @@ class RunMetrics:
         self._has_begun = False
         self.page: Callable[[], bytes] | None = None
 
+    def check(self) -> None:
+        """
+        Check what `export` needs, without listening anywhere.
+
+        Raises:
+            ConfigError: A package is missing.
+        """
+        if self._settings.exporters:
+            from eos_mirror.driver.exporters import check_packages  # noqa: PLC0415 (loads slowly)
+
+            check_packages(self._settings.exporters)
+
     def export_on_standby(self, cleanup: ExitStack) -> None:
         """As `export`; if another run of this host has the address, it is taken over later."""
         with suppress(AddressInUse):

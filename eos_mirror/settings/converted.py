@@ -29,9 +29,7 @@ NOT_HERE = "${"
 
 STAND_IN = "1"
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
-_FIRST_STEPS = (
-    "Topics that MirrorMaker 2 has filled are not continued: docs/first-day.md has the first steps."
-)
+_FIRST_STEPS = "To continue topics that MirrorMaker 2 has filled: docs/migrate-from-mm2.md."
 
 
 def settle(draft: Draft) -> None:

@@ -8,7 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from eos_mirror.driver.exporters import exported
+from eos_mirror.driver.exporters import check_packages, exported
 from eos_mirror.errors import AddressInUse, ConfigError
 from eos_mirror.settings.metrics import MetricSettings
 from eos_mirror.settings.values import Address, Exporter
@@ -96,3 +96,5 @@ def test_a_missing_package_is_an_error_of_the_configuration(
         exported(settings_of(exporter), print),
     ):
         pass
+    with pytest.raises(ConfigError, match=r"pip install 'eos-mirror\[metrics\]'"):
+        check_packages([exporter])  # a check of a run says the same, and listens nowhere
