@@ -80,30 +80,28 @@ class Positions:
                     answers[one.source] = Resolved(owned=resumed[-1])
             except PartitionStopped as exc:
                 answers[one.source] = exc
-        without = [one for one in claimed if shadows[one.remote] is None]
-        answers.update(self._begun_meanwhile(without, answers))
         if resumed and self._fencing is Fencing.CLAIMS:
             answers.update(split_partitions(self._config.flow, resumed, self._target))
+        answers.update(self._moved_meanwhile(claimed, answers, shadows))
         return answers
 
-    def _begun_meanwhile(
+    def _moved_meanwhile(
         self,
-        without_offset: Sequence[Claimed],
+        claimed: Sequence[Claimed],
         answers: Mapping[TopicPartition, Resolved | Unstable | PartitionStopped],
+        shadows: Mapping[TopicPartition, ShadowOffset | Unstable | None],
     ) -> dict[TopicPartition, Unstable]:
         """
-        Return the stopped ones that have a shadow offset now.
+        Return the stopped ones that have another shadow offset now.
 
         They lost nothing: the group took them from this task after it had read the offsets, and
-        their next owner began with them before it read the map and the ends.
+        their next owner committed before it read the map, the ends or the last records.
         """
-        stopped = [
-            one for one in without_offset if isinstance(answers[one.source], PartitionStopped)
-        ]
+        stopped = [one for one in claimed if isinstance(answers[one.source], PartitionStopped)]
         if not stopped:
             return {}
         now = self._target.shadow_offsets([one.remote for one in stopped])
-        return {one.source: UNSTABLE for one in stopped if now[one.remote] is not None}
+        return {one.source: UNSTABLE for one in stopped if now[one.remote] != shadows[one.remote]}
 
     def _is_settled(self, end: PartitionEnd) -> bool:
         """

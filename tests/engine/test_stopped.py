@@ -7,9 +7,11 @@ from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.errors import ForeignWriter, PartitionStopped, RecordRefused
 from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.replication.stopped import FIRST_PAUSE_S, Stopped
-from tests.engine.stage import FakeContext, Stage, remote_of
+from tests.engine.stage import FakeContext, Process, Stage, remote_of
 
 ORDERS = TopicPartition("orders", 0)
+COMMITTED_IN = 40
+"""Steps of a task after which what it sent is committed."""
 
 
 def owned(committed: int | None) -> OwnedPartition:
@@ -81,6 +83,44 @@ def test_a_task_that_lost_a_new_partition_does_not_stop_it_at_least_once() -> No
             first.actor.step()
 
         assert "session ended" in str(first.actor.error)
+        assert not first.events("partition.stopped")
+    finally:
+        stage.close()
+
+
+@pytest.mark.usefixtures("one_core")
+def test_a_task_that_lost_a_mirrored_partition_does_not_stop_it() -> None:
+    """Its successor committed after the task read the offsets, and before the last records."""
+    stage = Stage()
+    try:
+
+        def copied() -> int:
+            return sum(stage.target.logs[remote_of(p)].written for p in stage.partitions)
+
+        def mirror_more(slot: int) -> Process:
+            before, process = copied(), stage.start(slot)
+            for partition in stage.partitions:
+                stage.produce(partition)
+            while copied() < before + len(stage.partitions):
+                step(process)
+            for _ in range(COMMITTED_IN):
+                step(process)
+            return process
+
+        def step(process: Process) -> None:
+            process.actor.step()
+            stage.clock.advance(0.1)
+
+        mirror_more(0).actor.kill()
+        first = stage.start(0)
+        while first.actor.at != "look":
+            step(first)
+        stage.group.expire(0, 1)
+        mirror_more(1)
+        while not first.is_over:
+            step(first)
+
+        assert "session ended" in str(first.actor.error) or "claimed" in str(first.actor.error)
         assert not first.events("partition.stopped")
     finally:
         stage.close()
