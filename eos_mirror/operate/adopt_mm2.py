@@ -237,6 +237,7 @@ class Takeover:
         flow = self._settings.flow
         self._topics.trust(route.source_topic for route in facts.plan.routes)
         self._topics.begin()
+        positions = {one.source: one.next_offset for one in found}
         create_ledger(self._settings, self._clusters.target_topics)
         KafkaLedger(claims_producer(self._settings), flow.ledger_topic).append(
             Kind.MODE,
@@ -244,12 +245,12 @@ class Takeover:
                 "mode": DeliveryMode.EXACTLY_ONCE.value,
                 "partitions": len(found),
                 "from": "mm2",
-                "positions": {str(one.source): one.next_offset for one in found},
+                "positions": {str(p): at for p, at in positions.items()},
             },
         )
         switch = switch_of(self._settings, self._clusters, facts)
         self._refuse_growth(ends)
-        switch.carry({one.source: Position(one.next_offset or 0) for one in found})
+        switch.carry({p: Position(at) for p, at in positions.items() if at is not None})
         self._clusters.mode.replace(DeliveryMode.EXACTLY_ONCE)
 
 

@@ -4,9 +4,8 @@ are read here, and Java reads the records that are written here.
 """
 
 import re
-import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from eos_mirror.kafka.offset_syncs import FollowedSyncs
 from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import KafkaCluster, cluster, wait_until
 from eos_mirror.testing.checker import compare_topics
-from eos_mirror.testing.installation import find_installation, log4j_config
+from tests.mirror.java_mm2 import running_mm2
 from tests.mirror.remote_clusters import Questions
 from tests.mirror.toolbox import FlowView, mirror, produce
 
@@ -141,7 +140,6 @@ def test_a_file_of_mirrormaker_2_starts_as_it_is(
     assert answers[-1] == f"offsets {flow.source} {GROUP}: {{{wanted}}}"
 
 
-MIRROR_MAKER = "org.apache.kafka.connect.mirror.MirrorMaker"
 FAST = """\
 clusters = X, Y
 X.bootstrap.servers = {source}
@@ -176,7 +174,8 @@ def test_what_a_real_mirrormaker_2_wrote_is_read(
     _, factors, others = DISTRIBUTION.partition("replication.factor=1")
     file.write_text(text + factors + others)
     asked = Questions(aliases=["X"], translated=["X"], groups=[GROUP])
-    with running_java(file, tmp_path / "log"):
+    log = tmp_path / "log"
+    with running_mm2(file, log) as java:
         client = MirrorClient(target.client_config())
         wait_until(
             lambda: (
@@ -185,6 +184,7 @@ def test_what_a_real_mirrormaker_2_wrote_is_read(
             within=timedelta(seconds=120),
             what="heartbeats and checkpoints of MirrorMaker 2",
         )
+        assert java.poll() is None, log.read_text()
     answers = asked.to_us(target, {})
     assert answers == asked.to_java(target, {})
     assert "hops X: 1" in answers
@@ -200,28 +200,6 @@ def checkpoints(client: MirrorClient, target: KafkaCluster) -> Mapping[TopicPart
     if "X.checkpoints.internal" not in target.admin().list_topics(timeout=10).topics:
         return {}
     return client.remote_consumer_offsets(GROUP, "X", timeout=timedelta(seconds=20))
-
-
-@contextmanager
-def running_java(file: Path, log: Path) -> Iterator[None]:
-    """Run MirrorMaker 2 for the length of the block, and stop it with SIGTERM."""
-    installation = find_installation()
-    log4j = log4j_config(installation, level="WARN", stream="SYSTEM_ERR")
-    flags = ["-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={log4j}"]
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            installation.command(MIRROR_MAKER, str(file), flags=flags), stdout=out, stderr=out
-        )
-    try:
-        yield
-        assert process.poll() is None, log.read_text()
-    finally:
-        process.terminate()
-        try:
-            process.wait(20)
-        finally:
-            process.kill()
-            process.wait()
 
 
 def commit(cluster: KafkaCluster, topic: str, at: int = STOOD_AT) -> None:
