@@ -110,7 +110,7 @@ def test_a_killed_mirrormaker_2_is_continued_exactly(site: Site, exactly_once: b
     compared = site.compare()
     assert compared.exact, compared
     assert compared.matched == BEFORE + AFTER
-    assert adopt(site) == (0, f"{site.flow} nothing to take over\n")
+    assert adopt(site) == (0, f"{site.flow}: nothing to take over\n")
 
 
 def test_a_takeover_that_is_not_certain_is_refused(site: Site) -> None:
