@@ -23,6 +23,7 @@ from eos_mirror.driver.logins import RefusedLogins
 from eos_mirror.driver.preflight import GRANT
 from eos_mirror.driver.readiness import Readiness
 from eos_mirror.driver.run_metrics import RunMetrics, are_exported
+from eos_mirror.driver.signs_of_faults import SignsOfFaults
 from eos_mirror.driver.start_ends import StartEnds
 from eos_mirror.driver.summary import Summary
 from eos_mirror.errors import ConfigError, NotAuthorized, SourceUnavailable, TargetUnavailable
@@ -109,7 +110,7 @@ class Driver:
         self._stop = stop
         measured = settings.metrics.partitions and are_exported(settings.metrics)
         self.flows = [
-            FlowRunner(flow, on_event=on_event, measured=measured, entry=entry)
+            FlowRunner(flow, on_event=SignsOfFaults(on_event), measured=measured, entry=entry)
             for flow in settings.flows
         ]
         for runner in self.flows:

@@ -185,6 +185,18 @@ EVENTS: Final = (
         "A commit may have been sent twice; the task switched to a new transactional id.",
     ),
     Event(
+        "commits.doubtful",
+        Level.WARNING,
+        "Commits may have been sent twice; the task switched to new transactional ids. Logged at "
+        "most every 10 minutes, with the number since the last time.",
+    ),
+    Event(
+        "offsets.unexpected",
+        Level.WARNING,
+        "Another client may write a remote partition, or a commit marker is missing. Logged at "
+        "most every 10 minutes, with the number since the last time.",
+    ),
+    Event(
         "chore.failed",
         Level.WARNING,
         "A periodic chore of the driver failed; it is repeated at its next interval.",

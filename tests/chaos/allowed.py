@@ -96,6 +96,9 @@ EVENTS = {
     "partition.gap": ALWAYS,
     "commit.suspicious": r"(a connection broke|the commit took .* s): it may have been sent twice"
     r"|a connection broke: the commit may have been sent twice",
+    "commits.doubtful": r"(a connection broke|the commit took .* s): it may have been sent twice"
+    r"|a connection broke: the commit may have been sent twice",
+    "offsets.unexpected": ALWAYS,
     "records.dropped": NEVER,
     "chore.failed": BY_CAUSE,
     "ledger.failed": BY_CAUSE,
