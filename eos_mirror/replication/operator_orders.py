@@ -23,6 +23,7 @@ class OperatorOrders:
 
     Attributes:
         holdings, mode: Of the task.
+        stopped_topics: Topics whose partitions no task holds.
 
     Invariants:
         A: A partition that is resumed or started is acquired again; nothing in memory is used.
@@ -49,13 +50,8 @@ class OperatorOrders:
         self._commit = commit
         self._keepalive_s = keepalive.total_seconds()
         self._now = now
-        self._stopped_topics: Collection[str] = ()
+        self.stopped_topics: Collection[str] = ()
         self._released: dict[TopicPartition, float] = {}  # when each was committed last
-
-    @property
-    def stopped_topics(self) -> tuple[str, ...]:
-        """Return the topics that are stopped, sorted."""
-        return tuple(sorted(self._stopped_topics))
 
     @property
     def throttles(self) -> tuple[TaskThrottle, ...]:
@@ -69,7 +65,7 @@ class OperatorOrders:
     def have_changed(self, orders: Orders) -> bool:
         """Return True if `follow` has something to do. Costs nothing."""
         paused, stopped = orders.paused, orders.stopped_topics
-        return self._hold.pauses.have_changed(paused) or stopped is not self._stopped_topics
+        return self._hold.pauses.have_changed(paused) or stopped is not self.stopped_topics
 
     def follow(self, orders: Orders) -> None:
         """Stop reading paused topics, release stopped ones, and acquire all others again."""
@@ -78,19 +74,19 @@ class OperatorOrders:
             [o for o in owned.values() if o.source.topic in orders.stopped_topics]
         ):
             return  # the next turn tries again
-        self._stopped_topics = orders.stopped_topics
+        self.stopped_topics = orders.stopped_topics
         self._source.unassign(self._hold.pauses.pause(orders.paused, owned))
         resumed = self._hold.pauses.resumed(owned)
         self._hold.forget(one.source for one in resumed)
         self._mode.release([one.remote for one in resumed])
-        started = [p for p in self._released if p.topic not in self._stopped_topics]
+        started = [p for p in self._released if p.topic not in self.stopped_topics]
         self.forget(started)
         self._mode.acquisition.grant([*(one.source for one in resumed), *started])
 
     def own(self, new: Sequence[OwnedPartition]) -> list[OwnedPartition]:
         """Take note of partitions that are owned now; return those to read."""
         self._hold.pauses.own(new)
-        stopped = [one for one in new if one.source.topic in self._stopped_topics]
+        stopped = [one for one in new if one.source.topic in self.stopped_topics]
         self._release(stopped)
         return self._hold.pauses.to_read(one for one in new if one not in stopped)
 

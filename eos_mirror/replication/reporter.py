@@ -41,7 +41,7 @@ class Reporter:
             owned=len(holdings.owned),
             holds=self._changed_holdings(),
             paused=holdings.pauses.topics,
-            stopped_topics=self.operators.stopped_topics,
+            stopped_topics=tuple(sorted(self.operators.stopped_topics)),
             pending=mode.acquisition.pending_of(topics),
             stopped=self.stopped.reasons,
             waiting={**mode.acquisition.waiting, **holdings.waiting},

@@ -80,12 +80,13 @@ class Stopped:
             if partition.topic in topics and stop.again_at is not None:
                 stop.again_at, stop.pause_s = self._now(), FIRST_PAUSE_S / 2
 
-    def due(self) -> list[TopicPartition]:
-        """Return partitions to try now."""
+    def due(self, *, held: Collection[str] = ()) -> list[TopicPartition]:
+        """Return partitions to try now, but none of the topics that an operator has stopped."""
         now = self._now()
         found = []
         for partition, stop in self._stops.items():
-            if stop.again_at is not None and now >= stop.again_at:
+            is_due = stop.again_at is not None and now >= stop.again_at
+            if is_due and partition.topic not in held:
                 stop.again_at = None
                 found.append(partition)
         return found

@@ -309,7 +309,7 @@ class MirrorTask:
 
     def _try_stopped(self) -> None:
         """Try stopped partitions again: the cause of a stop may be gone."""
-        due = self._stopped.due()
+        due = self._stopped.due(held=self._operators.stopped_topics)
         for partition in due:
             self._refusals.try_again(partition)
         if due:

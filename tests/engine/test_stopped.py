@@ -4,7 +4,7 @@ import pytest
 
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import Position, TopicPartition
-from eos_mirror.errors import ForeignWriter, PartitionStopped, RecordRefused
+from eos_mirror.errors import ForeignWriter, PartitionStopped, RecordRefused, SourceDataLost
 from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.replication.stopped import FIRST_PAUSE_S, Stopped
 from tests.engine.stage import FakeContext, Process, Stage, remote_of
@@ -65,6 +65,17 @@ def test_an_operator_may_have_a_partition_tried_at_once(fault: PartitionStopped)
 
 
 @pytest.mark.usefixtures("one_core")
+def test_a_failed_partition_is_not_tried_while_its_topic_is_stopped() -> None:
+    """A command that moves its position would be fenced by the try."""
+    now = [0.0]
+    stopped = Stopped(FakeContext(slot=0), now=lambda: now[0])
+    stopped.note(ORDERS, SourceDataLost("expired"), next_offset=7)
+    now[0] = 3600.0
+
+    assert stopped.due(held=[ORDERS.topic]) == []
+    assert stopped.due(held=["other"]) == [ORDERS]
+
+
 def test_a_task_that_lost_a_new_partition_does_not_stop_it_at_least_once() -> None:
     """Its successor began after the task read that there are no offsets, and before the ends."""
     stage = Stage(exactly_once=False)
