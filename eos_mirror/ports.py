@@ -132,7 +132,7 @@ class SourceMetadata(Protocol):
         """Return id, partitions and leaders. A missing topic is absent from the answer."""
 
     def start_offset(self, partition: TopicPartition, start: str) -> int:
-        """Resolve `earliest`, `latest` or `timestamp:ISO` to an offset."""
+        """Resolve a position of `core.start_positions` to the nearest offset of the log."""
 
     def log_start(self, partition: TopicPartition) -> int:
         """Return the first offset that can still be read."""

@@ -143,4 +143,5 @@ def _as_written(value: object, row: Row) -> str:
             return str(said)
         case tuple() if type(value) is tuple:
             return ", ".join(_as_written(item, row) for item in value)
-    return str(value)
+    text = str(value)
+    return text.replace("\n", ", ") if row.kind.name == "list" else text

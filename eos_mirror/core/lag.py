@@ -3,9 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from eos_mirror.core.records import TopicPartition
-
-FROM_THE_START = "earliest"
-"""The `start.position` of a flow that will mirror everything of a new partition."""
+from eos_mirror.core.start_positions import FROM_THE_START, start_of_topic
 
 
 def begin_at_the_start(
@@ -24,7 +22,7 @@ def begin_at_the_start(
     Args:
         positions: Committed source offsets.
         ends: High watermarks.
-        start_position: The flow's. Unless it is `earliest`, the lag of a partition without a
+        start_position: The flow's. Where it is not `earliest`, the lag of a partition without a
             position is not known before the first commit.
         replaced: Partitions whose position is of an earlier topic.
     """
@@ -34,7 +32,7 @@ def begin_at_the_start(
         if (
             positions[one] > end or one in replaced
             if one in positions
-            else start_position == FROM_THE_START
+            else start_of_topic(start_position, one.topic) == FROM_THE_START
         )
     ]
 

@@ -31,7 +31,7 @@ class MirrorConfig:
     What the engine of a mirror task needs to know.
 
     Attributes:
-        start_position: `earliest`, `latest` or `timestamp:ISO`, for partitions never mirrored.
+        start_position: Rules for partitions never mirrored, as `core.start_positions` writes them.
         claims_topic_id: Topic id of the claims topic when the flow started. A commit under another
             id means that the claims log was lost.
         keepalive: Idle positions are committed at least this often; the target expires others.

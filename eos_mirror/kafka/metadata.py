@@ -31,6 +31,7 @@ from eos_mirror.kafka.any_broker import ask_any_broker
 from eos_mirror.kafka.client import new_admin
 from eos_mirror.kafka.deadline import ANSWER, GRACE_S, PATIENCE, Deadline
 from eos_mirror.kafka.errors import UNANSWERED, as_mirror_error, translated
+from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.reconnecting import ReconnectingClient
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import KnownTopic
@@ -82,6 +83,8 @@ class ClusterMetadata:
         """
         self._needed = needed
         self._client = ReconnectingClient(new_admin, config)
+        self._config = dict(config)
+        self._groups: dict[str, CommittedOffsets] = {}
         self.patience = patience
         self._side = side
 
@@ -143,11 +146,28 @@ class ClusterMetadata:
 
     def start_offset(self, partition: TopicPartition, start: str) -> int:
         """See `ports.SourceMetadata`."""
-        kind, _, when = start.partition(":")
+        kind, _, value = start.partition(":")
         if kind == "timestamp":
-            return self.since(datetime.fromisoformat(when), [partition])[partition]
-        spec = OffsetSpec.earliest() if kind == "earliest" else OffsetSpec.latest()
-        return self.offsets([partition], spec)[partition]
+            return self.since(datetime.fromisoformat(value), [partition])[partition]
+        if kind == "earliest":
+            return self.log_start(partition)
+        end = self.ends([partition])[partition]
+        if kind == "latest":
+            return end
+        first = self.log_start(partition)
+        if kind == "group":
+            wanted = self._committed(value, partition, first)
+        else:
+            wanted = end - int(value) if kind == "last" else int(value)
+        return min(max(wanted, first), end)
+
+    def _committed(self, group: str, partition: TopicPartition, first: int) -> int:
+        """Return the committed offset of a group, or the first one of the log."""
+        if group not in self._groups:
+            self._groups[group] = CommittedOffsets(self._config, group, side=self._side)
+        read = partial(self._groups[group].read, [partition])
+        found = retrying(read, within=self.patience).get(partition)
+        return first if found is None else found.position.next_offset
 
     def log_start(self, partition: TopicPartition) -> int:
         """See `ports.SourceMetadata`."""

@@ -6,6 +6,7 @@ from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.metadata import decode_group
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.start_positions import FROM_THE_START, start_of_topic
 from eos_mirror.errors import PartitionStopped, PositionLost, SourceDataLost
 from eos_mirror.ports import UNSTABLE, GroupOffset, PartitionEnd, Unstable
 from eos_mirror.replication.adapters import Adapters
@@ -74,7 +75,8 @@ class GroupPositions:
             )
         known = decode_group(first.metadata) if first is not None else None
         grown = known is not None and one.source.partition >= known.partitions
-        start = "earliest" if grown else self._config.start_position
+        wanted = start_of_topic(self._config.start_position, one.source.topic)
+        start = FROM_THE_START if grown else wanted
         next_offset = self._metadata.start_offset(one.source, start)
         position = Position(next_offset)
         return Resolved(owned=_owned(one, position, partitions=one.partitions, is_committed=False))

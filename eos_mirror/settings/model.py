@@ -259,8 +259,12 @@ class FlowSettings:
         Key(
             "start.position",
             "earliest",
-            "Where to start a partition that was never mirrored: "
-            "`earliest`, `latest` or `timestamp:2025-01-31T12:00:00Z`.",
+            "Where to start a partition that was never mirrored: `earliest`, `latest`, "
+            "`timestamp:2025-01-31T12:00:00Z`, `offset:N`, `last:N` (offsets before the end) or "
+            "`group:ID` (the offset of this group on the source; Describe on it is needed). An "
+            "offset that the log does not have becomes the nearest one. A list such as "
+            "`logs[.].*=latest, orders=group:readers, earliest` is possible: the first pattern "
+            "that matches the topic counts; without a match, `earliest`.",
         ),
     ]
     internal_topic_replication_factor: Annotated[

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator
 
 from eos_mirror.core.plugins import find_class
 from eos_mirror.core.policy import Rename
+from eos_mirror.core.start_positions import StartRule, encode_rules, rule_of
 from eos_mirror.settings.patterns import as_java_reads, split_patterns
 
 
@@ -262,20 +263,47 @@ def _rename(text: str) -> Rename:
     return Rename(pattern, remote)
 
 
-def _start_position(text: str) -> str:
-    if text in {"earliest", "latest"}:
-        return text
-    kind, _, moment = text.partition(":")
+_START_POSITIONS = (
+    "expected earliest, latest, timestamp:ISO-8601 with a zone (timestamp:2025-01-31T12:00:00Z), "
+    "offset:N, last:N or group:ID, or a list of pattern=position"
+)
+
+
+def _start_positions(text: str) -> str:
+    rules = [_start_rule(item) for item in split_patterns(text)]
+    if not rules:
+        raise ValueError(_START_POSITIONS)
+    at = next((at for at, rule in enumerate(rules) if rule.pattern is None), None)
+    if at is not None and at < len(rules) - 1:
+        raise ValueError(f"'{rules[at].position}' matches every topic: put it last")
+    return encode_rules(rules)
+
+
+def _start_rule(text: str) -> StartRule:
+    rule = rule_of(text)
+    if rule is None:
+        raise ValueError(f"'{text}': {_START_POSITIONS}")
+    if rule.pattern is not None:
+        as_java_reads(rule.pattern)
+    kind, _, value = rule.position.partition(":")
+    if kind in {"offset", "last"} and not (value.isascii() and value.isdecimal()):
+        raise ValueError(f"'{text}': expected a number of offsets, such as {kind}:1000")
+    if kind == "timestamp":
+        return rule._replace(position=f"timestamp:{_moment(value).isoformat()}")
+    return rule
+
+
+def _moment(text: str) -> datetime:
     try:
-        at = datetime.fromisoformat(moment)
+        at = datetime.fromisoformat(text)
     except ValueError:
         at = None
-    if kind != "timestamp" or at is None or at.tzinfo is None:
+    if at is None or at.tzinfo is None:
         raise ValueError(
-            "expected earliest, latest or timestamp:ISO-8601 with a zone, "
-            "such as timestamp:2025-01-31T12:00:00Z"
+            f"'timestamp:{text}': expected ISO 8601 with a zone, such as "
+            f"timestamp:2025-01-31T12:00:00Z"
         )
-    return f"timestamp:{at.astimezone(UTC).isoformat()}"
+    return at.astimezone(UTC)
 
 
 def one_of(choices: type[Enum]) -> Kind:
@@ -304,7 +332,7 @@ HttpListeners = Annotated[
 ]
 Text = Annotated[str, Kind("string")]
 Separator = Annotated[str, BeforeValidator(_separator), Kind("string")]
-StartPosition = Annotated[str, BeforeValidator(_start_position), Kind("string")]
+StartPosition = Annotated[str, BeforeValidator(_start_positions), Kind("list")]
 Renames = Annotated[tuple[Rename, ...], BeforeValidator(_renames), Kind("list of regex:name")]
 Policy = Annotated[str, BeforeValidator(_policy), Kind("class")]
 RuntimeChoice = Annotated[Runtime, BeforeValidator(_lower), one_of(Runtime)]

@@ -25,6 +25,7 @@ B.sasl.mechanism = PLAIN
 B.sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule required \\
     username="mirror" password="${env:SECRET}";
 A.consumer.fetch.min.bytes = 17
+B->A.start.position = logs.*=latest,  last:10
 """
 
 
@@ -53,6 +54,7 @@ def test_values_are_shown_with_their_origin(file: Path, capsys: pytest.CaptureFi
     assert found["B->A.tasks.max"] == ["1", "default"]
     assert found["A->B.topics"] == [r"orders, .*\.log", "line 6"]
     assert found["A->B.transaction.timeout.ms"] == ["30000", "line 8"]
+    assert found["B->A.start.position"] == ["logs.*=latest, last:10", "line 14"]
     assert found["A->B.refresh.topics.interval.seconds"] == ["600", "default"]
     assert found["A->B.replication.policy.class"] == ["DefaultReplicationPolicy", "default"]
     assert found["A->B.transaction.producer"] == ["true", "default"]

@@ -211,12 +211,16 @@ class FakeSourceMetadata:
         if partition in self._cluster.leaderless:
             raise SourceUnavailable(f"list offsets of {partition}: LEADER_NOT_AVAILABLE")
         log = self._cluster.logs[partition]
-        if start.startswith("timestamp:"):
-            at_ms = int(datetime.fromisoformat(start.partition(":")[2]).timestamp() * 1000)
+        kind, _, value = start.partition(":")
+        if kind == "timestamp":
+            at_ms = int(datetime.fromisoformat(value).timestamp() * 1000)
             for entry in log.visible(log.start):
                 if entry.record is not None and entry.record.timestamp_ms >= at_ms:
                     return entry.offset
-        return log.start if start == "earliest" else log.stable
+        if kind in {"offset", "last"}:
+            wanted = int(value) if kind == "offset" else log.stable - int(value)
+            return min(max(wanted, log.start), log.stable)
+        return log.start if kind in {"earliest", "group"} else log.stable
 
     def log_start(self, partition: TopicPartition) -> int:
         """See the port."""

@@ -154,6 +154,29 @@ def test_start_positions_are_resolved_to_offsets(source_bench: SourceBench) -> N
     assert found == [1, 3, 3]
 
 
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        ("offset:0", 1),
+        ("offset:2", 2),
+        ("offset:9", 3),
+        ("last:1", 2),
+        ("last:0", 3),
+        ("last:9", 1),
+        ("group:no-such-group", 1),
+    ],
+)
+def test_a_start_position_is_never_outside_the_log(
+    source_bench: SourceBench, start: str, expected: int
+) -> None:
+    """Records before offset 1 are deleted, and the log ends at 3."""
+    partition, metadata = new_partition(source_bench), source_bench.metadata()
+    source_bench.produce(partition, [b"a", b"b", b"c"])
+    source_bench.truncate(partition, 1)
+
+    assert metadata.start_offset(partition, start) == expected
+
+
 def test_a_static_member_that_comes_back_gets_its_partitions_and_the_old_one_is_dead(
     source_bench: SourceBench,
 ) -> None:

@@ -65,8 +65,16 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
         ("replication.policy.separator = #", "f:5: replication.policy.separator = #: "
          "a comment needs a line of its own; move '#' there"),
         ("start.position = timestamp:2025-01-31T12:00:00", "f:5: start.position = "
-         "timestamp:2025-01-31T12:00:00: expected earliest, latest or timestamp:ISO-8601 with a "
+         "timestamp:2025-01-31T12:00:00: 'timestamp:2025-01-31T12:00:00': expected ISO 8601 with a "
          "zone, such as timestamp:2025-01-31T12:00:00Z"),
+        ("start.position = orders=soon", "f:5: start.position = orders=soon: 'orders=soon': "
+         "expected earliest, latest, timestamp:ISO-8601 with a zone "
+         "(timestamp:2025-01-31T12:00:00Z), offset:N, last:N or group:ID, or a list of "
+         "pattern=position"),
+        ("start.position = latest, orders=earliest", "f:5: start.position = latest, "
+         "orders=earliest: 'latest' matches every topic: put it last"),
+        ("start.position = last:ten", "f:5: start.position = last:ten: 'last:ten': "
+         "expected a number of offsets, such as last:1000"),
         ("A.bootstrap.servers = localhost", "f:5: A.bootstrap.servers = localhost: "
          "'localhost' is not host:port"),
         ("tasks.max = ${env:N}", "f:5: tasks.max: ${env:N}: environment variable N is not set"),
