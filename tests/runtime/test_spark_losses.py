@@ -48,9 +48,9 @@ def host(task: int) -> list[int]:
 
 @pytest.mark.parametrize("victims", [executor, worker, host])
 def test_a_task_whose_executor_is_lost_restarts_without_waiting_for_its_lease(
-    stage: Stage, spark: SparkRuntime, victims: Callable[[int], list[int]]
+    spark: SparkRuntime, stage: Stage, victims: Callable[[int], list[int]]
 ) -> None:
-    """The lease lasts 30 s: its end would be the reason of the restart."""
+    """The lease lasts 30 s: its end would be the reason of the restart. Tasks end before Spark."""
     herd = stage.herd("idle", launcher=spark.launcher("A->B"), patience=Patience())
     pid = running_pid(stage, herd, within_s=90)
 
