@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from eos_mirror.cli.confirmation import is_confirmed
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.cli.terminal import bar
 from eos_mirror.driver.first_contact import reach_clusters
@@ -98,15 +99,10 @@ def _is_allowed(flow: FlowSettings, args: argparse.Namespace) -> bool:
         ConfigError: There is no terminal to ask on.
     """
     size_gb, trials = args.records * args.value_bytes / 1e9, len(set(args.tasks))
-    what = (
+    return is_confirmed(
         f"bench writes at least {size_gb:.1f} GB to {flow.flow.source} and "
         f"{size_gb * trials:.1f} GB to {flow.flow.target}, into topics that it deletes at the end"
     )
-    if not sys.stdin.isatty():
-        raise ConfigError(f"{what}: add --yes")
-    sys.stderr.write(f"eos-mirror: {what}. Continue? [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _as_text(findings: Findings, load: Load) -> str:

@@ -1,0 +1,126 @@
+"""`eos-mirror offsets show|skip`: where a flow is in each partition; skips records."""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eos_mirror.cli.confirmation import is_confirmed
+from eos_mirror.cli.flows import flow_named, settings_of
+from eos_mirror.core.desired import ALL
+from eos_mirror.core.plural import counted
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.driver.first_contact import reach_clusters
+from eos_mirror.operate.desired import checked_pattern
+from eos_mirror.operate.offsets import PartitionOffsets, Skip, Skipper, flow_offsets
+from eos_mirror.settings.model import FlowSettings
+
+NOTHING_DONE = 1
+CHANGES = 5
+"""Exit code of `--plan`: something would be skipped."""
+
+COLUMNS = ("partition", "next offset", "stable end", "end", "lag", "map from", "written by")
+
+
+def register(subparsers: Any) -> None:
+    """Add the verb to the command line."""
+    parser = subparsers.add_parser(
+        "offsets", help="show where a flow is in each partition, or skip records"
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    show = actions.add_parser("show", help="print the offsets of each partition")
+    _add_flow(show)
+    show.add_argument("--topics", metavar="REGEX", default=ALL, help="source topics (default: all)")
+    show.add_argument("--json", action="store_true", help="print a JSON object")
+    show.set_defaults(act=_show)
+    skip = actions.add_parser("skip", help="continue a partition at a later offset")
+    _add_flow(skip)
+    skip.add_argument("topic", metavar="TOPIC", help="name on the source")
+    skip.add_argument("partition", metavar="PARTITION", type=int)
+    skip.add_argument(
+        "--to", metavar="OFFSET", type=int, required=True, help="the first offset to mirror again"
+    )
+    skip.add_argument("--reason", metavar="TEXT", default="", help="kept in the ledger")
+    skip.add_argument("--plan", action="store_true", help="say what would be skipped, and stop")
+    skip.add_argument("--yes", action="store_true", help="skip without asking")
+    skip.set_defaults(act=_skip)
+
+
+def _add_flow(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="an mm2.properties")
+    parser.add_argument("flow", metavar="A->B")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Perform the action and return the exit code; `main` prints errors."""
+    settings = settings_of(args.file)
+    flow = flow_named(settings, args.flow)
+    if args.act is _show:
+        checked_pattern(args.topics)
+    reach_clusters(settings, [flow])
+    code: int = args.act(flow, args)
+    return code
+
+
+def _show(flow: FlowSettings, args: argparse.Namespace) -> int:
+    found = flow_offsets(flow, topics=args.topics)
+    if args.json:
+        document = {"flow": str(flow.flow), "partitions": [_fields(one) for one in found]}
+        sys.stdout.write(json.dumps(document) + "\n")
+    elif found:
+        sys.stdout.write(_table([COLUMNS, *map(_cells, found)]))
+    else:
+        sys.stdout.write(f"{flow.flow}: no partitions\n")
+    return 0
+
+
+def _fields(one: PartitionOffsets) -> Mapping[str, object]:
+    return {
+        "partition": str(one.source),
+        "remote": str(one.remote),
+        "next_offset": one.next_offset,
+        "stable_end": one.stable,
+        "end": one.end,
+        "lag": one.lag,
+        "map_start": one.map_start,
+        "transactional_id": None if one.claim is None else one.claim.transactional_id,
+        "host": None if one.claim is None else one.claim.host,
+    }
+
+
+def _cells(one: PartitionOffsets) -> Sequence[str]:
+    numbers = (one.next_offset, one.stable, one.end, one.lag, one.map_start)
+    writer = "-" if one.claim is None else f"{one.claim.transactional_id} ({one.claim.host})"
+    return (str(one.source), *("-" if n is None else str(n) for n in numbers), writer)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as lines; numbers are aligned to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *numbers, last in rows:
+        aligned = [one.rjust(width) for one, width in zip(numbers, widths[1:], strict=False)]
+        lines.append("  ".join([first.ljust(widths[0]), *aligned, last]).rstrip())
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _skip(flow: FlowSettings, args: argparse.Namespace) -> int:
+    source = TopicPartition(args.topic, args.partition)
+    skipper = Skipper(flow, source, args.to, on_event=lambda *_: None)
+    plan = skipper.plan()
+    if args.plan:
+        sys.stdout.write(f"{_described(plan)} would not be mirrored\n")
+        return CHANGES
+    what = f"{_described(plan)} will not be mirrored"
+    if not args.yes and not is_confirmed(what):
+        sys.stderr.write("eos-mirror: nothing was skipped\n")
+        return NOTHING_DONE
+    done = skipper.run(reason=args.reason)
+    sys.stdout.write(f"{_described(done)} skipped; the flow continues at {done.end}\n")
+    return 0
+
+
+def _described(skip: Skip) -> str:
+    count = counted(skip.end - skip.start, "offset")
+    return f"{skip.source}: {count} from {skip.start} to {skip.end - 1}"
