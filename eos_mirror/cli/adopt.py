@@ -1,9 +1,9 @@
-"""`eos-mirror adopt FILE A->B`: takes over positions of MirrorMaker 2, or of the other mode."""
+"""`eos-mirror adopt FILE A->B`: positions of MirrorMaker 2 or of the other mode, both ways."""
 
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -14,8 +14,10 @@ from eos_mirror.core.plural import counted
 from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.adopt import adopt
-from eos_mirror.operate.adopt_mm2 import Mm2, Takeover, dedicated_mm2
+from eos_mirror.operate.adopt_mm2 import Takeover
+from eos_mirror.operate.hand_over import HandedPartition, HandOver
 from eos_mirror.operate.mm2_positions import CopiedPartition
+from eos_mirror.operate.mm2_workers import Mm2, dedicated_mm2
 from eos_mirror.settings.clients import mode_of
 from eos_mirror.settings.model import FlowSettings
 
@@ -30,25 +32,16 @@ CHANGES: Final = 5
 def register(subparsers: Any) -> None:
     """Add the verb to the command line."""
     parser = subparsers.add_parser(
-        "adopt", help="continue the copies of MirrorMaker 2, or switch the mode of a flow"
+        "adopt",
+        help="continue the copies of MirrorMaker 2, hand them back, or switch the mode of a flow",
     )
     parser.add_argument("file", metavar="FILE", help="an mm2.properties")
     parser.add_argument("flow", metavar="A->B")
-    direction = parser.add_mutually_exclusive_group(required=True)
-    direction.add_argument(
-        "--from",
-        dest="origin",
-        choices=[MM2, AT_LEAST_ONCE],
-        help="what copied until now; transaction.producer = true is configured",
-    )
-    direction.add_argument(
-        "--to",
-        dest="destination",
-        choices=[AT_LEAST_ONCE],
-        help="from exactly-once to at-least-once: transaction.producer = false is configured",
-    )
+    _add_directions(parser)
     parser.add_argument(
-        "--plan", action="store_true", help="with --from mm2: say what would be done, and stop"
+        "--plan",
+        action="store_true",
+        help="with --from mm2 and --to mm2: say what would be done, and stop",
     )
     parser.add_argument("--json", action="store_true", help="with --plan: print a JSON object")
     parser.add_argument(
@@ -69,10 +62,28 @@ def register(subparsers: Any) -> None:
     _add_connect(parser)
 
 
+def _add_directions(parser: argparse.ArgumentParser) -> None:
+    """Add who copied until now, or who continues."""
+    direction = parser.add_mutually_exclusive_group(required=True)
+    direction.add_argument(
+        "--from",
+        dest="origin",
+        choices=[MM2, AT_LEAST_ONCE],
+        help="what copied until now; transaction.producer = true is configured",
+    )
+    direction.add_argument(
+        "--to",
+        dest="destination",
+        choices=[MM2, AT_LEAST_ONCE],
+        help="who continues: MirrorMaker 2; or from exactly-once to at-least-once, and "
+        "transaction.producer = false is configured",
+    )
+
+
 def _add_connect(parser: argparse.ArgumentParser) -> None:
     """Add what names a MirrorMaker 2 on a Connect cluster."""
     connect = parser.add_argument_group(
-        "MirrorMaker 2 on a Connect cluster, for --from mm2: give all four"
+        "MirrorMaker 2 on a Connect cluster, for --from mm2 and --to mm2: give all four"
     )
     connect.add_argument("--connector", metavar="NAME", help="name of the MirrorSourceConnector")
     connect.add_argument("--connect-group", metavar="GROUP", help="group.id of the workers")
@@ -84,7 +95,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the verb and return the exit code; `main` prints errors."""
     settings = settings_of(args.file)
     flow = flow_named(settings, args.flow)
-    asked = DeliveryMode.AT_LEAST_ONCE if args.destination else DeliveryMode.EXACTLY_ONCE
+    to_alo = args.destination == AT_LEAST_ONCE
+    asked = DeliveryMode.AT_LEAST_ONCE if to_alo else DeliveryMode.EXACTLY_ONCE
     if mode_of(flow) is not asked:
         value = "true" if asked is DeliveryMode.EXACTLY_ONCE else "false"
         raise ConfigError(
@@ -93,11 +105,13 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.match_last < 1 or args.quiet < 0:
         raise ConfigError("--match-last must be at least 1, and --quiet at least 0")
-    if args.plan and args.origin != MM2:
-        raise ConfigError("--plan needs --from mm2")
+    if args.plan and MM2 not in (args.origin, args.destination):
+        raise ConfigError("--plan needs --from mm2 or --to mm2")
     reach_clusters(settings, [flow])
     if args.origin == MM2:
         return _from_mm2(flow, args)
+    if args.destination == MM2:
+        return _to_mm2(flow, args)
     adopted = adopt(flow, on_event=_nothing)
     if adopted.partitions is None:
         sys.stdout.write(f"{flow.flow} is {adopted.mode.value} already\n")
@@ -120,6 +134,36 @@ def _from_mm2(flow: FlowSettings, args: argparse.Namespace) -> int:
     if adopted:
         sys.stdout.write(f"{flow.flow}: {counted(len(adopted), 'position')} taken over\n")
     return 0
+
+
+def _to_mm2(flow: FlowSettings, args: argparse.Namespace) -> int:
+    hand_over = HandOver(flow, _mm2(flow.flow, args), on_event=_nothing)
+    handed = hand_over.plan() if args.plan else hand_over.run()
+    if args.plan and args.json:
+        sys.stdout.write(_json_of(flow.flow, map(_handed_row, handed)))
+    elif handed:
+        sys.stdout.write("".join(f"{line}\n" for line in map(_handed_line, handed)))
+    else:
+        sys.stdout.write(f"{flow.flow}: nothing to hand over\n")
+    if args.plan:
+        return CHANGES if handed else 0
+    if handed:
+        count = counted(len(handed), "position")
+        sys.stdout.write(f"{flow.flow}: {count} handed over; MirrorMaker 2 may be started\n")
+    return 0
+
+
+def _handed_line(one: HandedPartition) -> str:
+    stored = "no position" if one.stored is None else str(one.stored)
+    return f"{one.source}: MirrorMaker 2 continues at {one.next_offset} (it had stored {stored})"
+
+
+def _handed_row(one: HandedPartition) -> dict[str, Any]:
+    return {
+        "partition": str(one.source),
+        "next_offset": one.next_offset,
+        "stored": one.stored,
+    }
 
 
 def _mm2(flow: Flow, args: argparse.Namespace) -> Mm2:
@@ -165,20 +209,26 @@ def _line(one: CopiedPartition) -> str:
 
 
 def _json(flow: Flow, found: Sequence[CopiedPartition]) -> str:
-    rows = [
-        {
-            "partition": str(one.source),
-            "remote": str(one.remote),
-            "stored": one.stored,
-            "next_offset": one.next_offset,
-            "compared": one.compared,
-            "end": one.end,
-            "to_come": one.to_come,
-            "refusal": one.refusal,
-        }
-        for one in found
-    ]
-    return json.dumps({"flow": str(flow), "partitions": rows}) + "\n"
+    return _json_of(
+        flow,
+        (
+            {
+                "partition": str(one.source),
+                "remote": str(one.remote),
+                "stored": one.stored,
+                "next_offset": one.next_offset,
+                "compared": one.compared,
+                "end": one.end,
+                "to_come": one.to_come,
+                "refusal": one.refusal,
+            }
+            for one in found
+        ),
+    )
+
+
+def _json_of(flow: Flow, rows: Iterable[dict[str, Any]]) -> str:
+    return json.dumps({"flow": str(flow), "partitions": list(rows)}) + "\n"
 
 
 def _nothing(name: str, fields: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ connectors keep positions there, too.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from eos_mirror.core.records import TopicPartition
@@ -48,6 +48,33 @@ def next_offsets(
         else:
             found[partition] = last + 1
     return found
+
+
+def records_of(positions: Mapping[TopicPartition, int], owner: Owner) -> list[tuple[str, str]]:
+    """
+    Return the keys and values that store these positions.
+
+    Keys have the bytes that MirrorMaker 2 writes: Kafka compacts the topic by them, and its
+    partition follows from them.
+
+    Args:
+        positions: Next offset by source partition; at least 1, because the offset of the last
+            record that was mirrored is stored.
+    """
+    return [
+        (
+            json.dumps(
+                [
+                    owner.connector,
+                    {"cluster": owner.cluster, "partition": one.partition, "topic": one.topic},
+                ],
+                separators=(",", ":"),
+                ensure_ascii=False,
+            ),
+            json.dumps({"offset": next_offset - 1}, separators=(",", ":")),
+        )
+        for one, next_offset in positions.items()
+    ]
 
 
 def _parsed(raw: bytes | None) -> Any:

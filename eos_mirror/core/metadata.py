@@ -14,6 +14,8 @@ from eos_mirror.core.map_segment import decode_segment
 
 PREFIX: Final = "em1:"
 GROUP_PREFIX: Final = "ema1:"
+HANDED_OVER: Final = "handed-over:"
+"""Stands before the metadata of a position that MirrorMaker 2 continues."""
 MAX_CHARS: Final = 1024
 """Brokers accept 4096 (offset.metadata.max.bytes); a quarter leaves room for stricter ones."""
 
@@ -70,12 +72,13 @@ def encode(metadata: ShadowMetadata) -> str:
 
 def decode(text: str) -> ShadowMetadata:
     """
-    Decode a committed string. One trailing NUL, which some clients leave, is ignored.
+    Decode a committed string. One trailing NUL, which some clients leave, is ignored, and so is
+    the mark of a position that was handed over.
 
     Raises:
         ValueError: Written by another program, by a newer eos_mirror, or damaged.
     """
-    text = text.removesuffix("\0")
+    text = text.removesuffix("\0").removeprefix(HANDED_OVER)
     if len(text) > MAX_CHARS:
         raise ValueError(f"shadow metadata has {len(text)} characters, more than {MAX_CHARS}")
     if not text.startswith(PREFIX):
@@ -94,6 +97,16 @@ def decode(text: str) -> ShadowMetadata:
         sequence=int(fields["sequence"]),
         tail=tail,
     )
+
+
+def handed_over(text: str) -> str:
+    """Return the metadata of a position at which no task may resume: MirrorMaker 2 has it."""
+    return HANDED_OVER + text.removeprefix(HANDED_OVER)
+
+
+def is_handed_over(text: str) -> bool:
+    """Return whether MirrorMaker 2 continues at this position."""
+    return text.startswith(HANDED_OVER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.filters import unmatched
+from eos_mirror.core.flow import Flow
 from eos_mirror.core.plan import FlowPlan
 from eos_mirror.core.plural import counted
 from eos_mirror.driver.cluster_facts import FlowFacts, RemotePartition
@@ -85,6 +86,14 @@ def rivals(members: Iterable[GroupMember], deployment: str) -> list[GroupMember]
     return [member for member in members if deployment not in member.client_id]
 
 
+def handed_over(flow: Flow) -> str:
+    """Return why a flow may not run that was handed over, and what to do."""
+    return (
+        f"{flow}: it was handed over to MirrorMaker 2. To continue its copies, stop MirrorMaker 2 "
+        f"and run `eos-mirror adopt FILE '{flow}' --from mm2`."
+    )
+
+
 def _faults(facts: FlowFacts) -> Iterator[str]:
     """Yield the faults. A right that is missing for every topic is a fault of the flow."""
     flow, topics = facts.plan.flow, {route.source_topic for route in facts.plan.routes}
@@ -103,6 +112,8 @@ def _other_mode(facts: FlowFacts, mode: DeliveryMode) -> list[str]:
     if noted is None or noted is mode:
         return []
     flow = facts.plan.flow
+    if noted is DeliveryMode.HANDED_OVER:
+        return [handed_over(flow)]
     switch = "--from" if mode is DeliveryMode.EXACTLY_ONCE else "--to"
     return [
         f"{flow}: mirrored {noted.value} so far, and the configuration says {mode.value}. Stop its "

@@ -16,15 +16,23 @@ from eos_mirror.kafka.topics import Topics, TopicSpec
 WITHIN = timedelta(seconds=20)
 """For the acknowledgement of what was appended."""
 
+BY_KEY = -1
+"""Stands for the partition that the client chooses by the key, as its `partitioner` says."""
+
 
 def append_records(
-    producer: Producer, topic: str, records: Sequence[tuple[str | bytes, str | bytes | None]]
+    producer: Producer,
+    topic: str,
+    records: Sequence[tuple[str | bytes, str | bytes | None]],
+    *,
+    partition: int = 0,
 ) -> list[int]:
     """
-    Write keys and values to the first partition of a topic, and wait for all acknowledgements.
+    Write keys and values to one partition of a topic, and wait for all acknowledgements.
 
     Args:
         producer: acks=all, not transactional.
+        partition: Number of the partition, or `BY_KEY`.
 
     Returns:
         Their offsets.
@@ -45,7 +53,8 @@ def append_records(
 
     with translated(f"write to {topic}"):
         for index, (key, value) in enumerate(records):
-            producer.produce(topic, value, key, partition=0, on_delivery=partial(delivered, index))
+            on_delivery = partial(delivered, index)
+            producer.produce(topic, value, key, partition=partition, on_delivery=on_delivery)
         left = producer.flush(WITHIN.total_seconds())
     if failed:
         raise as_mirror_error(failed[0], f"write to {topic}", side=Side.TARGET)

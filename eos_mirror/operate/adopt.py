@@ -12,6 +12,7 @@ from eos_mirror.driver.check import SESSION_MARGIN
 from eos_mirror.driver.cluster_facts import FlowFacts, gather
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.ledger import create_ledger
+from eos_mirror.driver.preflight import handed_over
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import ConfigError, RetriableError, UnsafeError
 from eos_mirror.kafka.claims import KafkaClaimsLog
@@ -48,7 +49,7 @@ def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
 
     Raises:
         ConfigError: There is nothing to adopt.
-        UnsafeError: The flow's tasks are running.
+        UnsafeError: The flow's tasks are running, or it was handed over to MirrorMaker 2.
     """
     flow, wanted = settings.flow, mode_of(settings)
     clusters = open_clusters(settings)
@@ -61,6 +62,8 @@ def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
         return Adopted(mode=wanted, partitions=None)
     if noted is None:
         raise ConfigError(f"{flow}: it never ran: there is nothing to adopt. Just run it.")
+    if noted is DeliveryMode.HANDED_OVER:
+        raise UnsafeError(handed_over(flow))
     wait_until_nobody_runs(settings, clusters)
     topics.trust(route.source_topic for route in facts.plan.routes)  # as the other mode left them
     topics.begin()

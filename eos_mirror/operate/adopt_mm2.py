@@ -1,83 +1,29 @@
 """Takes over the copies of MirrorMaker 2: fences it, finds where they end, and claims them."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from threading import Event
 from typing import Final
 
 from eos_mirror.core.claims import DeliveryMode
-from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR, Owner, offsets_topic
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import Position, TopicPartition
-from eos_mirror.core.side import Side
 from eos_mirror.driver.cluster_facts import FlowFacts, gather
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.ledger import create_ledger
 from eos_mirror.driver.topic_sync import TopicSync
-from eos_mirror.errors import RetriableError, UnsafeError
-from eos_mirror.kafka.deadline import Deadline
-from eos_mirror.kafka.groups import hosts_of_members
+from eos_mirror.errors import UnsafeError
 from eos_mirror.kafka.ledger import KafkaLedger
-from eos_mirror.kafka.retry import retrying
-from eos_mirror.kafka.topic_reader import read_log
-from eos_mirror.operate.adopt import lane_of, pairs_of, switch_of, wait_until_nobody_runs
+from eos_mirror.operate.adopt import pairs_of, switch_of, wait_until_nobody_runs
 from eos_mirror.operate.mm2_positions import CopiedPartition, Mm2Positions
+from eos_mirror.operate.mm2_workers import Mm2, Mm2Workers
 from eos_mirror.runtime.control import EventSink
-from eos_mirror.settings.clients import claims_producer, target_admin, task_config
+from eos_mirror.settings.clients import claims_producer
 from eos_mirror.settings.model import FlowSettings
 
-SESSION_ENDS: Final = timedelta(seconds=15)
-"""After this, a worker that is gone is no member any more: its default session lasts 10 s."""
-
-FENCED_WITHIN: Final = timedelta(seconds=60)
 LOOK_EVERY_S: Final = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mm2:
-    """
-    A MirrorMaker 2, as Kafka Connect names what belongs to it.
-
-    Attributes:
-        connector: Name of its source connector.
-        group: Group of its workers.
-        offsets_topic: Where it stored its positions.
-        config_topic: Where it stored how many tasks had a transactional id.
-        is_dedicated: The workers run nothing else: none of them may be alive. A Connect cluster
-            stays; only the connector is stopped, and that cannot be seen on the target.
-    """
-
-    connector: str
-    group: str
-    offsets_topic: str
-    config_topic: str
-    is_dedicated: bool = False
-
-    def transactional_ids(self, tasks: int) -> list[str]:
-        """
-        Return the ids of its tasks, as Kafka Connect makes them.
-
-        Those of dedicated workers include that of their leader, which writes the config topic.
-        """
-        numbered = [f"{self.group}-{self.connector}-{number}" for number in range(tasks)]
-        leader = [f"connect-cluster-{self.group}"] if tasks and self.is_dedicated else []
-        return numbered + leader
-
-
-def dedicated_mm2(flow: Flow) -> Mm2:
-    """Return the MirrorMaker 2 in dedicated mode that mirrors between these clusters."""
-    return Mm2(
-        connector=SOURCE_CONNECTOR,
-        group=f"{flow.source}-mm2",
-        offsets_topic=offsets_topic(flow.source),
-        config_topic=f"mm2-configs.{flow.source}.internal",
-        is_dedicated=True,
-    )
 
 
 class Takeover:
@@ -94,13 +40,13 @@ class Takeover:
             on_event: Receives events about topics that are created.
         """
         self._settings = settings
-        self._mm2 = mm2
         self._clusters: FlowClusters = open_clusters(settings)
+        self._workers = Mm2Workers(settings, mm2, topics=self._clusters.target_topics)
         self._topics = TopicSync(settings, self._clusters, on_event=on_event)
         self._positions = Mm2Positions(
             settings,
             offsets_topic=mm2.offsets_topic,
-            owner=Owner(mm2.connector, settings.flow.source),
+            owner=mm2.owner(settings.flow),
             match_last=match_last,
         )
 
@@ -119,7 +65,7 @@ class Takeover:
         Take over every copy, all in one transaction; the mode of the flow is recorded last.
 
         A MirrorMaker 2 that writes exactly once is fenced first. Another one cannot be: its copies
-        must stand still.
+        must stand still. A dedicated one stays stopped when its workers are started again.
 
         Args:
             quiet: For so long. A request of a process that was suspended may arrive later.
@@ -129,19 +75,26 @@ class Takeover:
 
         Raises:
             UnsafeError: MirrorMaker 2 or the flow runs, or a copy cannot be continued with
-                certainty. Nothing was written.
+                certainty. Nothing was taken over, and MirrorMaker 2 may be started.
         """
-        if self._mm2.is_dedicated:
-            self._refuse_workers()
+        self._workers.refuse_running()
         wait_until_nobody_runs(self._settings, self._clusters)
         facts = self._gather()
+        try:
+            return self._take_over(facts, quiet)
+        except UnsafeError:
+            if _belongs_to_mm2(facts):
+                self._workers.start()
+            raise
+
+    def _take_over(self, facts: FlowFacts, quiet: timedelta) -> list[CopiedPartition]:
         pairs = _left(facts)
-        if not self._fence():
+        if not self._workers.fence():
             self._wait_for_quiet(list(pairs.values()), quiet)
         ends = self._positions.ends(list(pairs.values()))
         found = self._positions.find(pairs)
         _refuse(self._settings.flow, found)
-        if found:
+        if found or facts.noted_mode is DeliveryMode.HANDED_OVER:
             self._carry(facts, found, ends)
         return found
 
@@ -159,51 +112,6 @@ class Takeover:
                 f"MirrorMaker 2's. Adopt it with --from mode:alo."
             )
         return facts
-
-    def _refuse_workers(self) -> None:
-        """
-        Refuse while MirrorMaker 2 runs: it would write behind our claims.
-
-        A worker that was killed stays a member until its session ends.
-        """
-        flow, hosts = self._settings.flow, set[str]()
-
-        def until_none_is_left(_: Deadline) -> None:
-            nonlocal hosts
-            admin = self._clusters.target_topics.admin
-            hosts = hosts_of_members(admin, self._mm2.group, side=Side.TARGET)
-            if hosts:
-                raise RetriableError("members are left")
-
-        with suppress(RetriableError):
-            retrying(until_none_is_left, within=SESSION_ENDS)
-            return
-        raise UnsafeError(
-            f"{flow}: MirrorMaker 2 runs: group {self._mm2.group} on {flow.target} has members "
-            f"({', '.join(sorted(hosts))}). Stop it, then adopt."
-        )
-
-    def _fence(self) -> bool:
-        """Fence the tasks of a MirrorMaker 2 that writes exactly once; False if it does not."""
-        ids = self._mm2.transactional_ids(self._tasks_ever())
-        lane = lane_of(task_config(self._settings, slot=0, claims_topic_id=""))
-
-        def until_fenced(_: Deadline) -> None:
-            if left := set(ids) - lane.fence(ids):
-                raise RetriableError(f"not fenced: {', '.join(sorted(left))}")
-
-        if ids:
-            retrying(until_fenced, within=FENCED_WITHIN)
-        return bool(ids)
-
-    def _tasks_ever(self) -> int:
-        """Return how many tasks had a transactional id at most; 0 without exactly once."""
-        settings = self._settings
-        key = f"tasks-fencing-{self._mm2.connector}"
-        records = read_log(
-            target_admin(settings), self._mm2.config_topic, group=settings.flow.shadow_group
-        )
-        return max((_tasks_of(value) for name, value in records if name == key), default=0)
 
     def _wait_for_quiet(self, remotes: Sequence[TopicPartition], quiet: timedelta) -> None:
         """
@@ -238,6 +146,8 @@ class Takeover:
         self._topics.trust(route.source_topic for route in facts.plan.routes)
         self._topics.begin()
         positions = {one.source: one.next_offset for one in found}
+        if facts.noted_mode is DeliveryMode.HANDED_OVER:
+            positions = {**self._untouched(facts), **positions}
         create_ledger(self._settings, self._clusters.target_topics)
         KafkaLedger(claims_producer(self._settings), flow.ledger_topic).append(
             Kind.MODE,
@@ -249,13 +159,34 @@ class Takeover:
             },
         )
         switch = switch_of(self._settings, self._clusters, facts)
+        self._workers.stop()
+        self._workers.refuse_running()  # a worker that was started meanwhile, and its tasks
+        self._workers.fence()
         self._refuse_growth(ends)
         switch.carry({p: Position(at) for p, at in positions.items() if at is not None})
         self._clusters.mode.replace(DeliveryMode.EXACTLY_ONCE)
 
+    def _untouched(self, facts: FlowFacts) -> dict[TopicPartition, int]:
+        """Return our positions of what was handed over; found ones replace them."""
+        pairs = pairs_of(facts)
+        shadows = self._clusters.shadow_offsets.read(list(pairs.values()))
+        return {
+            source: shadows[remote].position.next_offset
+            for source, remote in pairs.items()
+            if remote in shadows
+        }
+
+
+def _belongs_to_mm2(facts: FlowFacts) -> bool:
+    """Return whether MirrorMaker 2 continues every copy, as long as nothing is taken over."""
+    handed_over = facts.noted_mode is DeliveryMode.HANDED_OVER
+    return handed_over or not any(one.has_shadow for one in facts.partitions)
+
 
 def _left(facts: FlowFacts) -> dict[TopicPartition, TopicPartition]:
-    """Return the partitions without a position of ours, by source partition."""
+    """Return the partitions whose position is MirrorMaker 2's, by source partition."""
+    if facts.noted_mode is DeliveryMode.HANDED_OVER:
+        return pairs_of(facts)
     ours = {one.remote for one in facts.partitions if one.has_shadow}
     return {source: remote for source, remote in pairs_of(facts).items() if remote not in ours}
 
@@ -265,10 +196,3 @@ def _refuse(flow: Flow, found: Sequence[CopiedPartition]) -> None:
     if refused:
         lines = [f"{flow} {one.source}: {one.refusal}" for one in refused]
         raise UnsafeError("\n".join(lines))
-
-
-def _tasks_of(value: bytes | None) -> int:
-    try:
-        return int(json.loads(value or b"{}").get("tasks", 0))
-    except (ValueError, TypeError, AttributeError):
-        return 0

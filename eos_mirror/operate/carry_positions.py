@@ -8,14 +8,21 @@ It cannot fence a paused process of at-least-once mode: see docs/operations.md.
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from eos_mirror.core.map_records import StartRecord, start_key, start_of
 from eos_mirror.core.messages import MirrorConfig, Orders, TaskReport
-from eos_mirror.core.metadata import GroupMetadata, decode, decode_group, encode_group
+from eos_mirror.core.metadata import (
+    GroupMetadata,
+    decode,
+    decode_group,
+    encode,
+    encode_group,
+    handed_over,
+)
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.side import Side
@@ -24,7 +31,16 @@ from eos_mirror.errors import RetriableError, UnsafeError
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.kafka.retry import retrying
-from eos_mirror.ports import ClaimsLog, GroupOffset, KnownTopic, Lane, ShadowOffset, Unstable
+from eos_mirror.ports import (
+    ClaimsLog,
+    GroupOffset,
+    KnownTopic,
+    Lane,
+    ShadowCommit,
+    ShadowOffset,
+    TransactionalProducer,
+    Unstable,
+)
 from eos_mirror.replication.config import (
     COMMIT_BUDGET,
     FLUSH_BUDGET,
@@ -35,6 +51,60 @@ from eos_mirror.replication.partition import OwnedPartition
 
 Pairs = Mapping[TopicPartition, TopicPartition]
 """Remote partition by source partition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FencedPositions:
+    """
+    The positions of a flow while no other writer can move them.
+
+    Attributes:
+        shadows: Shadow offset by remote partition.
+        incarnation: Of the producer.
+    """
+
+    shadows: Mapping[TopicPartition, ShadowOffset]
+    producer: TransactionalProducer
+    incarnation: str
+
+    def mark_handed_over(self) -> None:
+        """
+        Mark them in one transaction: a task that starts later does not resume at them.
+
+        Raises:
+            RestartTask: The outcome is unknown.
+        """
+        if self.shadows:
+            commits = {
+                remote: ShadowCommit(
+                    position=shadow.position, metadata=handed_over(shadow.metadata)
+                )
+                for remote, shadow in self.shadows.items()
+            }
+            self._commit(commits)
+
+    def move(self, remote: TopicPartition, to: int) -> None:
+        """
+        Commit a later position. The offset map has no record for what lies before it.
+
+        Raises:
+            ValueError: The shadow offset was not written by us, or `to` is before it.
+            RestartTask: The outcome is unknown.
+        """
+        before = decode(self.shadows[remote].metadata)
+        tail = MapTail.decode(before.tail)
+        tail.advance(to)
+        after = replace(
+            before,
+            incarnation=self.incarnation,
+            sequence=before.sequence + 1,
+            tail=tail.encode(),
+        )
+        self._commit({remote: ShadowCommit(position=Position(to), metadata=encode(after))})
+
+    def _commit(self, commits: Mapping[TopicPartition, ShadowCommit]) -> None:
+        self.producer.begin()
+        self.producer.commit(commits, within=COMMIT_BUDGET)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,20 +222,36 @@ class Switch:
         """
         clusters, flow = self.clusters, self.clusters.flow
         sources = {remote: source for source, remote in self.pairs.items()}
-        ownership = Ownership(self.config.flow, self.lane, self.claims, _Operator())
-        ownership.new_incarnation()
-        ownership.claim(list(sources))
-        offsets = {
-            sources[remote]: GroupOffset(
-                position=shadow.position, metadata=self._group_metadata(remote, shadow)
+        with self.fenced() as fenced:
+            offsets = {
+                sources[remote]: GroupOffset(
+                    position=shadow.position, metadata=self._group_metadata(remote, shadow)
+                )
+                for remote, shadow in fenced.shadows.items()
+            }
+            set_group_offsets(
+                clusters.source_topics.admin, flow.source_group, offsets, side=Side.SOURCE
             )
-            for remote, shadow in self._stable(list(sources)).items()
-        }
-        set_group_offsets(
-            clusters.source_topics.admin, flow.source_group, offsets, side=Side.SOURCE
-        )
-        ownership.release(list(sources))
         return len(offsets)
+
+    @contextmanager
+    def fenced(self) -> Iterator[FencedPositions]:
+        """
+        Claim every partition for the length of the block, and yield the positions.
+
+        If the block raises, the claims stay, and the next claimant ends them.
+
+        Raises:
+            RetriableError: A shadow offset stays unstable: transaction markers are lost.
+        """
+        remotes = list(self.pairs.values())
+        ownership = Ownership(self.config.flow, self.lane, self.claims, _Operator())
+        producer = ownership.new_incarnation()
+        ownership.claim(remotes)
+        yield FencedPositions(
+            shadows=self._stable(remotes), producer=producer, incarnation=ownership.incarnation
+        )
+        ownership.release(remotes)
 
     def _stable(self, remotes: Sequence[TopicPartition]) -> dict[TopicPartition, ShadowOffset]:
         def ask(_: Deadline) -> dict[TopicPartition, ShadowOffset]:

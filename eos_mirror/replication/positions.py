@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from eos_mirror.core.map_records import StartRecord, segments_of, start_of
 from eos_mirror.core.messages import MirrorConfig
-from eos_mirror.core.metadata import decode
+from eos_mirror.core.metadata import ShadowMetadata, decode, is_handed_over
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.start_positions import FROM_THE_START, start_of_topic
 from eos_mirror.errors import (
     FatalError,
     ForeignWriter,
@@ -115,11 +116,7 @@ class Positions:
     def _resume(self, one: Claimed, shadow: ShadowOffset, end: PartitionEnd) -> OwnedPartition:
         next_offset = shadow.position.next_offset
         where = f"{self._config.flow} {one.source} next_offset={next_offset}"
-        try:
-            metadata = decode(shadow.metadata)
-            tail = MapTail.decode(metadata.tail)
-        except ValueError as exc:
-            raise PositionLost(f"{where}: the shadow offset was not written by us: {exc}") from exc
+        metadata, tail = self._decoded(shadow, where)
         if metadata.claims_topic_id != self._config.claims_topic_id:
             raise FatalError(
                 f"{where}: committed under another claims topic than "
@@ -153,6 +150,19 @@ class Positions:
             committed_at=0.0,
         )
 
+    def _decoded(self, shadow: ShadowOffset, where: str) -> tuple[ShadowMetadata, MapTail]:
+        """Decode what a task left for its successor; raise PositionLost if it is not that."""
+        if is_handed_over(shadow.metadata):
+            raise PositionLost(
+                f"{where}: MirrorMaker 2 continues this copy. To take it back, stop MirrorMaker 2 "
+                f"and run `eos-mirror adopt FILE '{self._config.flow}' --from mm2`."
+            )
+        try:
+            metadata = decode(shadow.metadata)
+            return metadata, MapTail.decode(metadata.tail)
+        except ValueError as exc:
+            raise PositionLost(f"{where}: the shadow offset was not written by us: {exc}") from exc
+
     def _without_offset(self, one: Claimed, entries: Mapping[str, bytes], end: int) -> Resolved:
         if start_of(entries, one.remote) is not None:
             return Resolved(owned=self._rebuild(one, entries, end))
@@ -163,7 +173,8 @@ class Positions:
             )
         first = start_of(entries, TopicPartition(one.remote.topic, 0))
         grown = first is not None and one.source.partition >= first.partitions
-        start = "earliest" if grown else self._config.start_position
+        wanted = start_of_topic(self._config.start_position, one.source.topic)
+        start = FROM_THE_START if grown else wanted
         next_offset = self._metadata.start_offset(one.source, start)
         owned = OwnedPartition(
             source=one.source,

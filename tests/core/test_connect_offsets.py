@@ -2,7 +2,7 @@
 
 import pytest
 
-from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR, Owner, next_offsets
+from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR, Owner, next_offsets, records_of
 from eos_mirror.core.records import TopicPartition
 
 OWNER = Owner(SOURCE_CONNECTOR, "A")
@@ -49,3 +49,11 @@ def test_what_is_not_a_position_of_the_owner_is_left_out(key: bytes | None) -> N
 def test_a_value_that_is_no_offset_leaves_no_position(value: bytes) -> None:
     """A position that is not known is no reason to use an older one."""
     assert next_offsets([(KEY, b'{"offset":41}'), (KEY, value)], OWNER) == {}
+
+
+def test_a_position_is_stored_in_the_bytes_of_mirrormaker_2() -> None:
+    """Compaction and the partition of the record depend on every byte of the key."""
+    (key, value), *rest = records_of({ORDERS: 42}, OWNER)
+
+    assert (key.encode(), value.encode(), rest) == (KEY, b'{"offset":41}', [])
+    assert next_offsets([(key.encode(), value.encode())], OWNER) == {ORDERS: 42}

@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR, offsets_topic
+from eos_mirror.core.connect_connectors import connector_facts, records_that_stop
+from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR, Owner, next_offsets, offsets_topic
 from eos_mirror.core.ledger import Kind
+from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.ledger import read_ledger
+from eos_mirror.kafka.topic_reader import TopicReader, read_log
+from eos_mirror.operate.mm2_workers import dedicated_mm2
 from eos_mirror.testing import read_topic
 from tests.mirror.conftest import Site
 from tests.mirror.proofs import verify
@@ -31,6 +35,15 @@ STEPS = {
     "the claims are released": ("eos_mirror.kafka.flow_mode", "FlowMode.replace"),
 }
 """What is done when a process is killed, and where it is killed."""
+
+HAND_OVER = "eos_mirror.operate.hand_over"
+HAND_OVER_STEPS = {
+    "the partitions are claimed": (HAND_OVER, "create_ledger"),
+    "the ledger has its entry": ("eos_mirror.kafka.flow_mode", "FlowMode.replace"),
+    "the flow is marked": (HAND_OVER, "append_records"),
+    "the positions are stored": ("eos_mirror.replication.ownership", "Ownership.release"),
+    "the claims are released": ("eos_mirror.operate.mm2_workers", "Mm2Workers.start"),
+}
 
 KILLED = """
 import importlib, os, signal, sys
@@ -72,13 +85,22 @@ def copied_by_another(
 
 
 def adopt(
-    config: Path, site: Site, *more: str, killed: Sequence[str] = ()
+    config: Path, site: Site, *more: str, to: str = "", killed: Sequence[str] = ()
 ) -> "subprocess.CompletedProcess[str]":
-    """Run `adopt`; `killed` says where it is killed."""
+    """Run `adopt --from mm2`, or to where `to` says; `killed` says where it is killed."""
     start = ["-c", KILLED, *killed] if killed else ["-m", "eos_mirror.cli.main"]
-    arguments = ["adopt", str(config), str(site.flow), "--from", "mm2", "--quiet", "0.5"]
+    direction = ["--to", to] if to else ["--from", "mm2", "--quiet", "0.5"]
+    arguments = ["adopt", str(config), str(site.flow), *direction]
     command = [sys.executable, *start, *arguments, *more]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=90)
+
+
+def produce_keyed(site: Site, topic: str, records: Sequence[tuple[str, str]]) -> None:
+    """Write records to the only partition of a topic on the target."""
+    producer = Producer(site.target.client_config())
+    for key, value in records:
+        producer.produce(topic, value, key)
+    assert producer.flush(30) == 0
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -103,6 +125,34 @@ def test_a_killed_takeover_is_run_again(site: Site, step: str) -> None:
     assert entry.details["positions"] == {f"{site.topic}-{p}": at for p in range(site.partitions)}
 
 
+@pytest.mark.parametrize("step", HAND_OVER_STEPS)
+def test_a_killed_hand_over_is_run_again(site: Site, step: str) -> None:
+    """MirrorMaker 2 finds every position, and may start."""
+    site.produce(ALL)
+    config, configs = site.config(), dedicated_mm2(site.flow).config_topic
+    with mirror(config, "--once") as running:
+        assert running.wait() == 0, running.errors
+    site.target.create_topic(configs, 1)
+    produce_keyed(site, configs, [(f"connector-{SOURCE_CONNECTOR}", "{}")])
+    produce_keyed(site, configs, records_that_stop(SOURCE_CONNECTOR))
+
+    killed = adopt(config, site, to="mm2", killed=HAND_OVER_STEPS[step])
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    again = adopt(config, site, to="mm2")
+    assert again.returncode == 0, again.stderr
+
+    with mirror(config) as refused:
+        assert refused.wait() == 4
+    client, group = site.target.client_config(), site.flow.shadow_group
+    stored = TopicReader(client, offsets_topic(site.flow.source), group=group).updates()
+    at = ALL // site.partitions
+    assert next_offsets(stored, Owner(SOURCE_CONNECTOR, site.flow.source)) == {
+        TopicPartition(site.topic, number): at for number in range(site.partitions)
+    }
+    state = connector_facts(read_log(client, configs, group=group), SOURCE_CONNECTOR)
+    assert (state.exists, state.is_stopped) == (True, False)
+
+
 def test_copies_of_a_connect_cluster_are_taken_over(site: Site) -> None:
     """The names of the connector, the group and the topics are those that its owner chose."""
     site.produce(ALL)
@@ -114,7 +164,15 @@ def test_copies_of_a_connect_cluster_are_taken_over(site: Site) -> None:
     refused = adopt(config, site, *names)
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
     assert "--config-topic" in refused.stderr
-    adopted = adopt(config, site, *names, "--config-topic", f"configs-{site.topic}")
+    configs = f"configs-{site.topic}"
+    site.target.create_topic(configs, 1)
+    names += ["--config-topic", configs]
+    produce_keyed(site, configs, [(f"connector-{connector}", "{}")])
+    refused = adopt(config, site, *names)
+    assert (refused.returncode, refused.stderr.count("\n")) == (4, 1), refused.stderr
+    assert f"PUT /connectors/{connector}/stop" in refused.stderr
+    produce_keyed(site, configs, records_that_stop(connector))
+    adopted = adopt(config, site, *names)
 
     assert adopted.returncode == 0, adopted.stderr
     with mirror(config, "--once") as running:

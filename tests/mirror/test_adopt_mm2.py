@@ -2,10 +2,7 @@
 
 import json
 import signal
-import subprocess
-import sys
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +10,7 @@ from eos_mirror.testing import wait_until
 from tests.mirror.conftest import Site
 from tests.mirror.java_mm2 import running_mm2
 from tests.mirror.surgery import delete_records, produce_values
+from tests.mirror.takeovers import adopt, copied, mm2_file, states_reported
 from tests.mirror.toolbox import mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
@@ -20,67 +18,6 @@ pytestmark = [pytest.mark.brokers, pytest.mark.long]
 BEFORE, PIECE, AFTER = 300_000, 50_000, 2_000
 SOME = 2_000
 STARTED = timedelta(seconds=90)
-SETTINGS = """\
-clusters = {source}, {target}
-{source}.bootstrap.servers = {on_source}
-{target}.bootstrap.servers = {on_target}
-{source}->{target}.enabled = true
-{source}->{target}.topics = {topic}
-{target}->{source}.enabled = false
-tasks.max = 2
-replication.factor = 1
-checkpoints.topic.replication.factor = 1
-heartbeats.topic.replication.factor = 1
-offset-syncs.topic.replication.factor = 1
-offset.storage.replication.factor = 1
-offset.storage.partitions = 2
-status.storage.replication.factor = 1
-status.storage.partitions = 1
-config.storage.replication.factor = 1
-emit.heartbeats.enabled = false
-emit.checkpoints.enabled = false
-offset.flush.interval.ms = 1000
-{source}.consumer.max.poll.records = 50
-"""
-EXACTLY_ONCE = """\
-{target}.exactly.once.source.support = enabled
-{source}.consumer.isolation.level = read_committed
-dedicated.mode.enable.internal.rest = true
-listeners = http://127.0.0.1:0
-"""
-
-
-def mm2_file(site: Site, folder: Path, *, exactly_once: bool) -> Path:
-    """Write a configuration of MirrorMaker 2 for the flow of the site."""
-    text = SETTINGS + (EXACTLY_ONCE if exactly_once else "")
-    file = folder / "java.properties"
-    file.write_text(
-        text.format(
-            source=site.flow.source,
-            target=site.flow.target,
-            on_source=site.source.bootstrap,
-            on_target=site.target.bootstrap,
-            topic=site.topic,
-        )
-    )
-    return file
-
-
-def copied(site: Site) -> int:
-    """Return how many offsets the copy has."""
-    if site.remote not in site.target.admin().list_topics(timeout=10).topics:
-        return 0
-    return sum(map(len, site.values()))
-
-
-def adopt(site: Site, *arguments: str) -> tuple[int, str]:
-    """Run `adopt --from mm2`; return its exit code and what it prints."""
-    config = site.config()
-    command = [sys.executable, "-m", "eos_mirror.cli.main", "adopt", str(config), str(site.flow)]
-    done = subprocess.run(
-        [*command, "--from", "mm2", *arguments], capture_output=True, text=True, check=False
-    )
-    return done.returncode, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("exactly_once", [False, True], ids=["at-least-once", "exactly-once"])
@@ -89,7 +26,7 @@ def test_a_killed_mirrormaker_2_is_continued_exactly(site: Site, exactly_once: b
     for start in range(0, BEFORE, PIECE):  # a producer has room for some records only
         site.produce(PIECE, start=start)
     log = site.folder / "java.log"
-    with running_mm2(mm2_file(site, site.folder, exactly_once=exactly_once), log) as java:
+    with running_mm2(mm2_file(site, exactly_once=exactly_once), log) as java:
         wait_until(lambda: copied(site) > SOME, within=STARTED, what=f"copies, see {log}")
         java.send_signal(signal.SIGKILL)
         java.wait()
@@ -117,7 +54,7 @@ def test_a_takeover_that_is_not_certain_is_refused(site: Site) -> None:
     """MirrorMaker 2 runs; another client wrote into a copy. Nothing is written."""
     site.produce(SOME)
     log = site.folder / "java.log"
-    with running_mm2(mm2_file(site, site.folder, exactly_once=False), log):
+    with running_mm2(mm2_file(site, exactly_once=False), log):
         wait_until(lambda: copied(site) == SOME, within=STARTED, what=f"copies, see {log}")
         code, answer = adopt(site, "--quiet", "1")
         assert code == 4, answer
@@ -139,3 +76,33 @@ def test_a_takeover_that_is_not_certain_is_refused(site: Site) -> None:
     delete_records(site.target, site.remote, before=501)  # with the record of the other client
     code, answer = adopt(site, "--plan")
     assert (code, answer.count("continues at 500 ")) == (4, 3), answer
+
+
+def test_a_suspended_mirrormaker_2_is_stopped(site: Site) -> None:
+    """It writes exactly once, is suspended in flight, and continues after the flow has run."""
+    for start in range(0, BEFORE, PIECE):
+        site.produce(PIECE, start=start)
+    log = site.folder / "java.log"
+    with running_mm2(mm2_file(site, exactly_once=True), log) as java:
+        wait_until(lambda: copied(site) > SOME, within=STARTED, what=f"copies, see {log}")
+        java.send_signal(signal.SIGSTOP)
+        try:
+            code, answer = adopt(site)
+            assert code == 0, answer
+            assert "(MirrorMaker 2 stored no position" not in answer
+            with mirror(site.config(), "--once") as running:
+                assert running.wait() == 0, running.errors
+            reported = len(states_reported(site))
+        finally:
+            java.send_signal(signal.SIGCONT)
+        wait_until(
+            lambda: "STOPPED" in states_reported(site)[reported:],
+            within=STARTED,
+            what=f"the connector to be stopped, see {log}",
+        )
+    with mirror(site.config(), "--once") as running:
+        site.produce(AFTER, start=BEFORE)
+        assert running.wait() == 0, running.errors
+    compared = site.compare()
+    assert compared.exact, compared
+    assert compared.matched == BEFORE + AFTER
