@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from eos_mirror.core.flow import Flow
-from eos_mirror.core.map_records import segments_of
+from eos_mirror.core.map_records import segments_of, start_of
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
 from eos_mirror.core.records import TopicPartition
@@ -40,6 +40,12 @@ class MapReader:
             return OffsetMap(segments_of(entries, remote), tail)
         except ValueError as exc:
             raise MirrorError(f"{self.flow} {remote}: {exc}") from exc
+
+    def taken_over(self, remote: TopicPartition) -> int:
+        """Return the end of a copy when the flow took it over; 0 if the flow made all of it."""
+        metadata = ClusterMetadata(self.client_config, side=Side.TARGET)
+        start = start_of(whole_map(metadata, self.flow, self.client_config), remote)
+        return 0 if start is None else start.downstream
 
     def _tail(self, remote: TopicPartition) -> MapTail:
         offsets = CommittedOffsets(

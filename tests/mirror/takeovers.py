@@ -39,9 +39,9 @@ listeners = http://127.0.0.1:0
 """
 
 
-def mm2_file(site: Site, *, exactly_once: bool) -> Path:
-    """Write a configuration of MirrorMaker 2 for the flow of the site."""
-    text = SETTINGS + (EXACTLY_ONCE if exactly_once else "")
+def mm2_file(site: Site, *, exactly_once: bool, more: str = "") -> Path:
+    """Write a configuration of MirrorMaker 2 for the flow of the site, with more lines at its end."""
+    text = SETTINGS + (EXACTLY_ONCE if exactly_once else "") + more
     file = site.folder / "java.properties"
     file.write_text(
         text.format(
