@@ -3,8 +3,9 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Final
 
 from eos_mirror.cli.flows import flow_named, settings_of
@@ -12,17 +13,20 @@ from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.plural import counted
 from eos_mirror.driver.first_contact import reach_clusters
+from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.adopt import adopt
-from eos_mirror.operate.adopt_mm2 import Takeover
+from eos_mirror.operate.copy_ends import CopiedPartition
 from eos_mirror.operate.hand_over import HandedPartition, HandOver
-from eos_mirror.operate.mm2_positions import CopiedPartition
-from eos_mirror.operate.mm2_workers import Mm2, dedicated_mm2
+from eos_mirror.operate.mm2_workers import Mm2, Mm2Workers, dedicated_mm2
+from eos_mirror.operate.origins import FileOrigin, GroupOrigin, Origin
+from eos_mirror.operate.takeover import Takeover
 from eos_mirror.settings.clients import mode_of
 from eos_mirror.settings.model import FlowSettings
 
 AT_LEAST_ONCE: Final = "mode:alo"
 MM2: Final = "mm2"
+GROUP, JSON = "group", "json"
 
 REFUSED: Final = 4
 CHANGES: Final = 5
@@ -41,7 +45,7 @@ def register(subparsers: Any) -> None:
     parser.add_argument(
         "--plan",
         action="store_true",
-        help="with --from mm2 and --to mm2: say what would be done, and stop",
+        help="say what would be done, and stop; not with mode:alo",
     )
     parser.add_argument("--json", action="store_true", help="with --plan: print a JSON object")
     parser.add_argument(
@@ -49,14 +53,14 @@ def register(subparsers: Any) -> None:
         metavar="N",
         type=int,
         default=1000,
-        help="with --from mm2: compare N records at the end of each copy at most (default 1000)",
+        help="compare N records at the end of each copy at most (default 1000)",
     )
     parser.add_argument(
         "--quiet",
         metavar="S",
         type=float,
         default=120.0,
-        help="with --from mm2, if it wrote at least once: its copies must not grow for S seconds "
+        help="if the copies were written at least once, they must not grow for S seconds "
         "(default 120)",
     )
     _add_connect(parser)
@@ -68,8 +72,10 @@ def _add_directions(parser: argparse.ArgumentParser) -> None:
     direction.add_argument(
         "--from",
         dest="origin",
-        choices=[MM2, AT_LEAST_ONCE],
-        help="what copied until now; transaction.producer = true is configured",
+        type=_origin,
+        metavar="ORIGIN",
+        help="what copied until now: mm2, group:ID, json:FILE or mode:alo; "
+        "transaction.producer = true is configured",
     )
     direction.add_argument(
         "--to",
@@ -78,6 +84,13 @@ def _add_directions(parser: argparse.ArgumentParser) -> None:
         help="who continues: MirrorMaker 2; or from exactly-once to at-least-once, and "
         "transaction.producer = false is configured",
     )
+
+
+def _origin(text: str) -> str:
+    kind, _, value = text.partition(":")
+    if text in {MM2, AT_LEAST_ONCE} or (kind in {GROUP, JSON} and value):
+        return text
+    raise argparse.ArgumentTypeError(f"'{text}': expected mm2, group:ID, json:FILE or mode:alo")
 
 
 def _add_connect(parser: argparse.ArgumentParser) -> None:
@@ -105,11 +118,12 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.match_last < 1 or args.quiet < 0:
         raise ConfigError("--match-last must be at least 1, and --quiet at least 0")
-    if args.plan and MM2 not in (args.origin, args.destination):
-        raise ConfigError("--plan needs --from mm2 or --to mm2")
+    if args.plan and AT_LEAST_ONCE in (args.origin, args.destination):
+        raise ConfigError("--plan is not for mode:alo")
+    origin = _origin_of(flow, args)
     reach_clusters(settings, [flow])
-    if args.origin == MM2:
-        return _from_mm2(flow, args)
+    if origin is not None:
+        return _take_over(flow, origin, args)
     if args.destination == MM2:
         return _to_mm2(flow, args)
     adopted = adopt(flow, on_event=_nothing)
@@ -121,9 +135,26 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _from_mm2(flow: FlowSettings, args: argparse.Namespace) -> int:
-    mm2 = _mm2(flow.flow, args)
-    takeover = Takeover(flow, mm2, match_last=args.match_last, on_event=_nothing)
+def _origin_of(
+    flow: FlowSettings, args: argparse.Namespace
+) -> Callable[[FlowClusters], Origin] | None:
+    """Return who made the copies; None if the flow did, in another mode."""
+    kind, _, value = (args.origin or "").partition(":")
+    if kind == MM2:
+        mm2 = _mm2(flow.flow, args)
+        return lambda clusters: Mm2Workers(flow, mm2, topics=clusters.target_topics)
+    if kind == GROUP:
+        return lambda clusters: GroupOrigin(flow, value, topics=clusters.source_topics)
+    if kind == JSON:
+        file = FileOrigin(Path(value))
+        return lambda _: file
+    return None
+
+
+def _take_over(
+    flow: FlowSettings, origin: Callable[[FlowClusters], Origin], args: argparse.Namespace
+) -> int:
+    takeover = Takeover(flow, origin, match_last=args.match_last, on_event=_nothing)
     if args.plan:
         found = takeover.plan()
         text = _json(flow.flow, found) if args.json else _text(flow.flow, found)
@@ -203,7 +234,7 @@ def _line(one: CopiedPartition) -> str:
         else f"nothing is left to compare with {one.remote}"
     )
     return (
-        f"{one.source}: continues at {one.next_offset} (MirrorMaker 2 stored {stored}; {matched}), "
+        f"{one.source}: continues at {one.next_offset} ({one.by} stored {stored}; {matched}), "
         f"{counted(one.to_come or 0, 'offset')} to come"
     )
 

@@ -1,6 +1,6 @@
 """The workers of a MirrorMaker 2: sees if they run, fences their tasks, stops their connectors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,15 +14,16 @@ from eos_mirror.core.connect_connectors import (
     records_that_start,
     records_that_stop,
 )
-from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR, Owner, offsets_topic
+from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR, Owner, next_offsets, offsets_topic
 from eos_mirror.core.flow import Flow
+from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.errors import RetriableError, UnsafeError
 from eos_mirror.kafka.client import new_producer
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.groups import hosts_of_members
 from eos_mirror.kafka.retry import retrying
-from eos_mirror.kafka.topic_reader import read_log
+from eos_mirror.kafka.topic_reader import TopicReader, read_log
 from eos_mirror.kafka.topic_writer import append_records
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.operate.adopt import lane_of
@@ -82,7 +83,14 @@ def dedicated_mm2(flow: Flow) -> Mm2:
 
 
 class Mm2Workers:
-    """The workers of one MirrorMaker 2, seen from the target, where they keep their state."""
+    """
+    The workers of one MirrorMaker 2, seen from the target, where they keep their state.
+
+    They are an `Origin`.
+    """
+
+    name: str = "MirrorMaker 2"
+    code: str = "mm2"
 
     def __init__(self, settings: FlowSettings, mm2: Mm2, *, topics: Topics) -> None:
         """
@@ -131,6 +139,14 @@ class Mm2Workers:
                 f"{self._mm2.config_topic}. Stop it with PUT /connectors/{name}/stop, or delete "
                 f"it, then adopt."
             )
+
+    def positions(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """See `Origin`."""
+        flow = self._settings.flow
+        target = target_admin(self._settings)
+        topic = TopicReader(target, self._mm2.offsets_topic, group=flow.shadow_group)
+        stored = next_offsets(topic.updates(), self._mm2.owner(flow))
+        return {one: stored[one] for one in sources if one in stored}
 
     def facts(self) -> ConnectorFacts:
         """Return what the config topic says of the source connector; nothing without the topic."""

@@ -5,9 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR
+from confluent_kafka import Producer
+
+from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR, offsets_topic
 from eos_mirror.testing import read_topic
 from tests.mirror.conftest import Site
+
+COPIED, STORED, ALL = 300, 200, 400
+"""Records of all partitions: copied, known to be copied, and on the source."""
 
 SETTINGS = """\
 clusters = {source}, {target}
@@ -40,7 +45,7 @@ listeners = http://127.0.0.1:0
 
 
 def mm2_file(site: Site, *, exactly_once: bool, more: str = "") -> Path:
-    """Write a configuration of MirrorMaker 2 for the flow of the site, with more lines at its end."""
+    """Write a configuration of MirrorMaker 2 for the flow of the site, with more lines."""
     text = SETTINGS + (EXACTLY_ONCE if exactly_once else "") + more
     file = site.folder / "java.properties"
     file.write_text(
@@ -62,9 +67,9 @@ def copied(site: Site) -> int:
     return sum(map(len, site.values()))
 
 
-def adopt(site: Site, *arguments: str) -> tuple[int, str]:
-    """Run `adopt --from mm2`; return its exit code and what it prints."""
-    return _adopt(site, "--from", "mm2", *arguments)
+def adopt(site: Site, *arguments: str, origin: str = "mm2") -> tuple[int, str]:
+    """Run `adopt --from`; return its exit code and what it prints."""
+    return _adopt(site, "--from", origin, *arguments)
 
 
 def hand_over(site: Site, *arguments: str) -> tuple[int, str]:
@@ -85,3 +90,38 @@ def states_reported(site: Site) -> list[str]:
     (records,) = read_topic(site.target.client_config(), topic)
     key = f"status-connector-{SOURCE_CONNECTOR}".encode()
     return [json.loads(one.value)["state"] for one in records if one.key == key and one.value]
+
+
+def copied_by_another(
+    site: Site, stored_in: str = "", *, connector: str = SOURCE_CONNECTOR
+) -> None:
+    """Leave what a MirrorMaker 2 leaves that was killed: copies, and an older position of each."""
+    copy_some(site)
+    producer = Producer(site.target.client_config())
+    positions = stored_in or offsets_topic(site.flow.source)
+    site.target.create_topic(positions, 1)
+    for number in range(site.partitions):
+        where = {"cluster": site.flow.source, "partition": number, "topic": site.topic}
+        key = json.dumps([connector, where], separators=(",", ":"))
+        last = STORED // site.partitions - 1
+        producer.produce(positions, f'{{"offset":{last}}}', key)
+    assert producer.flush(30) == 0
+
+
+def copy_some(site: Site) -> None:
+    """Copy the first records of each partition, as a program without transactions does."""
+    producer = Producer(site.target.client_config())
+    site.target.create_topic(site.remote, site.partitions)
+    per_partition = COPIED // site.partitions
+    source = read_topic(site.source.client_config(), site.topic, partitions=site.partitions)
+    for number, records in enumerate(source):
+        for one in records[:per_partition]:
+            producer.produce(
+                site.remote,
+                one.value,
+                one.key,
+                number,
+                timestamp=one.timestamp[1],
+                headers=list(one.headers),
+            )
+    assert producer.flush(30) == 0

@@ -1,6 +1,5 @@
 """A takeover that is killed at any step and run again ends as if it had not been killed."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -17,15 +16,14 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.kafka.topic_reader import TopicReader, read_log
 from eos_mirror.operate.mm2_workers import dedicated_mm2
-from eos_mirror.testing import read_topic
 from tests.mirror.conftest import Site
 from tests.mirror.proofs import verify
+from tests.mirror.takeovers import ALL, COPIED, copied_by_another
 from tests.mirror.toolbox import mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
-COPIED, STORED, ALL = 300, 200, 400
-ADOPT = "eos_mirror.operate.adopt_mm2"
+ADOPT = "eos_mirror.operate.takeover"
 STEPS = {
     "nothing is written": (ADOPT, "_refuse"),
     "the internal topics exist": (ADOPT, "create_ledger"),
@@ -55,33 +53,6 @@ setattr(owner, name, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
 from eos_mirror.cli.main import main
 sys.exit(main(sys.argv[3:]))
 """
-
-
-def copied_by_another(
-    site: Site, stored_in: str = "", *, connector: str = SOURCE_CONNECTOR
-) -> None:
-    """Leave what a MirrorMaker 2 leaves that was killed: copies, and an older position of each."""
-    producer = Producer(site.target.client_config())
-    positions = stored_in or offsets_topic(site.flow.source)
-    site.target.create_topic(site.remote, site.partitions)
-    site.target.create_topic(positions, 1)
-    per_partition = COPIED // site.partitions
-    source = read_topic(site.source.client_config(), site.topic, partitions=site.partitions)
-    for number, records in enumerate(source):
-        for one in records[:per_partition]:
-            producer.produce(
-                site.remote,
-                one.value,
-                one.key,
-                number,
-                timestamp=one.timestamp[1],
-                headers=list(one.headers),
-            )
-        where = {"cluster": site.flow.source, "partition": number, "topic": site.topic}
-        key = json.dumps([connector, where], separators=(",", ":"))
-        last = STORED // site.partitions - 1
-        producer.produce(positions, f'{{"offset":{last}}}', key)
-    assert producer.flush(30) == 0
 
 
 def adopt(

@@ -1,7 +1,7 @@
-"""Takes over the copies of MirrorMaker 2: fences it, finds where they end, and claims them."""
+"""Takes over copies that another program made: fences it, finds where they end, claims them."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from threading import Event
 from typing import Final
@@ -17,8 +17,8 @@ from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import UnsafeError
 from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.operate.adopt import pairs_of, switch_of, wait_until_nobody_runs
-from eos_mirror.operate.mm2_positions import CopiedPartition, Mm2Positions
-from eos_mirror.operate.mm2_workers import Mm2, Mm2Workers
+from eos_mirror.operate.copy_ends import CopiedPartition, CopyEnds
+from eos_mirror.operate.origins import Origin
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.clients import claims_producer
 from eos_mirror.settings.model import FlowSettings
@@ -30,25 +30,25 @@ class Takeover:
     """Takes over one flow. Each step may be interrupted; then all of it is run again."""
 
     def __init__(
-        self, settings: FlowSettings, mm2: Mm2, *, match_last: int, on_event: EventSink
+        self,
+        settings: FlowSettings,
+        origin_of: Callable[[FlowClusters], Origin],
+        *,
+        match_last: int,
+        on_event: EventSink,
     ) -> None:
         """
         Args:
             settings: The flow, configured for exactly once.
-            mm2: What made the copies.
+            origin_of: Returns who made the copies.
             match_last: So many records at the end of a copy are compared at most.
             on_event: Receives events about topics that are created.
         """
         self._settings = settings
         self._clusters: FlowClusters = open_clusters(settings)
-        self._workers = Mm2Workers(settings, mm2, topics=self._clusters.target_topics)
+        self._origin = origin_of(self._clusters)
         self._topics = TopicSync(settings, self._clusters, on_event=on_event)
-        self._positions = Mm2Positions(
-            settings,
-            offsets_topic=mm2.offsets_topic,
-            owner=mm2.owner(settings.flow),
-            match_last=match_last,
-        )
+        self._copies = CopyEnds(settings, self._origin, match_last=match_last)
 
     def plan(self) -> list[CopiedPartition]:
         """
@@ -58,13 +58,13 @@ class Takeover:
             RestartTask: A cluster did not answer.
             NotAuthorized: A right is missing.
         """
-        return self._positions.find(_left(self._gather()))
+        return self._copies.find(_left(self._gather()))
 
     def run(self, *, quiet: timedelta) -> list[CopiedPartition]:
         """
         Take over every copy, all in one transaction; the mode of the flow is recorded last.
 
-        A MirrorMaker 2 that writes exactly once is fenced first. Another one cannot be: its copies
+        A MirrorMaker 2 that writes exactly once is fenced first. Others cannot be: their copies
         must stand still. A dedicated one stays stopped when its workers are started again.
 
         Args:
@@ -74,25 +74,25 @@ class Takeover:
             What was taken over: nothing of what this flow has a position for.
 
         Raises:
-            UnsafeError: MirrorMaker 2 or the flow runs, or a copy cannot be continued with
-                certainty. Nothing was taken over, and MirrorMaker 2 may be started.
+            UnsafeError: The origin or the flow runs, or a copy cannot be continued with certainty.
+                Nothing was taken over, and the origin may be started.
         """
-        self._workers.refuse_running()
+        self._origin.refuse_running()
         wait_until_nobody_runs(self._settings, self._clusters)
         facts = self._gather()
         try:
             return self._take_over(facts, quiet)
         except UnsafeError:
-            if _belongs_to_mm2(facts):
-                self._workers.start()
+            if _belongs_to_origin(facts):
+                self._origin.start()
             raise
 
     def _take_over(self, facts: FlowFacts, quiet: timedelta) -> list[CopiedPartition]:
         pairs = _left(facts)
-        if not self._workers.fence():
+        if not self._origin.fence():
             self._wait_for_quiet(list(pairs.values()), quiet)
-        ends = self._positions.ends(list(pairs.values()))
-        found = self._positions.find(pairs)
+        ends = self._copies.ends(list(pairs.values()))
+        found = self._copies.find(pairs)
         _refuse(self._settings.flow, found)
         if found or facts.noted_mode is DeliveryMode.HANDED_OVER:
             self._carry(facts, found, ends)
@@ -109,7 +109,7 @@ class Takeover:
         if facts.noted_mode is DeliveryMode.AT_LEAST_ONCE:
             raise UnsafeError(
                 f"{self._settings.flow}: it mirrors at least once already, so its copies are not "
-                f"MirrorMaker 2's. Adopt it with --from mode:alo."
+                f"those of {self._origin.name}. Adopt it with --from mode:alo."
             )
         return facts
 
@@ -120,19 +120,19 @@ class Takeover:
         Raises:
             UnsafeError: One of them grew.
         """
-        ends, until_s = self._positions.ends(remotes), time.monotonic() + quiet.total_seconds()
+        ends, until_s = self._copies.ends(remotes), time.monotonic() + quiet.total_seconds()
         pause = Event()
         while time.monotonic() < until_s:
             pause.wait(LOOK_EVERY_S)
             self._refuse_growth(ends)
 
     def _refuse_growth(self, ends: Mapping[TopicPartition, int]) -> None:
-        now = self._positions.ends(list(ends))
+        now = self._copies.ends(list(ends))
         grown = next((remote for remote, end in ends.items() if now[remote] != end), None)
         if grown is not None:
             raise UnsafeError(
                 f"{self._settings.flow}: {grown} ended at {ends[grown]}, and now at {now[grown]}: "
-                f"MirrorMaker 2 or another client writes it. Stop it, then adopt."
+                f"{self._origin.name} or another client writes it. Stop it, then adopt."
             )
 
     def _carry(
@@ -154,14 +154,14 @@ class Takeover:
             {
                 "mode": DeliveryMode.EXACTLY_ONCE.value,
                 "partitions": len(found),
-                "from": "mm2",
+                "from": self._origin.code,
                 "positions": {str(p): at for p, at in positions.items()},
             },
         )
         switch = switch_of(self._settings, self._clusters, facts)
-        self._workers.stop()
-        self._workers.refuse_running()  # a worker that was started meanwhile, and its tasks
-        self._workers.fence()
+        self._origin.stop()
+        self._origin.refuse_running()  # a worker that was started meanwhile, and its tasks
+        self._origin.fence()
         self._refuse_growth(ends)
         switch.carry({p: Position(at) for p, at in positions.items() if at is not None})
         self._clusters.mode.replace(DeliveryMode.EXACTLY_ONCE)
@@ -177,14 +177,14 @@ class Takeover:
         }
 
 
-def _belongs_to_mm2(facts: FlowFacts) -> bool:
-    """Return whether MirrorMaker 2 continues every copy, as long as nothing is taken over."""
+def _belongs_to_origin(facts: FlowFacts) -> bool:
+    """Return whether another program continues every copy, as long as nothing is taken over."""
     handed_over = facts.noted_mode is DeliveryMode.HANDED_OVER
     return handed_over or not any(one.has_shadow for one in facts.partitions)
 
 
 def _left(facts: FlowFacts) -> dict[TopicPartition, TopicPartition]:
-    """Return the partitions whose position is MirrorMaker 2's, by source partition."""
+    """Return the partitions whose position is not ours, by source partition."""
     if facts.noted_mode is DeliveryMode.HANDED_OVER:
         return pairs_of(facts)
     ours = {one.remote for one in facts.partitions if one.has_shadow}

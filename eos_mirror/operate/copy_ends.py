@@ -1,16 +1,15 @@
-"""Finds where a flow continues the copies of MirrorMaker 2. Writes nothing."""
+"""Finds where a flow continues copies that another program made. Writes nothing."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from eos_mirror.core.connect_offsets import Owner, next_offsets
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.core.tail_match import TailMatch, match_tail
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.ranges import RangeReader
-from eos_mirror.kafka.topic_reader import TopicReader
+from eos_mirror.operate.origins import Origin
 from eos_mirror.settings.clients import source_admin, target_admin
 from eos_mirror.settings.model import FlowSettings
 
@@ -24,10 +23,11 @@ SPARSE = 4
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiedPartition:
     """
-    A source partition whose copy MirrorMaker 2 began.
+    A source partition whose copy another program began.
 
     Attributes:
-        stored: Next offset that MirrorMaker 2 stored; None if it stored none.
+        by: Who: MirrorMaker 2, a group, or the file of its positions.
+        stored: Next offset that it stored; None if it stored none.
         next_offset: Offset with which the copy continues; None if that is not certain.
         end: High watermark of the source partition.
         compared: So many records at the end of the copy are those before `next_offset`. 0: there
@@ -37,6 +37,7 @@ class CopiedPartition:
 
     source: TopicPartition
     remote: TopicPartition
+    by: str
     stored: int | None
     end: int
     next_offset: int | None = None
@@ -66,21 +67,17 @@ class _Log(NamedTuple):
     end: int
 
 
-class Mm2Positions:
+class CopyEnds:
     """Compares the copies of one flow with their source partitions."""
 
-    def __init__(
-        self, settings: FlowSettings, *, offsets_topic: str, owner: Owner, match_last: int
-    ) -> None:
+    def __init__(self, settings: FlowSettings, origin: Origin, *, match_last: int) -> None:
         """
         Args:
-            offsets_topic: Topic on the target where MirrorMaker 2 stored its positions.
-            owner: Which positions in it count.
+            origin: Who made the copies.
             match_last: So many records at the end of a copy are compared at most.
         """
         source, target = source_admin(settings), target_admin(settings)
-        self._stored = TopicReader(target, offsets_topic, group=settings.flow.shadow_group)
-        self._owner, self._match_last = owner, match_last
+        self._origin, self._match_last = origin, match_last
         self._on_source = ClusterMetadata(source, side=Side.SOURCE)
         self._on_target = ClusterMetadata(target, side=Side.TARGET)
         self._source = RangeReader(source, side=Side.SOURCE)
@@ -106,8 +103,7 @@ class Mm2Positions:
             NotAuthorized: READ on a topic is missing.
             RestartTask: A cluster did not answer.
         """
-        self._stored.rewind()
-        stored = next_offsets(self._stored.updates(), self._owner)
+        stored = self._origin.positions(list(pairs))
         sources = _logs(self._on_source, list(pairs))
         remotes = _logs(self._on_target, list(pairs.values()))
         found = []
@@ -117,6 +113,7 @@ class Mm2Positions:
                 known = CopiedPartition(
                     source=source,
                     remote=remote,
+                    by=self._origin.name,
                     stored=stored.get(source),
                     end=sources[source].end,
                 )
@@ -189,7 +186,7 @@ def _open(log: _Log) -> str:
 
 def _too_short(one: CopiedPartition) -> str:
     return (
-        f"MirrorMaker 2 stored {one.stored}, but {one.source} ends at {one.end}: it was created "
+        f"{one.by} stored {one.stored}, but {one.source} ends at {one.end}: it was created "
         f"again, or lost its end"
     )
 
@@ -197,7 +194,7 @@ def _too_short(one: CopiedPartition) -> str:
 def _nothing_copied(one: CopiedPartition) -> str:
     return (
         f"{one.remote} has no record to compare, so it is not known if more was copied than "
-        f"{one.stored}, which MirrorMaker 2 stored"
+        f"{one.stored}, which {one.by} stored"
     )
 
 
@@ -205,7 +202,7 @@ def _unplaced(one: CopiedPartition, match: TailMatch) -> str:
     stored = "no position" if one.stored is None else str(one.stored)
     if not match.count:
         return (
-            f"MirrorMaker 2 stored {stored}, and the end of {one.remote} fits nowhere in "
+            f"{one.by} stored {stored}, and the end of {one.remote} fits nowhere in "
             f"{one.source} after that: another client wrote it, it was compacted, or it has "
             f"records of aborted transactions"
         )
@@ -213,6 +210,6 @@ def _unplaced(one: CopiedPartition, match: TailMatch) -> str:
         ", ..." if match.count > len(match.places) else ""
     )
     return (
-        f"MirrorMaker 2 stored {stored}, and the end of {one.remote} fits in {one.source} before "
+        f"{one.by} stored {stored}, and the end of {one.remote} fits in {one.source} before "
         f"{match.count} offsets ({places}): compare more records with --match-last"
     )
