@@ -1,4 +1,4 @@
-"""`eos-mirror offsets show|skip`: where a flow is in each partition; skips records."""
+"""`eos-mirror offsets show|skip|reset`: where a flow is; skips records, or starts a topic over."""
 
 import argparse
 import json
@@ -14,6 +14,7 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.operate.desired import checked_pattern
 from eos_mirror.operate.offsets import PartitionOffsets, Skip, Skipper, flow_offsets
+from eos_mirror.operate.topic_reset import Copy, TopicReset
 from eos_mirror.settings.model import FlowSettings
 
 NOTHING_DONE = 1
@@ -26,7 +27,7 @@ COLUMNS = ("partition", "next offset", "stable end", "end", "lag", "map from", "
 def register(subparsers: Any) -> None:
     """Add the verb to the command line."""
     parser = subparsers.add_parser(
-        "offsets", help="show where a flow is in each partition, or skip records"
+        "offsets", help="show where a flow is, skip records, or mirror a topic again"
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     show = actions.add_parser("show", help="print the offsets of each partition")
@@ -41,10 +42,15 @@ def register(subparsers: Any) -> None:
     skip.add_argument(
         "--to", metavar="OFFSET", type=int, required=True, help="the first offset to mirror again"
     )
-    skip.add_argument("--reason", metavar="TEXT", default="", help="kept in the ledger")
-    skip.add_argument("--plan", action="store_true", help="say what would be skipped, and stop")
-    skip.add_argument("--yes", action="store_true", help="skip without asking")
     skip.set_defaults(act=_skip)
+    reset = actions.add_parser("reset", help="delete a copy, and mirror the topic again")
+    _add_flow(reset)
+    reset.add_argument("topic", metavar="TOPIC", help="name on the source")
+    for parser, what in ((skip, "skip"), (reset, "delete")):
+        parser.add_argument("--reason", metavar="TEXT", default="", help="kept in the ledger")
+        parser.add_argument("--plan", action="store_true", help="say what would be done, and stop")
+        parser.add_argument("--yes", action="store_true", help=f"{what} without asking")
+    reset.set_defaults(act=_reset)
 
 
 def _add_flow(parser: argparse.ArgumentParser) -> None:
@@ -119,6 +125,25 @@ def _skip(flow: FlowSettings, args: argparse.Namespace) -> int:
     done = skipper.run(reason=args.reason)
     sys.stdout.write(f"{_described(done)} skipped; the flow continues at {done.end}\n")
     return 0
+
+
+def _reset(flow: FlowSettings, args: argparse.Namespace) -> int:
+    reset = TopicReset(flow, args.topic, on_event=lambda *_: None)
+    plan = reset.plan()
+    where = f"topic {plan.remote} on {flow.flow.target}"
+    if args.plan:
+        sys.stdout.write(f"{where} would be deleted ({_size(plan)}), and mirrored again\n")
+        return CHANGES
+    if not args.yes and not is_confirmed(f"{where} will be deleted ({_size(plan)})"):
+        sys.stderr.write("eos-mirror: nothing was deleted\n")
+        return NOTHING_DONE
+    reset.run(reason=args.reason)
+    sys.stdout.write(f"{where} is deleted; the flow mirrors {plan.topic} again\n")
+    return 0
+
+
+def _size(copy: Copy) -> str:
+    return f"{counted(copy.partitions, 'partition')}, {counted(copy.end, 'offset')}"
 
 
 def _described(skip: Skip) -> str:

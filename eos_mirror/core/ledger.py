@@ -27,6 +27,7 @@ class Kind(Enum):
     DROP = "drop"
     STORM = "storm"
     MODE = "mode"
+    RESET = "reset"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

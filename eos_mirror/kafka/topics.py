@@ -50,6 +50,7 @@ DESCRIBE = Request(
     harmless=MISSING,
 )
 ALTER = Request(what="alter topic", right="ALTER_CONFIGS on the topic", within=ANSWER)
+DELETE = Request(what="delete topic", right="DELETE on the topic", within=PATIENCE)
 CREATE = Request(
     what="create topic",
     right="CREATE on the topic or the cluster",
@@ -300,6 +301,11 @@ class Topics:
         self, request: Request, answers: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, MirrorError]]:
         return by_topic(request, answers, side=self._side, of=self._client)
+
+    def delete(self, names: Sequence[str]) -> dict[str, MirrorError]:
+        """Delete topics; the brokers forget them some time later. Returns refusals, by topic."""
+        answers = self.admin.delete_topics(list(names), request_timeout=PATIENCE.total_seconds())
+        return self._by_topic(DELETE, answers)[1]
 
     def wait_until_known(
         self, wanted: Mapping[str, int], *, within: timedelta = KNOWN_EVERYWHERE

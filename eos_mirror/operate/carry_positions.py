@@ -253,6 +253,26 @@ class Switch:
         )
         ownership.release(remotes)
 
+    @contextmanager
+    def forgotten(self) -> Iterator[None]:
+        """
+        Claim every partition for the length of the block; after it, delete the offset map.
+
+        The shadow offsets are deleted by the brokers, with the remote topic.
+        """
+        remotes = list(self.pairs.values())
+        ownership = Ownership(self.config.flow, self.lane, self.claims, _Operator())
+        producer = ownership.new_incarnation()
+        ownership.claim(remotes)
+        yield
+        keys = self._old_map(remotes)
+        if keys:
+            producer.begin()
+            producer.send_map(dict.fromkeys(keys))
+            producer.flush(within=FLUSH_BUDGET)
+            producer.commit({}, within=COMMIT_BUDGET)
+        ownership.release(remotes)
+
     def _stable(self, remotes: Sequence[TopicPartition]) -> dict[TopicPartition, ShadowOffset]:
         def ask(_: Deadline) -> dict[TopicPartition, ShadowOffset]:
             found = self.clusters.target.shadow_offsets(remotes)

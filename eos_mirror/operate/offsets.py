@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from eos_mirror.core.claims import Claim, DeliveryMode, parse_claim
-from eos_mirror.core.desired import Order, Wanted
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.map_records import segments_of, start_of
 from eos_mirror.core.metadata import decode
@@ -15,21 +14,17 @@ from eos_mirror.driver.cluster_facts import FlowFacts, gather
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.ledger import create_ledger
 from eos_mirror.driver.topic_sync import TopicSync
-from eos_mirror.errors import ConfigError, UnsafeError
+from eos_mirror.errors import ConfigError
 from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.offset_maps import whole_map
 from eos_mirror.kafka.topic_reader import read_compacted
 from eos_mirror.operate.adopt import pairs_of, switch_of
-from eos_mirror.operate.desired import order
-from eos_mirror.operate.flow_run import desired_state
 from eos_mirror.operate.status import flow_status
+from eos_mirror.operate.stopped_topic import stopped_topic
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.clients import claims_producer, mode_of, target_admin
 from eos_mirror.settings.model import FlowSettings
-
-SKIPPING = "offsets skip"
-"""Reason of the order that stops a topic for the moment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,17 +169,14 @@ class Skipper:
         self.plan()
         facts = self._gather()
         remote = self._remote(facts)
-        is_ours = self._stop(reason)
-        try:
+        topic = self._source.topic
+        with stopped_topic(self._settings, self._clusters, topic, "offsets skip", reason):
             switch = switch_of(self._settings, self._clusters, facts)
             with replace(switch, pairs={self._source: remote}).fenced() as fenced:
                 shadow = fenced.shadows[remote]
                 skip = self._checked(shadow.position.next_offset)
                 self._note(skip, decode(shadow.metadata).topic_id, reason)
                 fenced.move(remote, skip.end)
-        finally:
-            if is_ours:
-                self._order(Wanted.RUNNING, f"{SKIPPING} is done")
         return skip
 
     def _gather(self) -> FlowFacts:
@@ -215,24 +207,6 @@ class Skipper:
             raise ConfigError(f"{where}: it ends at {end}; --to must not be larger")
         return Skip(source=self._source, start=next_offset, end=self._to)
 
-    def _stop(self, reason: str) -> bool:
-        """Stop the topic, unless an operator has. Return whether it must be started again."""
-        before = desired_state(self._settings, self._clusters).of(self._source.topic)
-        if before is not None and before.wanted is Wanted.STOPPED:
-            return _is_ours(before)
-        self._order(Wanted.STOPPED, f"{SKIPPING}: {reason}" if reason else SKIPPING)
-        return True
-
-    def _order(self, wanted: Wanted, reason: str) -> None:
-        pattern = re.escape(self._source.topic)
-        outcome = order(self._settings, wanted, topics=pattern, reason=reason)
-        if outcome.has_run and outcome.applied is None:
-            raise UnsafeError(
-                f"{self._settings.flow} {self._source}: the run has not reported in time that the "
-                f"topic is {wanted.value}; it stays ordered. Repeat the command when "
-                f"`eos-mirror status` shows it."
-            )
-
     def _note(self, skip: Skip, topic_id: str, reason: str) -> None:
         create_ledger(self._settings, self._clusters.target_topics)
         ledger = KafkaLedger(claims_producer(self._settings), self._settings.flow.ledger_topic)
@@ -248,7 +222,3 @@ class Skipper:
                 "reason": reason or "skipped by an operator",
             },
         )
-
-
-def _is_ours(before: Order) -> bool:
-    return before.reason.startswith(SKIPPING)

@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.kafka.topic_reader import TopicReader, read_log
 from eos_mirror.operate.mm2_workers import dedicated_mm2
 from tests.mirror.conftest import Site
+from tests.mirror.killed_verb import verb
 from tests.mirror.proofs import verify
 from tests.mirror.takeovers import ALL, COPIED, copied_by_another
 from tests.mirror.toolbox import mirror
@@ -43,27 +43,13 @@ HAND_OVER_STEPS = {
     "the claims are released": ("eos_mirror.operate.mm2_workers", "Mm2Workers.start"),
 }
 
-KILLED = """
-import importlib, os, signal, sys
-from functools import reduce
-module, path = sys.argv[1:3]
-*owners, name = path.split(".")
-owner = reduce(getattr, owners, importlib.import_module(module))
-setattr(owner, name, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
-from eos_mirror.cli.main import main
-sys.exit(main(sys.argv[3:]))
-"""
-
 
 def adopt(
     config: Path, site: Site, *more: str, to: str = "", killed: Sequence[str] = ()
 ) -> "subprocess.CompletedProcess[str]":
     """Run `adopt --from mm2`, or to where `to` says; `killed` says where it is killed."""
-    start = ["-c", KILLED, *killed] if killed else ["-m", "eos_mirror.cli.main"]
     direction = ["--to", to] if to else ["--from", "mm2", "--quiet", "0.5"]
-    arguments = ["adopt", str(config), str(site.flow), *direction]
-    command = [sys.executable, *start, *arguments, *more]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=90)
+    return verb("adopt", str(config), str(site.flow), *direction, *more, killed=killed)
 
 
 def produce_keyed(site: Site, topic: str, records: Sequence[tuple[str, str]]) -> None:

@@ -15,7 +15,7 @@ from tests.mirror.toolbox import mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
-BEFORE, PIECE, AFTER = 300_000, 50_000, 2_000
+BEFORE, PIECE, AFTER = 120_000, 40_000, 2_000
 SOME = 2_000
 STARTED = timedelta(seconds=90)
 

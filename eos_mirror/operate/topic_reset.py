@@ -1,0 +1,140 @@
+"""Lets a topic be mirrored again from its start: deletes its copy, and forgets its positions."""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final
+
+from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.ledger import Kind
+from eos_mirror.core.plan import Route
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.driver.cluster_facts import gather
+from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
+from eos_mirror.driver.ledger import create_ledger
+from eos_mirror.driver.topic_sync import TopicSync
+from eos_mirror.errors import ConfigError, RetriableError
+from eos_mirror.kafka.deadline import Deadline
+from eos_mirror.kafka.ledger import KafkaLedger
+from eos_mirror.kafka.retry import retrying
+from eos_mirror.operate.adopt import switch_of
+from eos_mirror.operate.stopped_topic import stopped_topic
+from eos_mirror.runtime.control import EventSink
+from eos_mirror.settings.clients import claims_producer, mode_of
+from eos_mirror.settings.model import FlowSettings
+
+GONE_WITHIN: Final = timedelta(seconds=30)
+"""Brokers delete a topic after they have acknowledged it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """
+    What is deleted.
+
+    Attributes:
+        end: Sum of the high watermarks of the remote topic; 0 if it does not exist.
+    """
+
+    topic: str
+    remote: str
+    partitions: int
+    end: int
+
+
+class TopicReset:
+    """Resets one topic of a flow. It may be interrupted, and run again."""
+
+    def __init__(self, settings: FlowSettings, topic: str, *, on_event: EventSink) -> None:
+        """
+        Args:
+            topic: Name on the source.
+            on_event: Receives events about topics that are created.
+        """
+        self._settings, self._topic = settings, topic
+        self._clusters: FlowClusters = open_clusters(settings)
+        self._topics = TopicSync(settings, self._clusters, on_event=on_event)
+
+    def plan(self) -> Copy:
+        """
+        Return what would be deleted. Writes nothing.
+
+        Raises:
+            ConfigError: The flow does not mirror the topic, or it mirrors at least once.
+            RestartTask: A cluster did not answer.
+        """
+        flow = self._settings.flow
+        if mode_of(self._settings) is not DeliveryMode.EXACTLY_ONCE:
+            raise ConfigError(
+                f"{flow}: at least once, follow the steps of docs/operations.md, "
+                f'"Mirror a topic again from its start"'
+            )
+        route = self._route()
+        on_target = self._clusters.target_topics.list(within=self._settings.admin_timeout)
+        if flow.claims_topic not in on_target:
+            raise ConfigError(f"{flow}: it never ran: there is nothing to reset")
+        remotes = [
+            TopicPartition(route.remote_topic, number)
+            for number in range(on_target.get(route.remote_topic, 0))
+        ]
+        ends = self._clusters.target.ends(remotes) if remotes else {}
+        return Copy(
+            topic=self._topic,
+            remote=route.remote_topic,
+            partitions=len(remotes),
+            end=sum(one.written for one in ends.values()),
+        )
+
+    def run(self, *, reason: str) -> Copy:
+        """
+        Delete the copy and the positions. The topic is stopped meanwhile.
+
+        Every earlier writer is fenced first. The ledger has an entry before anything is deleted.
+
+        Raises:
+            UnsafeError: The run of the flow has not stopped the topic in time; it stays ordered.
+            NotAuthorized: Delete on the remote topic is denied. Nothing was deleted.
+            Others: As `plan`.
+        """
+        copy = self.plan()
+        flow, within = self._settings.flow, self._settings.admin_timeout
+        with stopped_topic(self._settings, self._clusters, self._topic, "offsets reset", reason):
+            facts = gather(
+                self._clusters, self._topics.plan, mode=mode_of(self._settings), within=within
+            )
+            pairs = {
+                TopicPartition(self._topic, number): TopicPartition(copy.remote, number)
+                for number in range(max(copy.partitions, self._route().partitions))
+            }
+            switch = replace(switch_of(self._settings, self._clusters, facts), pairs=pairs)
+            with switch.forgotten():
+                create_ledger(self._settings, self._clusters.target_topics)
+                ledger = KafkaLedger(claims_producer(self._settings), flow.ledger_topic)
+                details = {"topic": copy.topic, "remote": copy.remote, "end": copy.end}
+                ledger.append(Kind.RESET, {**details, "reason": reason})
+                self._delete(copy.remote)
+        return copy
+
+    def _route(self) -> Route:
+        on_source = self._clusters.source_topics.list(within=self._settings.admin_timeout)
+        on_target = self._clusters.target_topics.list(within=self._settings.admin_timeout)
+        plan = self._topics.plan(on_source, on_target)
+        for route in plan.routes:
+            if route.source_topic == self._topic:
+                return route
+        why = plan.refused.get(self._topic)
+        raise ConfigError(
+            f"{self._settings.flow}: it does not mirror {self._topic}"
+            + (f": {why}" if why is not None else "")
+        )
+
+    def _delete(self, remote: str) -> None:
+        topics = self._clusters.target_topics
+
+        def until_gone(_: Deadline) -> None:
+            if remote in topics.list():
+                raise RetriableError(f"{remote} is not deleted yet")
+
+        if remote in topics.list():
+            for refusal in topics.delete([remote]).values():
+                raise refusal
+            retrying(until_gone, within=GONE_WITHIN)

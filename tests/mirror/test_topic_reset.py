@@ -1,0 +1,104 @@
+"""`eos-mirror offsets reset` lets a topic be mirrored again from its start."""
+
+import signal
+
+import pytest
+
+from eos_mirror.core.ledger import Kind
+from eos_mirror.kafka.ledger import read_ledger
+from tests.mirror.conftest import Site
+from tests.mirror.killed_verb import verb
+from tests.mirror.proofs import verify
+from tests.mirror.surgery import delete_topic
+from tests.mirror.toolbox import EVERY_SECOND, mirror, produce
+
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
+
+BEFORE, AFTER = 400, 40
+STEPS = {
+    "the topic is stopped": ("eos_mirror.operate.topic_reset", "switch_of"),
+    "the partitions are claimed": ("eos_mirror.operate.topic_reset", "create_ledger"),
+    "the ledger has its entry": ("eos_mirror.operate.topic_reset", "TopicReset._delete"),
+    "the copy is deleted": ("eos_mirror.operate.carry_positions", "Switch._old_map"),
+    "the map is deleted": ("eos_mirror.replication.ownership", "Ownership.release"),
+}
+"""What is done when the command is killed, and where. The topic is stopped in all of them."""
+
+
+def created_again(site: Site) -> None:
+    """Mirror a topic; then its source is deleted and created again, with other records."""
+    site.produce(BEFORE)
+    with mirror(site.config(), "--once") as running:
+        assert running.wait() == 0, running.errors
+    delete_topic(site.source, site.topic)
+    site.source.create_topic(site.topic, site.partitions)
+    site.produce(AFTER)
+
+
+def check_copy(site: Site, count: int) -> None:
+    """Assert that the copy has these records of the source, and nothing else."""
+    compared = site.compare()
+    assert compared.exact, compared
+    assert compared.matched == count
+    code, _, text = verify(site)
+    assert code == 0, text
+
+
+def test_a_topic_that_was_created_again_is_mirrored_again_while_the_flow_runs(site: Site) -> None:
+    """Other topics are mirrored meanwhile, and the ledger says who reset it."""
+    keep = f"{site.topic}-keep"
+    site.source.create_topic(keep, site.partitions)
+    created_again(site)
+    config = site.config(**EVERY_SECOND)
+    with mirror(config) as running:
+        running.wait_for("partition.stopped", cause="SourceDataLost", count=site.partitions)
+        said = verb("offsets", "reset", str(config), str(site.flow), site.topic, "--plan")
+        size = f"{site.partitions} partitions, "
+        assert (said.returncode, size in said.stdout) == (5, True), said
+        done = verb(
+            "offsets", "reset", str(config), str(site.flow), site.topic, "--yes", "--reason", "new"
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.endswith(f"is deleted; the flow mirrors {site.topic} again\n")
+        running.wait_for("topic.created", topic=site.remote, within_s=120)
+        produce(site.source, keep, AFTER, partitions=site.partitions)
+        site.wait_caught_up()
+        site.view.wait_caught_up(keep, f"{site.remote}-keep", partitions=site.partitions)
+        assert running.stop() == 0, running.errors
+
+    check_copy(site, AFTER)
+    entries = read_ledger(site.target.client_config(), site.flow)
+    (entry,) = [one for one in entries if one.kind is Kind.RESET]
+    assert (entry.details["topic"], entry.details["reason"]) == (site.topic, "new")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_killed_reset_is_run_again(site: Site, step: str) -> None:
+    """It ends as if it had not been killed."""
+    created_again(site)
+    arguments = ("offsets", "reset", str(site.config()), str(site.flow), site.topic, "--yes")
+    killed = verb(*arguments, killed=STEPS[step])
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    again = verb(*arguments)
+    assert again.returncode == 0, again.stderr
+
+    with mirror(site.config(), "--once") as running:
+        assert running.wait() == 0, running.errors
+    check_copy(site, AFTER)
+
+
+@pytest.mark.parametrize(
+    ("topic", "yes", "said"),
+    [("no-such-topic", True, "does not mirror no-such-topic"), ("", False, "add --yes")],
+)
+def test_what_cannot_be_reset_is_refused(site: Site, topic: str, yes: bool, said: str) -> None:
+    """One line says why, and nothing is deleted."""
+    site.produce(BEFORE)
+    with mirror(site.config(), "--once") as running:
+        assert running.wait() == 0, running.errors
+    more = ["--yes"] if yes else []
+    where = (str(site.config()), str(site.flow), topic or site.topic)
+    refused = verb("offsets", "reset", *where, *more)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
+    assert said in refused.stderr
+    check_copy(site, BEFORE)
