@@ -160,11 +160,20 @@ def _take_over(
         text = _json(flow.flow, found) if args.json else _text(flow.flow, found)
         sys.stdout.write(text)
         return _code(found)
-    adopted = takeover.run(quiet=timedelta(seconds=args.quiet))
+    adopted = takeover.run(
+        quiet=timedelta(seconds=args.quiet),
+        on_quiet=lambda: _say_quiet(flow.flow, args.quiet),
+    )
     sys.stdout.write(_text(flow.flow, adopted))
     if adopted:
         sys.stdout.write(f"{flow.flow}: {counted(len(adopted), 'position')} taken over\n")
     return 0
+
+
+def _say_quiet(flow: Flow, quiet_s: float) -> None:
+    sys.stderr.write(
+        f"eos-mirror: {flow}: the copies must stand still for {quiet_s:g} s (--quiet)\n"
+    )
 
 
 def _to_mm2(flow: FlowSettings, args: argparse.Namespace) -> int:

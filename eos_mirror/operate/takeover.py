@@ -60,7 +60,7 @@ class Takeover:
         """
         return self._copies.find(_left(self._gather()))
 
-    def run(self, *, quiet: timedelta) -> list[CopiedPartition]:
+    def run(self, *, quiet: timedelta, on_quiet: Callable[[], None]) -> list[CopiedPartition]:
         """
         Take over every copy, all in one transaction; the mode of the flow is recorded last.
 
@@ -69,6 +69,7 @@ class Takeover:
 
         Args:
             quiet: For so long. A request of a process that was suspended may arrive later.
+            on_quiet: Called before this time begins.
 
         Returns:
             What was taken over: nothing of what this flow has a position for.
@@ -81,15 +82,18 @@ class Takeover:
         wait_until_nobody_runs(self._settings, self._clusters)
         facts = self._gather()
         try:
-            return self._take_over(facts, quiet)
+            return self._take_over(facts, quiet, on_quiet)
         except UnsafeError:
             if _belongs_to_origin(facts):
                 self._origin.start()
             raise
 
-    def _take_over(self, facts: FlowFacts, quiet: timedelta) -> list[CopiedPartition]:
+    def _take_over(
+        self, facts: FlowFacts, quiet: timedelta, on_quiet: Callable[[], None]
+    ) -> list[CopiedPartition]:
         pairs = _left(facts)
-        if not self._origin.fence():
+        if not self._origin.fence() and pairs:
+            on_quiet()
             self._wait_for_quiet(list(pairs.values()), quiet)
         ends = self._copies.ends(list(pairs.values()))
         found = self._copies.find(pairs)
