@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from datetime import timedelta
 from typing import NamedTuple
 
+from eos_mirror.core.policy import HEARTBEATS_TOPIC
 from eos_mirror.driver import cluster_watch
 from eos_mirror.driver.cluster_watch import ClusterWatch
 from eos_mirror.driver.config_reload import ConfigReload
@@ -147,7 +148,10 @@ class Chores:
             cleanup.callback(scheduler.stop, within)
         if not once:
             heartbeats = Heartbeats(
-                self._settings.heartbeats, after=SETTLED, on_event=self._on_event
+                self._settings.heartbeats,
+                after=SETTLED,
+                on_event=self._on_event,
+                on_first=self._find_heartbeats,
             )
             heartbeats.start()
             cleanup.callback(heartbeats.stop, timedelta(seconds=5))
@@ -169,6 +173,17 @@ class Chores:
         """Read the configuration now, then compare the topics. Any thread may call this."""
         self._lists.ask()
         self._changes.hurry(self._reload, *(_topics_of(runner) for runner in self._flows))
+
+    def _find_heartbeats(self) -> None:
+        """Compare the topics of flows that mirror heartbeats, and have not found their topic."""
+        self._changes.hurry(
+            *(
+                _topics_of(runner)
+                for runner in self._flows
+                if runner.settings.heartbeats_replicated
+                and HEARTBEATS_TOPIC not in runner.topics.routes
+            )
+        )
 
     @property
     def is_reloading(self) -> bool:

@@ -7,7 +7,7 @@ Source: KIP-382; Kafka's MirrorHeartbeatConnector, which also writes heartbeats 
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from eos_mirror.core.internal_records import Heartbeat
@@ -25,16 +25,22 @@ class Heartbeats:
     """Writes the heartbeats of all pairs of clusters, in one thread."""
 
     def __init__(
-        self, pairs: Sequence[HeartbeatSettings], *, after: timedelta, on_event: EventSink
+        self,
+        pairs: Sequence[HeartbeatSettings],
+        *,
+        after: timedelta,
+        on_event: EventSink,
+        on_first: Callable[[], None],
     ) -> None:
         """
         Args:
             after: Delay before the first heartbeat.
             on_event: Receives log events.
+            on_first: Called when the first heartbeat of a pair has arrived: the topic exists now.
         """
         self._scheduler = Scheduler(on_error=lambda _name, _exc: None)  # each pair logs
         for pair in pairs:
-            beat = _Pair(pair, on_event=on_event).beat
+            beat = _Pair(pair, on_event=on_event, on_first=on_first).beat
             self._scheduler.add(str(pair.flow), pair.interval, beat, after=after)
 
     def start(self) -> None:
@@ -49,9 +55,12 @@ class Heartbeats:
 class _Pair:
     """Writes the heartbeats of one pair of clusters."""
 
-    def __init__(self, pair: HeartbeatSettings, *, on_event: EventSink) -> None:
+    def __init__(
+        self, pair: HeartbeatSettings, *, on_event: EventSink, on_first: Callable[[], None]
+    ) -> None:
         self._flow = pair.flow
-        self._on_event = on_event
+        self._on_event, self._on_first = on_event, on_first
+        self._is_first = True
         self._topic = BestEffortWriter(
             HEARTBEATS_TOPIC,
             clients.heartbeat_admin(pair),
@@ -73,6 +82,9 @@ class _Pair:
                 heartbeat.key, heartbeat.value, timestamp_ms=heartbeat.timestamp_ms
             ):
                 self._reported.over()
+                if self._is_first:
+                    self._is_first = False
+                    self._on_first()
         except Exception as exc:  # noqa: BLE001 - one pair must not stop the other pairs
             if self._reported.is_new():
                 self._on_event("heartbeats.failed", {"flow": str(self._flow), **fields_of(exc)})

@@ -68,7 +68,13 @@ class Stage:
             return self.writers[next(targets)]
 
         patch.setattr(heartbeats, "BestEffortWriter", writer)
-        self.beating = Heartbeats(pairs, after=NOW, on_event=self.events)
+        self.firsts: list[bool] = []
+        self.beating = Heartbeats(
+            pairs,
+            after=NOW,
+            on_event=self.events,
+            on_first=lambda: self.firsts.append(True),
+        )
 
     def beat(self) -> None:
         """Write until each pair has written three heartbeats and met its errors."""
@@ -95,6 +101,7 @@ def test_every_pair_of_clusters_has_heartbeats(stage: Stage) -> None:
         pairs = {(one.source, one.target) for one in stage.writers[target].written}
         assert pairs == {(source, target)}
     assert stage.events == []
+    assert stage.firsts == [True, True]
 
 
 def test_a_failure_is_reported_once_and_stops_no_other_pair(stage: Stage) -> None:
@@ -127,7 +134,9 @@ def test_heartbeats_arrive_on_a_real_cluster(
     """In a compacted topic, with the time at which they were written."""
     events, partition = Events(), TopicPartition(HEARTBEATS_TOPIC, 0)
     interval = timedelta(milliseconds=20)
-    beating = Heartbeats([replace(pair, interval=interval)], after=NOW, on_event=events)
+    beating = Heartbeats(
+        [replace(pair, interval=interval)], after=NOW, on_event=events, on_first=lambda: None
+    )
     config = target_cluster.client_config()
     topics, metadata = Topics(config, side=Side.TARGET), ClusterMetadata(config, side=Side.TARGET)
 

@@ -49,11 +49,15 @@ def alone(site: Site) -> Iterator[Site]:
 
 @pytest.mark.long
 def test_heartbeats_go_both_ways_and_come_back_as_copies(alone: Site) -> None:
-    """Heartbeats are also written to the source, and mirrored from there to the target."""
+    """
+    Heartbeats are also written to the source, and mirrored from there to the target.
+
+    A run that has just created their topic finds it without waiting for its next check.
+    """
     source, target = alone.flow.source, alone.flow.target
     copy = f"{source}.{HEARTBEATS_TOPIC}"
     back = TopicPartition(copy, 0)
-    with mirror(alone.config(**SETTINGS)) as running:
+    with mirror(alone.config(**SETTINGS, refresh_topics_interval_seconds=600)) as running:
         running.wait_for("topic.created", topic=copy)
         wait_until(
             lambda: alone.view.target.ends([back])[back] >= 4,  # two, and their markers
