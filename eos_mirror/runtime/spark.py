@@ -12,6 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -79,22 +80,20 @@ class SparkRunning:
 
     def kill(self) -> None:
         """Cancel the job. Its worker gets no signal first, only SIGKILL 2 to 4 s later."""
-        self._context.cancelJobsWithTag(self._tag)
+        with _unless_jvm_is_gone():
+            self._context.cancelJobsWithTag(self._tag)
 
     def _has_lost_its_task(self) -> bool:
         """Return True if Spark counts a failure of the task, although the job has not ended."""
-        from py4j.protocol import Py4JError  # noqa: PLC0415 - local mode works without pyspark
-
         self._asks_at_s = time.monotonic() + LOSS_POLL_S
-        tracker = self._context.statusTracker()
-        try:
+        with _unless_jvm_is_gone():
+            tracker = self._context.statusTracker()
             if not self._stages:
                 jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(self._group))
                 self._stages = [stage for job in jobs if job for stage in job.stageIds]
             stages = map(tracker.getStageInfo, self._stages)
             return any(stage.numFailedTasks for stage in stages if stage)
-        except (Py4JError, OSError):  # the JVM is gone, and so the driver exits (SparkRuntime)
-            return False
+        return False
 
     def _run(self, description: str, spec_text: str) -> None:
         try:
@@ -107,6 +106,13 @@ class SparkRunning:
             self._ending = Ending(Outcome.RESTART, describe_failure(exc))
         finally:
             self._ended.set()
+
+
+def _unless_jvm_is_gone() -> suppress:
+    """End a block quietly when the JVM is gone: the driver exits then (`SparkRuntime`)."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - local mode works without pyspark
+
+    return suppress(Py4JError, OSError)
 
 
 class SparkLauncher:
