@@ -147,14 +147,17 @@ class Chores:
             scheduler.start()
             cleanup.callback(scheduler.stop, within)
         if not once:
-            heartbeats = Heartbeats(
-                self._settings.heartbeats,
-                after=SETTLED,
-                on_event=self._on_event,
-                on_first=self._find_heartbeats,
-            )
-            heartbeats.start()
-            cleanup.callback(heartbeats.stop, timedelta(seconds=5))
+            self._start_heartbeats(cleanup)
+
+    def _start_heartbeats(self, cleanup: ExitStack) -> None:
+        heartbeats = Heartbeats(
+            self._settings.heartbeats,
+            after=SETTLED,
+            on_event=self._on_event,
+            on_first=self._find_heartbeats,
+        )
+        heartbeats.start()
+        cleanup.callback(heartbeats.stop, timedelta(seconds=5))
 
     def _cluster_watches(self) -> Iterator[Scheduler]:
         for alias, config in admin_configs(self._settings.flows).items():
