@@ -71,7 +71,7 @@ def test_groups_are_translated_on_both_sides_of_a_takeover(site: Site) -> None:
         commit(site.source, moving, everywhere(site, WENT_TO))
         wait_moved(site, moving, Truth(site).of(everywhere(site, WENT_TO)))
 
-    asked = Questions(aliases=[], translated=[site.flow.source], groups=[still, moving])
+    asked = Questions(aliases=["X"], translated=[site.flow.source], groups=[still, moving])
     answers = asked.to_us(site.target, {})
     assert answers == asked.to_java(site.target, {})
     before = checkpoints(site, still).values()
