@@ -6,6 +6,7 @@ isolation and the cluster. It does not give uniqueness: a cancelled job's worker
 2 to 4 s, and the next one may start before that.
 """
 
+import logging
 import os
 import signal
 import threading
@@ -195,6 +196,15 @@ class SparkRuntime:
         return bool(process.poll() is None)
 
 
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    """
+    Return False for what py4j logs when the JVM dies while it waits for an answer.
+
+    It logs to the root logger, which prints a traceback on stderr. It raises the error, too.
+    """
+    return record.module != "java_gateway"
+
+
 def start_context(settings: Mapping[str, str], *, app: str) -> "SparkContext":
     """
     Start a Spark application. Takes 3 to 8 s.
@@ -208,6 +218,7 @@ def start_context(settings: Mapping[str, str], *, app: str) -> "SparkContext":
         ConfigError: No Java.
     """
     os.environ["JAVA_HOME"] = str(find_java_home())
+    logging.getLogger().addFilter(_is_not_of_py4j)
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - after JAVA_HOME is known
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
 

@@ -8,7 +8,7 @@ import pytest
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 SCRIPT = """
-import os, signal
+import os, signal, sys, threading
 from pyspark import SparkContext
 from eos_mirror.runtime.spark import SparkRuntime
 from eos_mirror.runtime.spec import TaskSpec
@@ -22,8 +22,15 @@ spec = TaskSpec(
 )
 running = runtime.launcher("A->B").launch(spec)
 jvm = SparkContext._gateway.proc
+running._has_lost_its_task()  # connects
+os.kill(jvm.pid, signal.SIGSTOP)
+asking = threading.Thread(target=running._has_lost_its_task)
+asking.start()
+while "readinto" not in str(sys._current_frames()[asking.ident].f_code.co_name):
+    pass  # until it waits for an answer
 os.kill(jvm.pid, signal.SIGKILL)
 jvm.wait()
+asking.join()
 print("lost:", running._has_lost_its_task(), flush=True)
 running.kill()
 print("killed", flush=True)
@@ -37,3 +44,4 @@ def test_a_dead_jvm_is_no_error_of_a_task() -> None:
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, timeout=120
     )
     assert (done.returncode, done.stdout) == (0, "lost: False\nkilled\n"), done.stderr
+    assert "Traceback" not in done.stderr
