@@ -132,13 +132,15 @@ def _reset(flow: FlowSettings, args: argparse.Namespace) -> int:
     plan = reset.plan()
     where = f"topic {plan.remote} on {flow.flow.target}"
     if args.plan:
-        sys.stdout.write(f"{where} would be deleted ({_size(plan)}), and mirrored again\n")
+        sys.stdout.write(
+            f"{where} would be deleted ({_size(plan)}); its consumers must start again\n"
+        )
         return CHANGES
     if not args.yes and not is_confirmed(f"{where} will be deleted ({_size(plan)})"):
         sys.stderr.write("eos-mirror: nothing was deleted\n")
         return NOTHING_DONE
     reset.run(reason=args.reason)
-    sys.stdout.write(f"{where} is deleted; the flow mirrors {plan.topic} again\n")
+    sys.stdout.write(f"{where} is deleted; the next run mirrors {plan.topic} again\n")
     return 0
 
 

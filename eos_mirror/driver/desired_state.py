@@ -7,6 +7,7 @@ from eos_mirror.core.desired import (
     APPLIED_KEY,
     NOTHING_ORDERED,
     Applied,
+    DesiredState,
     LimitOrder,
     Order,
     Request,
@@ -72,13 +73,21 @@ class DesiredStateFollower:
         if self._state is before and not self._requests:
             return False
         self._read_to = self._topic.end
+        self._tell_changes(before)
+        return True
+
+    def _tell_changes(self, before: DesiredState) -> None:
+        """Log what was ordered, and what was taken back, since an earlier state."""
         for order in self._state.orders.values():
             if before.orders.get(order.key) != order:
                 self._on_event(ORDERED[order.wanted], _described(order))
+        for key, order in before.orders.items():
+            if key not in self._state.orders and order.wanted is not Wanted.RUNNING:
+                withdrawn = {"topics": order.topics, "by": order.by, "reason": "withdrawn"}
+                self._on_event(ORDERED[Wanted.RUNNING], withdrawn)
         for limit in self._state.limits.values():
             if before.limits.get(limit.key) != limit:
                 self._on_event("topics.throttled", {**_described(limit), "limit": str(limit.limit)})
-        return True
 
     def read_first(self) -> None:
         """

@@ -77,6 +77,19 @@ def order(
     return _write_and_wait(settings, clusters, records)
 
 
+def withdraw(settings: FlowSettings, *, topics: str) -> Outcome:
+    """
+    Take an order back, and wait for the effect: what was ordered before it counts again.
+
+    Args:
+        topics: The expression of the order.
+
+    Errors: as `order`.
+    """
+    one = Order(topics=topics, wanted=Wanted.RUNNING, at=datetime.now(UTC), by=_user())
+    return _write_and_wait(settings, open_clusters(settings), [(one.key, None)])
+
+
 def throttle(
     settings: FlowSettings, limit: Limit, *, topics: str = ALL, reason: str = ""
 ) -> Outcome:

@@ -213,7 +213,6 @@ class Skipper:
         ledger.append(
             Kind.DROP,
             {
-                "task": None,
                 "partition": str(skip.source),
                 "topic_id": topic_id,
                 "from": skip.start,

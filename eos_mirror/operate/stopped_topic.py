@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from eos_mirror.core.desired import Wanted
 from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.errors import UnsafeError
-from eos_mirror.operate.desired import order
+from eos_mirror.operate.desired import Outcome, order, withdraw
 from eos_mirror.operate.flow_run import desired_state
 from eos_mirror.settings.model import FlowSettings
 
@@ -31,21 +31,23 @@ def stopped_topic(
         TargetUnavailable: The target did not answer.
     """
     before = desired_state(settings, clusters).of(topic)
-    was_stopped = before is not None and before.wanted is Wanted.STOPPED
-    if before is None or not was_stopped:
-        _order(settings, topic, Wanted.STOPPED, f"{command}: {reason}" if reason else command)
+    is_ours = before is None or before.wanted is not Wanted.STOPPED
+    pattern = re.escape(topic)
+    if is_ours:
+        why = f"{command}: {reason}" if reason else command
+        _check(settings, topic, order(settings, Wanted.STOPPED, topics=pattern, reason=why))
+    elif before is not None:
+        is_ours = before.topics == pattern and before.reason.startswith(command)
     try:
         yield
     finally:
-        if before is None or not was_stopped or before.reason.startswith(command):
-            _order(settings, topic, Wanted.RUNNING, f"{command} has ended")
+        if is_ours:
+            _check(settings, topic, withdraw(settings, topics=pattern))
 
 
-def _order(settings: FlowSettings, topic: str, wanted: Wanted, reason: str) -> None:
-    outcome = order(settings, wanted, topics=re.escape(topic), reason=reason)
+def _check(settings: FlowSettings, topic: str, outcome: Outcome) -> None:
     if outcome.has_run and outcome.applied is None:
         raise UnsafeError(
-            f"{settings.flow} {topic}: the run has not reported in time that the topic is "
-            f"{wanted.value}; it stays ordered. Repeat the command when `eos-mirror status` shows "
-            f"it."
+            f"{settings.flow} {topic}: the run has not reported in time that it follows the order; "
+            f"the order stays. Repeat the command when `eos-mirror status` shows it."
         )

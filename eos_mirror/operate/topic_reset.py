@@ -12,12 +12,12 @@ from eos_mirror.driver.cluster_facts import gather
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.ledger import create_ledger
 from eos_mirror.driver.topic_sync import TopicSync
-from eos_mirror.errors import ConfigError, RetriableError
+from eos_mirror.errors import ConfigError, RetriableError, UnsafeError
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.retry import retrying
-from eos_mirror.operate.adopt import switch_of
-from eos_mirror.operate.stopped_topic import stopped_topic
+from eos_mirror.operate.adopt import switch_of, wait_until_nobody_runs
+from eos_mirror.operate.flow_run import is_run_now
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.clients import claims_producer, mode_of
 from eos_mirror.settings.model import FlowSettings
@@ -86,33 +86,43 @@ class TopicReset:
 
     def run(self, *, reason: str) -> Copy:
         """
-        Delete the copy and the positions. The topic is stopped meanwhile.
+        Delete the copy and the positions. The next run mirrors the topic from `start.position`.
 
         Every earlier writer is fenced first. The ledger has an entry before anything is deleted.
 
         Raises:
-            UnsafeError: The run of the flow has not stopped the topic in time; it stays ordered.
+            UnsafeError: A run mirrors the flow. Nothing was deleted.
             NotAuthorized: Delete on the remote topic is denied. Nothing was deleted.
             Others: As `plan`.
         """
+        self._refuse_run()
         copy = self.plan()
         flow, within = self._settings.flow, self._settings.admin_timeout
-        with stopped_topic(self._settings, self._clusters, self._topic, "offsets reset", reason):
-            facts = gather(
-                self._clusters, self._topics.plan, mode=mode_of(self._settings), within=within
-            )
-            pairs = {
-                TopicPartition(self._topic, number): TopicPartition(copy.remote, number)
-                for number in range(max(copy.partitions, self._route().partitions))
-            }
-            switch = replace(switch_of(self._settings, self._clusters, facts), pairs=pairs)
-            with switch.forgotten():
-                create_ledger(self._settings, self._clusters.target_topics)
-                ledger = KafkaLedger(claims_producer(self._settings), flow.ledger_topic)
-                details = {"topic": copy.topic, "remote": copy.remote, "end": copy.end}
-                ledger.append(Kind.RESET, {**details, "reason": reason})
-                self._delete(copy.remote)
+        facts = gather(
+            self._clusters, self._topics.plan, mode=mode_of(self._settings), within=within
+        )
+        pairs = {
+            TopicPartition(self._topic, number): TopicPartition(copy.remote, number)
+            for number in range(max(copy.partitions, self._route().partitions))
+        }
+        switch = replace(switch_of(self._settings, self._clusters, facts), pairs=pairs)
+        with switch.forgotten():
+            create_ledger(self._settings, self._clusters.target_topics)
+            ledger = KafkaLedger(claims_producer(self._settings), flow.ledger_topic)
+            details = {"topic": copy.topic, "remote": copy.remote, "end": copy.end}
+            ledger.append(Kind.RESET, {**details, "reason": reason})
+            self._delete(copy.remote)
         return copy
+
+    def _refuse_run(self) -> None:
+        """A run takes the deletion of a copy that it mirrors for a loss."""
+        flow = self._settings.flow
+        if is_run_now(self._settings, self._clusters):
+            raise UnsafeError(
+                f"{flow}: a run mirrors it. Stop every run of the flow, also the standby runs, "
+                f"then reset the topic, then start the run."
+            )
+        wait_until_nobody_runs(self._settings, self._clusters)
 
     def _route(self) -> Route:
         on_source = self._clusters.source_topics.list(within=self._settings.admin_timeout)

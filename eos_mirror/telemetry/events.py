@@ -117,7 +117,11 @@ EVENTS: Final = (
     ),
     Event("topics.paused", Level.INFO, "An operator paused topics; who, and why."),
     Event("topics.stopped", Level.INFO, "An operator stopped topics; who, and why."),
-    Event("topics.resumed", Level.INFO, "An operator resumed topics; who, and why."),
+    Event(
+        "topics.resumed",
+        Level.INFO,
+        "An operator resumed topics, or took an order back; who, and why.",
+    ),
     Event(
         "topics.throttled",
         Level.INFO,

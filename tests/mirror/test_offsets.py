@@ -65,6 +65,7 @@ def test_records_that_are_gone_are_skipped(site: Site, runs: bool) -> None:
             running.wait_for("partition.stopped", partition=f"{site.topic}-0")
             code, answer = offsets(site, *skip)
             assert code == 0, answer
+            running.wait_for("topics.resumed", reason="withdrawn")
             site.wait_caught_up()
             assert running.stop() == 0, running.errors
     else:
@@ -72,6 +73,7 @@ def test_records_that_are_gone_are_skipped(site: Site, runs: bool) -> None:
         assert code == 0, answer
         with mirror(site.config(), "--once") as running:
             assert running.wait() == 0, running.errors
+            assert not running.found("topics.resumed"), "no order is left"
 
     assert answer == f"{site.topic}-0: 30 offsets from 20 to 49 skipped; the flow continues at 50\n"
     copy = site.values()
