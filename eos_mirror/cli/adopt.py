@@ -81,7 +81,7 @@ def _add_directions(parser: argparse.ArgumentParser) -> None:
         "--to",
         dest="destination",
         choices=[MM2, AT_LEAST_ONCE],
-        help="who continues: MirrorMaker 2; or from exactly-once to at-least-once, and "
+        help="mm2: MirrorMaker 2 continues; mode:alo: the flow continues at least once, and "
         "transaction.producer = false is configured",
     )
 

@@ -19,7 +19,7 @@ from eos_mirror.settings.model import FlowSettings
 
 NOTHING_DONE = 1
 CHANGES = 5
-"""Exit code of `--plan`: something would be skipped."""
+"""Exit code of `--plan`: there is something to do."""
 
 COLUMNS = ("partition", "next offset", "stable end", "end", "lag", "map from", "written by")
 
@@ -46,10 +46,10 @@ def register(subparsers: Any) -> None:
     reset = actions.add_parser("reset", help="delete a copy, and mirror the topic again")
     _add_flow(reset)
     reset.add_argument("topic", metavar="TOPIC", help="name on the source")
-    for parser, what in ((skip, "skip"), (reset, "delete")):
-        parser.add_argument("--reason", metavar="TEXT", default="", help="kept in the ledger")
-        parser.add_argument("--plan", action="store_true", help="say what would be done, and stop")
-        parser.add_argument("--yes", action="store_true", help=f"{what} without asking")
+    for action, what in ((skip, "skip"), (reset, "delete")):
+        action.add_argument("--reason", metavar="TEXT", default="", help="kept in the ledger")
+        action.add_argument("--plan", action="store_true", help="say what would be done, and stop")
+        action.add_argument("--yes", action="store_true", help=f"{what} without asking")
     reset.set_defaults(act=_reset)
 
 

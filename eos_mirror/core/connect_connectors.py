@@ -32,7 +32,7 @@ class ConnectorFacts:
     Attributes:
         exists: It is configured. No worker runs a connector that is not.
         is_stopped: It has no tasks, and gets none when its workers are started again.
-        tasks_ever: So many of its tasks had a transactional id at most; 0 without exactly once.
+        tasks_ever: Largest number of tasks that had a transactional id; 0 without exactly once.
     """
 
     exists: bool = False

@@ -132,6 +132,19 @@ class _Storm:
         return self._restarts[-1] - self._restarts[0] <= STORM_WITHIN.total_seconds()
 
 
+def note(settings: FlowSettings, topics: Topics, kind: Kind, details: Mapping[str, Any]) -> None:
+    """
+    Append an entry, and create the ledger if it does not exist.
+
+    Args:
+        topics: Of the target.
+
+    Errors: as `create_ledger` and `KafkaLedger.append`.
+    """
+    create_ledger(settings, topics)
+    KafkaLedger(claims_producer(settings), settings.flow.ledger_topic).append(kind, details)
+
+
 def create_ledger(settings: FlowSettings, topics: Topics) -> None:
     """
     Create the ledger of a flow if it does not exist.

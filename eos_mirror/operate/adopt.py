@@ -11,7 +11,7 @@ from eos_mirror.core.side import Side
 from eos_mirror.driver.check import SESSION_MARGIN
 from eos_mirror.driver.cluster_facts import FlowFacts, gather
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
-from eos_mirror.driver.ledger import create_ledger
+from eos_mirror.driver.ledger import note
 from eos_mirror.driver.preflight import handed_over
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import ConfigError, RetriableError, UnsafeError
@@ -19,7 +19,6 @@ from eos_mirror.kafka.claims import KafkaClaimsLog
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.groups import group_members
 from eos_mirror.kafka.lane import KafkaLane
-from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.operate.carry_positions import Switch
 from eos_mirror.runtime.control import EventSink
@@ -70,10 +69,7 @@ def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
     switch = switch_of(settings, clusters, facts)
     exactly_once = wanted is DeliveryMode.EXACTLY_ONCE
     count = switch.to_exactly_once() if exactly_once else switch.to_at_least_once()
-    create_ledger(settings, clusters.target_topics)
-    KafkaLedger(claims_producer(settings), flow.ledger_topic).append(
-        Kind.MODE, {"mode": wanted.value, "partitions": count}
-    )
+    note(settings, clusters.target_topics, Kind.MODE, {"mode": wanted.value, "partitions": count})
     clusters.mode.replace(wanted)
     return Adopted(mode=wanted, partitions=count)
 

@@ -1,4 +1,4 @@
-"""Translates offsets that were copied before the flow took over, with the offset syncs of then."""
+"""Translates offsets of records that were copied before a takeover, with earlier offset syncs."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

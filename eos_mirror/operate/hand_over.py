@@ -4,24 +4,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eos_mirror.core.claims import DeliveryMode
-from eos_mirror.core.connect_offsets import next_offsets, records_of
+from eos_mirror.core.connect_offsets import records_of
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.cluster_facts import FlowFacts, gather
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
-from eos_mirror.driver.ledger import create_ledger
+from eos_mirror.driver.ledger import note
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import ConfigError, UnsafeError
 from eos_mirror.kafka.client import new_producer
-from eos_mirror.kafka.ledger import KafkaLedger
-from eos_mirror.kafka.topic_reader import TopicReader
 from eos_mirror.kafka.topic_writer import BY_KEY, append_records
 from eos_mirror.kafka.topics import TopicSpec
 from eos_mirror.operate.adopt import pairs_of, switch_of, wait_until_nobody_runs
 from eos_mirror.operate.mm2_workers import Mm2, Mm2Workers
 from eos_mirror.ports import GroupOffset, ShadowOffset
 from eos_mirror.runtime.control import EventSink
-from eos_mirror.settings.clients import claims_producer, target_admin
+from eos_mirror.settings.clients import claims_producer
 from eos_mirror.settings.model import FlowSettings
 
 AS_JAVA = {"partitioner": "murmur2"}
@@ -135,7 +133,7 @@ class HandOver:
             return known.exists and not known.is_stopped
         pairs = pairs_of(facts)
         shadows = self._clusters.shadow_offsets.read(list(pairs.values()))
-        stored = self._stored()
+        stored = self._workers.positions(list(pairs))
         return all(
             stored.get(source, 0) >= shadows[remote].position.next_offset
             for source, remote in pairs.items()
@@ -151,33 +149,23 @@ class HandOver:
         If an earlier attempt was interrupted, a position is never set back.
         """
         again = facts.noted_mode is DeliveryMode.HANDED_OVER
-        stored, handed = self._stored(), []
-        for source, remote in pairs_of(facts).items():
+        pairs, handed = pairs_of(facts), []
+        stored = self._workers.positions(list(pairs))
+        for source, remote in pairs.items():
             next_offset = shadows[remote].position.next_offset if remote in shadows else 0
             known = stored.get(source)
             if next_offset > (known or 0 if again else 0):
                 handed.append(HandedPartition(source=source, next_offset=next_offset, stored=known))
         return handed
 
-    def _stored(self) -> dict[TopicPartition, int]:
-        flow = self._settings.flow
-        reader = TopicReader(
-            target_admin(self._settings), self._mm2.offsets_topic, group=flow.shadow_group
-        )
-        return next_offsets(reader.updates(), self._mm2.owner(flow))
-
     def _note(self, handed: Sequence[HandedPartition]) -> None:
-        create_ledger(self._settings, self._clusters.target_topics)
-        ledger = KafkaLedger(claims_producer(self._settings), self._settings.flow.ledger_topic)
-        ledger.append(
-            Kind.MODE,
-            {
-                "mode": DeliveryMode.HANDED_OVER.value,
-                "partitions": len(handed),
-                "to": "mm2",
-                "positions": {str(one.source): one.next_offset for one in handed},
-            },
-        )
+        details = {
+            "mode": DeliveryMode.HANDED_OVER.value,
+            "partitions": len(handed),
+            "to": "mm2",
+            "positions": {str(one.source): one.next_offset for one in handed},
+        }
+        note(self._settings, self._clusters.target_topics, Kind.MODE, details)
 
     def _store(self, handed: Sequence[HandedPartition]) -> None:
         settings, topic = self._settings, self._mm2.offsets_topic

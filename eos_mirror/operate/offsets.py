@@ -12,10 +12,9 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.driver.cluster_facts import FlowFacts, gather
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
-from eos_mirror.driver.ledger import create_ledger
+from eos_mirror.driver.ledger import note
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import ConfigError
-from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.offset_maps import whole_map
 from eos_mirror.kafka.topic_reader import read_compacted
@@ -23,7 +22,7 @@ from eos_mirror.operate.adopt import pairs_of, switch_of
 from eos_mirror.operate.status import flow_status
 from eos_mirror.operate.stopped_topic import stopped_topic
 from eos_mirror.runtime.control import EventSink
-from eos_mirror.settings.clients import claims_producer, mode_of, target_admin
+from eos_mirror.settings.clients import mode_of, target_admin
 from eos_mirror.settings.model import FlowSettings
 
 
@@ -208,16 +207,12 @@ class Skipper:
         return Skip(source=self._source, start=next_offset, end=self._to)
 
     def _note(self, skip: Skip, topic_id: str, reason: str) -> None:
-        create_ledger(self._settings, self._clusters.target_topics)
-        ledger = KafkaLedger(claims_producer(self._settings), self._settings.flow.ledger_topic)
-        ledger.append(
-            Kind.DROP,
-            {
-                "partition": str(skip.source),
-                "topic_id": topic_id,
-                "from": skip.start,
-                "to": skip.end,
-                "records": skip.end - skip.start,
-                "reason": reason or "skipped by an operator",
-            },
-        )
+        details = {
+            "partition": str(skip.source),
+            "topic_id": topic_id,
+            "from": skip.start,
+            "to": skip.end,
+            "records": skip.end - skip.start,
+            "reason": reason or "skipped by an operator",
+        }
+        note(self._settings, self._clusters.target_topics, Kind.DROP, details)

@@ -12,15 +12,13 @@ from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.driver.cluster_facts import FlowFacts, gather
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
-from eos_mirror.driver.ledger import create_ledger
+from eos_mirror.driver.ledger import note
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import UnsafeError
-from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.operate.adopt import pairs_of, switch_of, wait_until_nobody_runs
 from eos_mirror.operate.copy_ends import CopiedPartition, CopyEnds
 from eos_mirror.operate.origins import Origin
 from eos_mirror.runtime.control import EventSink
-from eos_mirror.settings.clients import claims_producer
 from eos_mirror.settings.model import FlowSettings
 
 LOOK_EVERY_S: Final = 0.5
@@ -146,22 +144,18 @@ class Takeover:
         ends: Mapping[TopicPartition, int],
     ) -> None:
         """Note the positions in the ledger, then commit them: a kill in between leaves a trace."""
-        flow = self._settings.flow
         self._topics.trust(route.source_topic for route in facts.plan.routes)
         self._topics.begin()
         positions = {one.source: one.next_offset for one in found}
         if facts.noted_mode is DeliveryMode.HANDED_OVER:
             positions = {**self._untouched(facts), **positions}
-        create_ledger(self._settings, self._clusters.target_topics)
-        KafkaLedger(claims_producer(self._settings), flow.ledger_topic).append(
-            Kind.MODE,
-            {
-                "mode": DeliveryMode.EXACTLY_ONCE.value,
-                "partitions": len(found),
-                "from": self._origin.code,
-                "positions": {str(p): at for p, at in positions.items()},
-            },
-        )
+        details = {
+            "mode": DeliveryMode.EXACTLY_ONCE.value,
+            "partitions": len(found),
+            "from": self._origin.code,
+            "positions": {str(p): at for p, at in positions.items()},
+        }
+        note(self._settings, self._clusters.target_topics, Kind.MODE, details)
         switch = switch_of(self._settings, self._clusters, facts)
         self._origin.stop()
         self._origin.refuse_running()  # a worker that was started meanwhile, and its tasks

@@ -10,16 +10,15 @@ from eos_mirror.core.plan import Route
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.cluster_facts import gather
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
-from eos_mirror.driver.ledger import create_ledger
+from eos_mirror.driver.ledger import note
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import ConfigError, RetriableError, UnsafeError
 from eos_mirror.kafka.deadline import Deadline
-from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.operate.adopt import switch_of, wait_until_nobody_runs
 from eos_mirror.operate.flow_run import is_run_now
 from eos_mirror.runtime.control import EventSink
-from eos_mirror.settings.clients import claims_producer, mode_of
+from eos_mirror.settings.clients import mode_of
 from eos_mirror.settings.model import FlowSettings
 
 GONE_WITHIN: Final = timedelta(seconds=30)
@@ -97,7 +96,7 @@ class TopicReset:
         """
         self._refuse_run()
         copy = self.plan()
-        flow, within = self._settings.flow, self._settings.admin_timeout
+        within = self._settings.admin_timeout
         facts = gather(
             self._clusters, self._topics.plan, mode=mode_of(self._settings), within=within
         )
@@ -107,10 +106,9 @@ class TopicReset:
         }
         switch = replace(switch_of(self._settings, self._clusters, facts), pairs=pairs)
         with switch.forgotten():
-            create_ledger(self._settings, self._clusters.target_topics)
-            ledger = KafkaLedger(claims_producer(self._settings), flow.ledger_topic)
             details = {"topic": copy.topic, "remote": copy.remote, "end": copy.end}
-            ledger.append(Kind.RESET, {**details, "reason": reason})
+            topics = self._clusters.target_topics
+            note(self._settings, topics, Kind.RESET, {**details, "reason": reason})
             self._delete(copy.remote)
         return copy
 

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.brokers, pytest.mark.long]
 ADOPT = "eos_mirror.operate.takeover"
 STEPS = {
     "nothing is written": (ADOPT, "_refuse"),
-    "the internal topics exist": (ADOPT, "create_ledger"),
+    "the internal topics exist": (ADOPT, "note"),
     "the ledger has its entry": (ADOPT, "switch_of"),
     "the partitions are claimed": ("eos_mirror.operate.carry_positions", "Switch._owned"),
     "the positions are committed": ("eos_mirror.replication.ownership", "Ownership.release"),
@@ -36,7 +36,7 @@ STEPS = {
 
 HAND_OVER = "eos_mirror.operate.hand_over"
 HAND_OVER_STEPS = {
-    "the partitions are claimed": (HAND_OVER, "create_ledger"),
+    "the partitions are claimed": (HAND_OVER, "note"),
     "the ledger has its entry": ("eos_mirror.kafka.flow_mode", "FlowMode.replace"),
     "the flow is marked": (HAND_OVER, "append_records"),
     "the positions are stored": ("eos_mirror.replication.ownership", "Ownership.release"),

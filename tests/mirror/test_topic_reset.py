@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.brokers, pytest.mark.long]
 BEFORE, AFTER = 400, 40
 STEPS = {
     "nothing is written": ("eos_mirror.operate.topic_reset", "switch_of"),
-    "the partitions are claimed": ("eos_mirror.operate.topic_reset", "create_ledger"),
+    "the partitions are claimed": ("eos_mirror.operate.topic_reset", "note"),
     "the ledger has its entry": ("eos_mirror.operate.topic_reset", "TopicReset._delete"),
     "the copy is deleted": ("eos_mirror.operate.carry_positions", "Switch._old_map"),
     "the map is deleted": ("eos_mirror.replication.ownership", "Ownership.release"),
