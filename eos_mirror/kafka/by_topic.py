@@ -5,7 +5,7 @@ A refusal of one topic says nothing about the others. If the cluster does not an
 concerns all of them.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,6 +18,7 @@ from eos_mirror.errors import (
     ConfigError,
     MirrorError,
     NotAuthorized,
+    RetriableError,
     SourceUnavailable,
     TargetUnavailable,
     TooFewBrokers,
@@ -25,10 +26,15 @@ from eos_mirror.errors import (
 from eos_mirror.kafka.deadline import GRACE_S
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.reconnecting import ReconnectingClient
+from eos_mirror.kafka.retry import retrying
 
 NOT_ALLOWED = frozenset(
     {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
 )
+
+ALL_FENCED = "All brokers are currently fenced"
+"""In the text of INVALID_REPLICATION_FACTOR: the controller has not heard from any broker for 9 s,
+for example because a machine stood still. Their next heartbeats end it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +68,7 @@ def by_topic(
 
     Raises:
         SourceUnavailable, TargetUnavailable: The cluster did not answer. Ask again.
+        RetriableError: All brokers are fenced, so no partition can be placed. Ask again.
     """
     found: dict[str, Any] = {}
     refused: dict[str, MirrorError] = {}
@@ -72,11 +79,33 @@ def by_topic(
                 _explained(request, topic),
             ):
                 found[topic] = answer.result(request.within.total_seconds() + GRACE_S)
-        except (SourceUnavailable, TargetUnavailable):
+        except (SourceUnavailable, TargetUnavailable, RetriableError):
             raise
         except MirrorError as exc:
             refused[topic] = exc
     return found, refused
+
+
+def refusals(
+    request: Request,
+    ask: Callable[[], Mapping[str, Any]],
+    *,
+    side: Side,
+    of: ReconnectingClient[Any],
+) -> dict[str, MirrorError]:
+    """
+    Request new partitions, again while all brokers are fenced; return the refusals as `by_topic`.
+
+    Args:
+        ask: Sends the request; returns futures by topic.
+    """
+    try:
+        return retrying(
+            lambda _: by_topic(request, ask(), side=side, of=of)[1], when=RetriableError
+        )
+    except RetriableError as exc:
+        unavailable = SourceUnavailable if side is Side.SOURCE else TargetUnavailable
+        raise unavailable(str(exc)) from exc
 
 
 @contextmanager
@@ -96,6 +125,8 @@ def _explained(request: Request, topic: str) -> Iterator[None]:
             why = f"{error.name()}, {request.right} is not granted"
             raise NotAuthorized(f"{where}: {why}") from exc
         if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
+            if ALL_FENCED in error.str():
+                raise RetriableError(f"{where}: {error.str()}") from exc
             raise TooFewBrokers(f"{where}: {error.name()} ({error.str()})") from exc
         if error.code() == KafkaError.INVALID_CONFIG:
             raise ConfigError(

@@ -6,25 +6,32 @@ from typing import TypeVar
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_exponential_jitter
 
-from eos_mirror.errors import RetriableError, SourceUnavailable, TargetUnavailable
+from eos_mirror.errors import MirrorError, RetriableError, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.deadline import PATIENCE, Deadline
 
 T = TypeVar("T")
+TRANSIENT = SourceUnavailable, TargetUnavailable, RetriableError
 
 
-def retrying(call: Callable[[Deadline], T], *, within: timedelta = PATIENCE) -> T:
+def retrying(
+    call: Callable[[Deadline], T],
+    *,
+    within: timedelta = PATIENCE,
+    when: type[MirrorError] | tuple[type[MirrorError], ...] = TRANSIENT,
+) -> T:
     """
     Repeat the call until it succeeds, with growing pauses of 0.02 to 2 s.
 
     Args:
         call: Its argument is the deadline of all attempts together.
         within: How long to repeat it. An attempt that began in time is not interrupted.
+        when: The errors after which it is repeated.
 
     Raises:
-        SourceUnavailable, TargetUnavailable, RetriableError: The last error, when time is up.
+        The last error of `when`, when time is up. Every other error at once.
     """
     return Retrying(
-        retry=retry_if_exception_type((SourceUnavailable, TargetUnavailable, RetriableError)),
+        retry=retry_if_exception_type(when),
         stop=stop_after_delay(within),
         wait=wait_exponential_jitter(multiplier=0.02, exp_base=1.5, max=2, jitter=0.02),
         reraise=True,

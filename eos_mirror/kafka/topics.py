@@ -26,7 +26,7 @@ from eos_mirror.errors import (
     MirrorError,
     RetriableError,
 )
-from eos_mirror.kafka.by_topic import Request, by_topic
+from eos_mirror.kafka.by_topic import Request, by_topic, refusals
 from eos_mirror.kafka.client import new_admin
 from eos_mirror.kafka.deadline import ANSWER, GRACE_S, PATIENCE, Deadline
 from eos_mirror.kafka.errors import translated
@@ -253,7 +253,8 @@ class Topics:
         """
         refused: dict[str, MirrorError] = {}
         for some in _digestible(specs, lambda spec: 1 + spec.partitions + len(spec.config)):
-            answers = self.admin.create_topics(
+            ask = partial(
+                self.admin.create_topics,
                 [
                     NewTopic(
                         spec.name,
@@ -266,7 +267,7 @@ class Topics:
                 validate_only=validate_only,
                 request_timeout=PATIENCE.total_seconds(),
             )
-            refused.update(self._by_topic(CREATE, answers)[1])
+            refused |= refusals(CREATE, ask, side=self._side, of=self._client)
         return refused
 
     def ensure(self, spec: TopicSpec) -> None:
@@ -289,12 +290,13 @@ class Topics:
         """Raise partition counts, as `create`; a topic that already has as many is not changed."""
         refused: dict[str, MirrorError] = {}
         for some in _digestible(list(wanted.items()), lambda item: item[1]):
-            answers = self.admin.create_partitions(
+            ask = partial(
+                self.admin.create_partitions,
                 [NewPartitions(name, count) for name, count in some],
                 validate_only=validate_only,
                 request_timeout=PATIENCE.total_seconds(),
             )
-            refused.update(self._by_topic(GROW, answers)[1])
+            refused |= refusals(GROW, ask, side=self._side, of=self._client)
         return refused
 
     def _by_topic(

@@ -4,12 +4,15 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from threading import Timer
 
 import pytest
+from confluent_kafka.admin import NewTopic
 
 from eos_mirror.core.side import Side
 from eos_mirror.errors import ConfigError
 from eos_mirror.kafka.authorization import MIRROR_TO, missing_topic_rights
+from eos_mirror.kafka.by_topic import ALL_FENCED
 from eos_mirror.kafka.topics import Topics, TopicSpec
 from eos_mirror.testing import KafkaCluster, fault_proxies
 from eos_mirror.testing.external import Cluster
@@ -63,6 +66,29 @@ def test_a_topic_that_no_broker_knows_is_named(target_cluster: Cluster) -> None:
 
     assert topics.wait_until_known(wanted, within=timedelta(seconds=1)) == {f"{name}-gone"}
     assert topics.wait_until_known({name: 3}, within=timedelta(0)) == {name}
+
+
+@pytest.mark.long
+def test_a_machine_that_stood_still_fences_its_broker_for_a_moment() -> None:
+    """The controller then refuses each new partition, with the text that `refusals` looks for."""
+    timeouts = {"broker.session.timeout.ms": 1_000, "broker.heartbeat.interval.ms": 200}
+    with KafkaCluster(1, name="fenced", broker_config=timeouts) as cluster:
+        topics = Topics(cluster.client_config(), side=Side.TARGET)
+        admin = cluster.admin()
+        topics.list()
+
+        def refused(number: int) -> str:
+            """Stop the machine for longer than the session; its first requests wait meanwhile."""
+            cluster.pause(1)
+            asked = admin.create_topics([NewTopic("seen", 1, 1)], validate_only=True)
+            Timer(2, cluster.resume, [1]).start()
+            new = TopicSpec(name=f"new-{number}", partitions=1, replication_factor=1)
+            assert topics.create([new]) == {}
+            return str(asked["seen"].exception(30) or "")
+
+        seen = next(filter(None, map(refused, range(40))))
+        assert "INVALID_REPLICATION_FACTOR" in seen
+        assert ALL_FENCED in seen
 
 
 def test_more_topics_than_a_controller_takes_at_once_are_asked_for_in_portions(
