@@ -54,8 +54,6 @@ class SparkRunning:
     """
 
     def __init__(self, context: "SparkContext", spec: TaskSpec, *, name: str) -> None:
-        from pyspark import InheritableThread  # noqa: PLC0415 - local mode works without pyspark
-
         self._context = context
         self._tag = f"eos-mirror {name} {spec.submission}"
         self._group = f"{self._tag} {uuid.uuid4().hex}"  # of this job alone, so that it is found
@@ -63,7 +61,8 @@ class SparkRunning:
         self._ending = Ending(Outcome.RESTART)
         self._stages: list[int] = []  # of the job, once Spark knows it
         self._asks_at_s = time.monotonic() + LOSS_POLL_S
-        self._thread = InheritableThread(
+        # no InheritableThread: it asks the JVM outside `_run`, and the job needs nothing inherited
+        self._thread = threading.Thread(
             target=self._run, args=(f"{name} task {spec.submission}", spec.to_json()), daemon=True
         )
         self._thread.start()

@@ -1,4 +1,4 @@
-"""A task is asked about, and killed, although the JVM of the driver is gone: nothing is raised."""
+"""A task is asked about, killed and launched after the JVM has died: nothing is raised."""
 
 import subprocess
 import sys
@@ -9,6 +9,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 SCRIPT = """
 import os, signal, sys, threading
+from datetime import timedelta
 from pyspark import SparkContext
 from eos_mirror.runtime.spark import SparkRuntime
 from eos_mirror.runtime.spec import TaskSpec
@@ -34,6 +35,7 @@ asking.join()
 print("lost:", running._has_lost_its_task(), flush=True)
 running.kill()
 print("killed", flush=True)
+print(runtime.launcher("A->B").launch(spec).wait(timedelta(minutes=1)).outcome.name, flush=True)
 os._exit(0)
 """
 
@@ -43,5 +45,5 @@ def test_a_dead_jvm_is_no_error_of_a_task() -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, timeout=120
     )
-    assert (done.returncode, done.stdout) == (0, "lost: False\nkilled\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "lost: False\nkilled\nRESTART\n"), done.stderr
     assert "Traceback" not in done.stderr
