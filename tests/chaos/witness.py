@@ -1,11 +1,12 @@
 """A read_committed consumer of the copy, from the start of the run to its end."""
 
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from time import monotonic
-from typing import cast
+from typing import Any, cast
 
 from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as ClientPartition
@@ -15,6 +16,8 @@ from eos_mirror.testing import KafkaCluster, Record, wait_until
 from tests.chaos.site import PARTITIONS, SOURCES, remote
 
 WITHIN = timedelta(seconds=60)
+STATE = ("fetch_state", "broker", "next_offset", "ls_offset", "hi_offset", "fetchq_cnt")
+"""What the client says of a partition that it did not read to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class Witness:
         self.seen: dict[TopicPartition, list[Seen]] = {remote(one): [] for one in SOURCES}
         self.complaints: list[str] = []
         self._cluster = cluster
+        self._stats: Mapping[str, Any] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="witness", daemon=True)
 
@@ -53,6 +57,12 @@ class Witness:
                 within=WITHIN,
                 what=f"the concurrent reader to see {wanted}",
             )
+        except TimeoutError:
+            late = [one for one, offset in wanted.items() if self._last(one) < offset]
+            self.complaints += [
+                f"{one}: the client of the reader is at {self._at(one)}" for one in late
+            ]
+            raise
         finally:
             self.close()
 
@@ -66,6 +76,15 @@ class Witness:
         seen = self.seen[one]
         return seen[-1].record.offset if seen else -1
 
+    def _at(self, one: TopicPartition) -> dict[str, object]:
+        """Return what the client itself last said of a partition."""
+        topic = self._stats.get("topics", {}).get(one.topic, {})
+        found = topic.get("partitions", {}).get(str(one.partition), {})
+        return {name: found.get(name) for name in STATE}
+
+    def _note(self, stats: str) -> None:
+        self._stats = json.loads(stats)
+
     def _run(self) -> None:
         consumer = Consumer(
             {
@@ -76,6 +95,8 @@ class Witness:
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": 50,
                 "log_level": 0,
+                "statistics.interval.ms": 5_000,
+                "stats_cb": self._note,
             }
         )
         try:
