@@ -43,15 +43,15 @@ def log(source_cluster: Cluster, ns: str) -> TopicPartition:
 def transact(cluster: Cluster, topic: str, count: int, *, commit: bool) -> None:
     """Write one transaction with this many records."""
     producer = Producer({**cluster.client_config(), "transactional.id": uuid.uuid4().hex})
-    producer.init_transactions(10)
+    producer.init_transactions(60)
     producer.begin_transaction()
     for i in range(count):
         producer.produce(topic, b"%d" % i, b"k", 0, timestamp=1_000 + i, headers=[("h", b"1")])
-    producer.flush(10)
+    assert producer.flush(60) == 0, "an abort would drop what is not written yet"
     if commit:
-        producer.commit_transaction(10)
+        producer.commit_transaction(60)
     else:
-        producer.abort_transaction(10)
+        producer.abort_transaction(60)
 
 
 def offsets(reader: RangeReader, log: TopicPartition, start: int, end: int) -> list[int]:

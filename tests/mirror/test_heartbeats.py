@@ -18,6 +18,7 @@ pytestmark = pytest.mark.brokers
 FORMATTER = "org.apache.kafka.connect.mirror.formatters.HeartbeatFormatter"
 SETTINGS = {
     "emit_heartbeats_enabled": "true",
+    "heartbeats_replication_enabled": "true",
     "heartbeats_topic_replication_factor": 1,
     "summary_interval_seconds": 1,
 }

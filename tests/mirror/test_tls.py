@@ -57,6 +57,7 @@ def test_clusters_that_speak_tls_are_mirrored_with_java_settings(
         emit_checkpoints_interval_seconds=1,
         sync_group_offsets_enabled="true",
         emit_heartbeats_enabled="true",
+        heartbeats_replication_enabled="true",
         emit_heartbeats_interval_seconds=1,
         heartbeats_topic_replication_factor=1,
     )

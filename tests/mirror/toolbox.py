@@ -46,7 +46,9 @@ USUAL: Mapping[str, object] = {
     "runtime": "local",
     "refresh.topics.interval.seconds": 1,
     "tasks.max": 1,
-    "emit.heartbeats.enabled": "false",  # every flow would mirror them
+    # the clusters are shared: every flow would mirror the heartbeats of all the others
+    "emit.heartbeats.enabled": "false",
+    "heartbeats.replication.enabled": "false",
     "emit.checkpoints.enabled": "false",
     "emit.offset-syncs.enabled": "false",
     "offset-syncs.topic.replication.factor": 1,
