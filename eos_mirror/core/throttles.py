@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-BURST_S: Final = 0.5
-"""What was not used is kept for this long."""
+BURST_S: Final = 1.0
+"""What was not used is kept for this long: longer than a commit takes on a busy machine."""
 
 SLICE_S: Final = 0.1
 """Records are handed over in portions of this length, not one by one."""

@@ -321,16 +321,18 @@ class ThrottledSource:
             waiting.end = None  # it is reported again
 
     def _resume(self) -> None:
-        """Resume reading partitions of which nothing waits any more."""
+        """Resume reading partitions before a limit could hand over more than what waits."""
         due = {
             partition: waiting.resumes_at
             for partition, waiting in self._waiting.items()
             if waiting.resumes_at is not None
-            and waiting.is_empty
             and all(meter.waiting_s < LOW_S for meter in self._meters_of(partition))
         }
         positions = dict(islice(due.items(), RESUMED_TOGETHER))
         if positions:
             self._source.assign(positions)
         for partition in positions:
-            del self._waiting[partition]
+            waiting = self._waiting[partition]
+            waiting.resumes_at = None
+            if waiting.is_empty:
+                del self._waiting[partition]

@@ -207,6 +207,19 @@ def test_reading_pauses_while_enough_waits() -> None:
     assert reader.is_reading
 
 
+def test_reading_resumes_before_nothing_waits() -> None:
+    """The first fetch after a pause takes time, in which the limit would not be used."""
+    reader = Reader((None, Limit(records_per_s=20)), records=60)
+    seen: list[int] = []
+    was_paused = False
+    while not (was_paused and reader.is_reading):
+        was_paused |= not reader.is_reading
+        seen += reader.read(0.05)[0]
+    resumed_at = reader.opened[0]._reading[ORDERS].position  # noqa: SLF001 (as above)
+    assert len(seen) < resumed_at, "nothing waited any more"
+    assert seen + reader.read(10)[0] == list(range(60))
+
+
 @pytest.mark.parametrize("lost", ["unassign", "assign", "on_revoked", "on_lost"])
 def test_what_waits_is_forgotten_with_its_partition(lost: str) -> None:
     """Another task may read it, or this one reads it again from a position of its own."""
