@@ -10,7 +10,7 @@ from eos_mirror.driver import cluster_watch
 from eos_mirror.driver.cluster_watch import ClusterWatch
 from eos_mirror.driver.config_reload import ConfigReload
 from eos_mirror.driver.first_contact import admin_configs
-from eos_mirror.driver.flow import REFUSED, FlowRunner
+from eos_mirror.driver.flow import DOUBTFUL, FlowRunner
 from eos_mirror.driver.follow_desired import FollowDesired
 from eos_mirror.driver.heartbeats import Heartbeats
 from eos_mirror.driver.leader_election import LeaderElection
@@ -30,7 +30,7 @@ LOOK_AT_TURN = timedelta(seconds=0.5)
 ORDERS_EVERY = timedelta(seconds=1)
 """How soon a run sees what an operator wants of it."""
 
-REFUSED_EVERY = timedelta(seconds=1)
+DOUBTFUL_EVERY = timedelta(seconds=1)
 """Refused topics are tried again after pauses that begin with this one."""
 
 CHORE_ENDS = timedelta(seconds=5)
@@ -60,8 +60,8 @@ def chores_of(runner: FlowRunner) -> Iterator[Chore]:
     settings, flow = runner.settings, runner.flow
     if settings.refresh_topics:
         yield Chore(_topics_of(runner), settings.refresh_topics_interval, runner.follow_topics)
-        name = f"{REFUSED} of {flow}"
-        yield Chore(name, REFUSED_EVERY, runner.follow_refused, after=REFUSED_EVERY)
+        name = f"{DOUBTFUL} of {flow}"
+        yield Chore(name, DOUBTFUL_EVERY, runner.follow_doubtful, after=DOUBTFUL_EVERY)
     if settings.sync_configs:
         every, name = settings.sync_configs_interval, f"configuration of the topics of {flow}"
         yield Chore(name, every, runner.topics.follow_configs, after=SETTLED)

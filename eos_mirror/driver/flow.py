@@ -49,7 +49,7 @@ LOOP_IS_BUSY_S = 2.0
 SHORT_LOOKS = 3
 """Consecutive checks that must find unowned partitions before the tasks rejoin."""
 
-REFUSED = "refused topics"
+DOUBTFUL = "doubtful topics"
 
 
 class FlowRunner:
@@ -85,7 +85,9 @@ class FlowRunner:
         self._entry = entry
         self._clusters = open_clusters(settings)
         self._ledger = LedgerKeeper(
-            settings, self._clusters.target_topics, on_failure=self._ledger_failed
+            settings,
+            self._clusters.target_topics,
+            on_failure=lambda exc: self._tell("ledger.failed", fields_of(exc)),
         )
         self.topics = TopicSync(settings, self._clusters, on_event=self._tell)
         self.acls = AclSync(settings, lambda: self.topics.routes, on_event=self._tell)
@@ -120,12 +122,8 @@ class FlowRunner:
 
     def join_drivers(self, *, may_wait: bool) -> LeaderElection:
         """Join the group that elects the run that mirrors; see `LeaderElection`."""
-        return LeaderElection(
-            self.settings,
-            self._clusters.target_topics,
-            may_wait=may_wait,
-            on_event=self._on_event,
-        )
+        topics = self._clusters.target_topics
+        return LeaderElection(self.settings, topics, may_wait=may_wait, on_event=self._on_event)
 
     def check(self, *, on_standby: bool = False, creates_nothing: bool = False) -> FlowPlan:
         """
@@ -229,15 +227,21 @@ class FlowRunner:
                 f"the next start continues without it"
             )
 
-    def follow_refused(self) -> None:
-        """Follow the topics sooner than usual while some are refused: the causes may be gone."""
-        now_s, refused = time.monotonic(), dict(self.topics.refused)
-        if not refused or self._again.waiting([REFUSED], now_s=now_s):
+    def follow_doubtful(self) -> None:
+        """Follow the topics soon while some are refused, or may be deleted; then less often."""
+        doubtful = self._doubtful
+        if not doubtful:
+            self._again.reset()
+        if not doubtful or self._again.waiting([DOUBTFUL], now_s=time.monotonic()):
             return
         self.follow_topics()
-        if self.topics.refused != refused:
+        if self._doubtful != doubtful:
             self._again.reset()  # others follow soon
-        self._again.refused(REFUSED, "", now_s=time.monotonic())
+        self._again.refused(DOUBTFUL, "", now_s=time.monotonic())
+
+    @property
+    def _doubtful(self) -> set[object]:
+        return {*self.topics.refused.items(), *self.causes.of_lost_source(self.stopped)}
 
     @property
     def orders(self) -> Orders:
@@ -335,10 +339,7 @@ class FlowRunner:
             found = self._positions.read(list(copies))
         except (SourceUnavailable, TargetUnavailable):
             return False
-        return all(
-            partition in found and found[partition].position.next_offset >= end
-            for partition, end in copies.items()
-        )
+        return all(p in found and found[p].position.next_offset >= end for p, end in copies.items())
 
     @property
     def _positions(self) -> CommittedOffsets:
@@ -379,9 +380,6 @@ class FlowRunner:
             fields = self.causes.completed(fields)
         self._on_event(name, {"flow": str(self.flow), **fields})
         self._ledger.hear(name, fields)
-
-    def _ledger_failed(self, exc: Exception) -> None:
-        self._tell("ledger.failed", fields_of(exc))
 
     def give_orders(self, change: Callable[[Orders], Orders] = lambda orders: orders) -> None:
         """Change the orders, and send them with the current topics if anything changed."""

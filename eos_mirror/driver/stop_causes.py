@@ -1,9 +1,10 @@
 """Remembers which error stopped a partition, for the processes that come after."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from eos_mirror.errors import PartitionStopped
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import PartitionStopped, SourceDataLost
 
 
 class StopCauses:
@@ -15,6 +16,10 @@ class StopCauses:
     def of(self, partition: str) -> str:
         """Return the class; empty if the partition never stopped."""
         return self._causes.get(partition, "")
+
+    def of_lost_source(self, stopped: Iterable[TopicPartition]) -> set[TopicPartition]:
+        """Return those that stopped because the source no longer has their next record."""
+        return {one for one in stopped if self.of(str(one)) == SourceDataLost.__name__}
 
     def completed(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """

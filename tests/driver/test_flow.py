@@ -322,17 +322,31 @@ def test_refused_topics_are_tried_again_before_the_next_look(make: Make) -> None
     full = TooFewBrokers("the target has too few brokers")
     stage.clusters.target.refused = {"A.orders": full}
     stage.start()
-    stage.runner.follow_refused()
+    stage.runner.follow_doubtful()
     assert str(full) in stage.runner.topics.refused["orders"]
 
     stage.clusters.target.refused = {}
 
     def is_mirrored() -> bool:
-        stage.runner.follow_refused()
+        stage.runner.follow_doubtful()
         return not stage.runner.topics.refused
 
     wait_until(is_mirrored, within=SOON, what="the topic")
     assert stage.runner.topics.routes == {"orders": "A.orders", "users": "A.users"}
+
+
+def test_a_topic_is_missed_as_soon_as_a_task_cannot_read_on(make: Make) -> None:
+    """Its task notices within seconds that it was deleted; the next look may be far away."""
+    stage = make()
+    task = stage.start()
+    stop = {"partition": str(ORDERS), "cause": "SourceDataLost", "reason": "deleted"}
+    task.beat(TaskReport(stopped={ORDERS: "deleted"}), events=[("partition.stopped", stop)])
+    del stage.clusters.source.counts["orders"]
+
+    stage.runner.follow_doubtful()
+
+    assert [one["topic"] for one in stage.events.of("topic.deleted")] == ["orders"]
+    assert stage.runner.stopped == {}
 
 
 def test_only_configured_chores_run_and_those_that_ask_clusters_wait_for_the_tasks(
@@ -342,6 +356,6 @@ def test_only_configured_chores_run_and_those_that_ask_clusters_wait_for_the_tas
     chores = {chore.name.split()[0]: chore.after for chore in chores_of(make().runner)}
     off = ("refresh.topics.enabled", "sync.topic.configs.enabled", "sync.topic.acls.enabled")
 
-    assert chores.keys() == {"topics", "refused", "configuration", "access"}
+    assert chores.keys() == {"topics", "doubtful", "configuration", "access"}
     assert [name for name, after in chores.items() if not after] == ["topics"]
     assert list(chores_of(make(dict.fromkeys(off, "false")).runner)) == []
