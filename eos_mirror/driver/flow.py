@@ -84,11 +84,8 @@ class FlowRunner:
         self._on_event = on_event
         self._entry = entry
         self._clusters = open_clusters(settings)
-        self._ledger = LedgerKeeper(
-            settings,
-            self._clusters.target_topics,
-            on_failure=lambda exc: self._tell("ledger.failed", fields_of(exc)),
-        )
+        target = self._clusters.target_topics
+        self._ledger = LedgerKeeper(settings, target, on_failure=self._ledger_failed)
         self.topics = TopicSync(settings, self._clusters, on_event=self._tell)
         self.acls = AclSync(settings, lambda: self.topics.routes, on_event=self._tell)
         self.checkpoints = CheckpointTasks(
@@ -365,6 +362,9 @@ class FlowRunner:
             entry=self._entry,
             config=encode(config),
         )
+
+    def _ledger_failed(self, exc: Exception) -> None:
+        self._tell("ledger.failed", fields_of(exc))
 
     # ------------------------------------------------------------------ reports and orders
 

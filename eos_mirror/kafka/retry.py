@@ -28,7 +28,7 @@ def retrying(
         when: The errors after which it is repeated.
 
     Raises:
-        The last error of `when`, when time is up. Every other error at once.
+        The last error of `when`, when time is up. Any other error is not repeated.
     """
     return Retrying(
         retry=retry_if_exception_type(when),
