@@ -4,10 +4,11 @@ import logging
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import timedelta
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from eos_mirror.errors import LoginImpossible
@@ -18,6 +19,10 @@ from eos_mirror.kafka.deadline import GRACE_S, Deadline
 from eos_mirror.kafka.reconnecting import ONE_LOGIN, let_go
 
 POLL_S = 0.05
+SOON: Final = timedelta(seconds=1)
+LISTED: Final = timedelta(seconds=2)
+"""A refusal is noticed as late as this, because the client blocks meanwhile."""
+
 _BROKER = re.compile(r"^(?:FAIL )?(?:\[\S+\] \[\S+\]: )?\S+/\S+: ")
 _WHEN = re.compile(r" \(after \d+ms in state .*\)$")
 _ADVICE = re.compile(r", verify that .*$")
@@ -87,20 +92,35 @@ class ClusterProbe:
                 return Silence(str(exc), Refusal.TOKEN)
         self._admin.poll(0)
         self._seen.forget()  # what happened since the last question is over
-        answer = ask_any_broker(self._admin, within_s=deadline.all_s)
-        while not (answer.done() or deadline.is_over or self._seen.refusal):
-            self._admin.poll(POLL_S)
-        if answer.done() or not self._seen.refusal:
-            with suppress(TimeoutError):
-                if is_answered(answer, within_s=GRACE_S):
-                    if self._was_refused:  # this client would wait long before it connects again
-                        self.renew()
-                    self._was_refused = False
-                    return None
+        if self._is_answered(self._admin, deadline):
+            if self._was_refused:  # this client would wait long before it connects again
+                self.renew()
+            self._was_refused = False
+            return None
         self._admin.poll(0)
         self.renew()
         self._was_refused = self._seen.refusal is Refusal.LOGIN
         return Silence(self._seen.cause, self._seen.refusal)
+
+    def _is_answered(self, admin: AdminClient, deadline: Deadline) -> bool:
+        """
+        Return True as soon as a broker answers, False when the time is up or something is refused.
+
+        librdkafka sends the question to the controller that the metadata names: any broker, also
+        one that has just died. So the brokers that are connected are asked for their topics, too.
+        """
+        soon = Deadline(SOON)
+        answer = ask_any_broker(admin, within_s=deadline.all_s)
+        while not (answer.done() or deadline.is_over or self._seen.refusal):
+            admin.poll(POLL_S)
+            if soon.is_over:
+                with suppress(KafkaException):
+                    admin.list_topics(timeout=deadline.left_s(at_most=LISTED))
+                    return True
+        if answer.done() or not self._seen.refusal:
+            with suppress(TimeoutError):
+                return is_answered(answer, within_s=GRACE_S)
+        return False
 
     def renew(self) -> None:
         """Connect, and log in, again for the next question."""
