@@ -4,6 +4,7 @@ Every error of eos_mirror, and what its reader has to do.
 MirrorError
 +- ConfigError              fix the configuration (exit 2); lists every fault with file and line
 |  +- AddressInUse         another process listens there
+|  +- ClustersSilent       clusters gave no first answer
 +- UnsafeError              refused: continuing could lose, double or reorder records (exit 4)
 +- RetriableError           same call again; stays inside kafka/
 +- NewIncarnation           new transactional id, claim again, read the shadow offsets, continue
@@ -31,7 +32,7 @@ MirrorError
 The message of an error says what failed, where (flow, partition, next_offset) and what to do.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 
@@ -67,6 +68,20 @@ class ConfigError(MirrorError):
     def __init__(self, *faults: str) -> None:
         super().__init__("\n".join(faults))
         self.faults: Sequence[str] = faults
+
+
+class ClustersSilent(ConfigError):
+    """
+    A verb got no first answer from clusters.
+
+    Args:
+        faults: One line for each of them.
+        aliases: Their names.
+    """
+
+    def __init__(self, *faults: str, aliases: Set[str]) -> None:
+        super().__init__(*faults)
+        self.aliases = aliases
 
 
 class AddressInUse(ConfigError):

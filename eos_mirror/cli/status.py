@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -19,8 +19,11 @@ from eos_mirror.core.plural import counted
 from eos_mirror.core.side import Side
 from eos_mirror.core.states import ORDERED, WRONG, Condition, State, counted_states
 from eos_mirror.driver.first_contact import BOTH, reach_clusters
+from eos_mirror.errors import ClustersSilent
+from eos_mirror.operate.flow_run import Runs, runs_now
 from eos_mirror.operate.partition_status import PartitionStatus
 from eos_mirror.operate.status import FlowStatus, flow_status, ledger_entries
+from eos_mirror.settings.fingerprint import fingerprint
 from eos_mirror.settings.model import FlowSettings
 
 
@@ -73,23 +76,51 @@ def _answers(args: argparse.Namespace) -> list[Answer]:
 
 
 def _parts(args: argparse.Namespace) -> Iterator[Answer]:
-    """Yield the answer for each flow; if there are several, then an overview on a terminal."""
+    """
+    Yield the answer for each flow; if there are several, then an overview on a terminal.
+
+    Raises:
+        ClustersSilent: Clusters do not answer. What is known of the flows comes before it.
+    """
     settings = settings_of(args.file)
     flows = [flow_named(settings, args.flow)] if args.flow else settings.flows
-    reach_clusters(settings, flows, needed=[Side.TARGET] if args.ledger else BOTH)
+    failure = None
+    try:
+        reach_clusters(settings, flows, needed=[Side.TARGET] if args.ledger else BOTH)
+    except ClustersSilent as exc:
+        if args.ledger or args.groups:
+            raise
+        failure = exc
     statuses = []
     for flow in flows:
         if args.ledger:
             yield Answer(view=list(_ledger(flow, as_json=args.json)))
         elif args.groups:
             yield Answer(view=list(group_view(flow, as_json=args.json)))
+        elif failure and not failure.aliases.isdisjoint((flow.flow.source, flow.flow.target)):
+            yield _hidden(flow, failure.aliases, as_json=args.json)
         else:
             status = flow_status(flow, beside=[one for one in settings.flows if one is not flow])
             statuses.append(status)
             view: View = [_as_json(status)] if args.json else list(_as_text(status))
             yield Answer(view=view, code=int(status.state in WRONG))
+    if failure:
+        raise failure
     if len(statuses) > 1:
         yield Answer(view=overview(statuses), is_overview=True)
+
+
+def _hidden(settings: FlowSettings, silent: Set[str], *, as_json: bool) -> Answer:
+    """Return what is known of a flow while one of its clusters does not answer: who runs it."""
+    flow, of_this_file = settings.flow, fingerprint(settings)
+    away = [one for one in (flow.source, flow.target) if one in silent]
+    why = f"{' and '.join(away)} {'do' if len(away) > 1 else 'does'} not answer"
+    runs = Runs(None, 0) if flow.target in silent else runs_now(settings)
+    if as_json:
+        known = {"flow": str(flow), "state": State.UNKNOWN.value, "reason": why}
+        return Answer(view=[json.dumps({**known, "run": _run_object(runs, of_this_file)})])
+    first = line(f"{flow}: ", state(State.UNKNOWN), f", {why}")
+    return Answer(view=[first, *_run_lines(runs, of_this_file)])
 
 
 def _as_json(status: FlowStatus) -> str:
@@ -98,7 +129,7 @@ def _as_json(status: FlowStatus) -> str:
             "flow": status.flow,
             "state": status.state.value,
             "mode": status.mode.value if status.mode else None,
-            "run": _run_object(status),
+            "run": _run_object(status.run.runs, status.fingerprint),
             "lag": status.lag,
             "partitions": [
                 {
@@ -136,8 +167,8 @@ def _state_object(condition: Condition) -> dict[str, Any]:
     }
 
 
-def _run_object(status: FlowStatus) -> dict[str, Any] | None:
-    leader = status.run.leader
+def _run_object(runs: Runs, of_this_file: str) -> dict[str, Any] | None:
+    leader = runs.leader
     if leader is None:
         return None
     return {
@@ -146,8 +177,8 @@ def _run_object(status: FlowStatus) -> dict[str, Any] | None:
         "since": leader.started_at.isoformat(),
         "version": leader.version,
         "fingerprint": leader.fingerprint,
-        "is_of_this_file": leader.fingerprint == status.fingerprint,
-        "standbys": status.run.standbys,
+        "is_of_this_file": leader.fingerprint == of_this_file,
+        "standbys": runs.standbys,
     }
 
 
@@ -164,7 +195,7 @@ def _as_text(status: FlowStatus) -> Iterator[str | Line | Row]:
     count = counted(len(status.partitions), "partition")
     about = f", {mode}, {count}, {_lag(status.partitions)}"
     yield line(f"{status.flow}: ", state(status.state), about)
-    yield from _run_lines(status)
+    yield from _run_lines(status.run.runs, status.fingerprint)
     for limited, order in status.limits.items():
         yield f"  {limited or 'all topics together'}: limited to {order}"
     for topic, group in groupby(status.partitions, key=lambda one: one.source.topic):
@@ -187,14 +218,14 @@ def _as_text(status: FlowStatus) -> Iterator[str | Line | Row]:
         yield f"  not mirrored back to where they came from: {', '.join(status.left_out)}"
 
 
-def _run_lines(status: FlowStatus) -> Iterator[str | Line]:
-    leader = status.run.leader
+def _run_lines(runs: Runs, of_this_file: str) -> Iterator[str | Line]:
+    leader = runs.leader
     if leader is None:
         return
     since = f"since {leader.started_at:%Y-%m-%d %H:%M:%S} UTC"
-    standby = f", {status.run.standbys} on standby" if status.run.standbys else ""
+    standby = f", {runs.standbys} on standby" if runs.standbys else ""
     yield f"  run: {leader}, {since}, version {leader.version}{standby}"
-    if leader.fingerprint != status.fingerprint:
+    if leader.fingerprint != of_this_file:
         different = Piece("another configuration than this file", Tone.WARNING)
         yield line("  the run has ", different, ": a restart applies the file")
 

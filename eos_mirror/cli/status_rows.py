@@ -30,7 +30,7 @@ def overview(statuses: Iterable[FlowStatus]) -> list[Row]:
                 "mode": line(one.mode.value if one.mode else "never ran"),
                 "partitions": line(f"{len(one.partitions):,}"),
                 "lag": line(lag_of(one.partitions)),
-                "run": line(one.run.leader.host if one.run.leader else ""),
+                "run": line(one.run.runs.leader.host if one.run.runs.leader else ""),
             },
             numbers=("partitions", "lag"),
         )

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from eos_mirror.core.side import Side
-from eos_mirror.errors import ConfigError
+from eos_mirror.errors import ClustersSilent
 from eos_mirror.kafka.cluster_probe import ClusterProbe, Refusal, Silence
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.settings import clients
@@ -25,7 +25,7 @@ def reach_clusters(
             does not answer either.
 
     Raises:
-        ConfigError: A needed cluster does not answer; one line for each cluster that does not.
+        ClustersSilent: A needed cluster does not answer; one line for each that does not.
     """
     deadline = Deadline(settings.connect_timeout)
     asked = {
@@ -41,9 +41,9 @@ def reach_clusters(
         return
     for one in asked.values():
         one.join()
-    raise ConfigError(
-        *(no_answer(settings, one.alias, one.silence) for one in asked.values() if one.silence)
-    )
+    silent = {one.alias: one.silence for one in asked.values() if one.silence}
+    lines = (no_answer(settings, alias, silence) for alias, silence in silent.items())
+    raise ClustersSilent(*lines, aliases=silent.keys())
 
 
 def admin_configs(flows: Sequence[FlowSettings]) -> dict[str, Mapping[str, Any]]:

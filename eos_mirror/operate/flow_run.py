@@ -1,6 +1,6 @@
 """Finds who runs a flow, which partitions its tasks have, and which ones it stopped."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,7 +13,7 @@ from eos_mirror.core.run_identity import RunIdentity
 from eos_mirror.core.side import Side
 from eos_mirror.core.states import Fault
 from eos_mirror.driver.desired_state import desired_topic
-from eos_mirror.driver.flow_clusters import FlowClusters
+from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.leader_election import leader_of, living
 from eos_mirror.errors import NotAuthorized, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.groups import GroupMember, members_or_none
@@ -25,14 +25,27 @@ from eos_mirror.settings.model import FlowSettings
 ANSWERS_WITHIN: Final = timedelta(seconds=5)
 
 
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """
+    The runs of a flow.
+
+    Attributes:
+        leader: The run that mirrors; None if there is none, or it does not say who it is.
+        standbys: Number of runs that wait.
+    """
+
+    leader: RunIdentity | None
+    standbys: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowRun:
     """
     The run of a flow, as the clusters know it.
 
     Attributes:
-        leader: The run that mirrors; None if there is none, or it does not say who it is.
-        standbys: Number of runs that wait.
+        runs: Who mirrors, and who waits.
         is_there: Whether a run mirrors; None if that cannot be found out.
         owned: Source partitions that tasks have; None if that cannot be found out. A task that was
             killed has its partitions until its session is over.
@@ -41,8 +54,7 @@ class FlowRun:
         desired: What operators want of the flow, whether or not it runs.
     """
 
-    leader: RunIdentity | None
-    standbys: int
+    runs: Runs
     is_there: bool | None
     owned: Collection[TopicPartition] | None
     hidden: str
@@ -62,23 +74,33 @@ def find_run(settings: FlowSettings, clusters: FlowClusters) -> FlowRun:
     drivers, no_drivers = _members(clusters.target_topics, flow.drivers_group, Side.TARGET)
     tasks, no_tasks = _members(clusters.source_topics, flow.source_group, Side.SOURCE)
     owned = None if tasks is None else {one for member in tasks for one in member.owns}
-    runs = living(drivers or [])
-    leader = leader_of(runs)
+    members = living(drivers or [])
+    runs = _runs(members)
     faults: Mapping[TopicPartition, Fault] = {}
     no_faults = ""
     try:
-        faults = {} if leader is None else _faults(settings, leader)
+        faults = {} if runs.leader is None else _faults(settings, runs.leader)
     except NotAuthorized as exc:  # what has failed is not known then
         owned, no_faults = None, str(exc)
     return FlowRun(
-        leader=leader,
-        standbys=max(0, len(runs) - 1),
-        is_there=None if drivers is None else bool(runs),
+        runs=runs,
+        is_there=None if drivers is None else bool(members),
         owned=owned,
         hidden=no_drivers or no_tasks or no_faults,
         faults=faults,
         desired=desired_state(settings, clusters),
     )
+
+
+def runs_now(settings: FlowSettings) -> Runs:
+    """Return who runs a flow, as far as the target says. Asks only the target."""
+    topics = open_clusters(settings).target_topics
+    drivers, _ = _members(topics, settings.flow.drivers_group, Side.TARGET)
+    return _runs(living(drivers or []))
+
+
+def _runs(members: Sequence[GroupMember]) -> Runs:
+    return Runs(leader_of(members), max(0, len(members) - 1))
 
 
 def is_run_now(settings: FlowSettings, clusters: FlowClusters) -> bool:

@@ -10,7 +10,7 @@ from eos_mirror.core.run_identity import RunIdentity
 from eos_mirror.core.states import Condition, Fault, State
 from eos_mirror.core.topic_configs import Changes
 from eos_mirror.kafka.open_transactions import OpenTransaction
-from eos_mirror.operate.flow_run import FlowRun
+from eos_mirror.operate.flow_run import FlowRun, Runs
 from eos_mirror.operate.group_status import GroupPartition, GroupStatus
 from eos_mirror.operate.partition_status import PartitionStatus
 from eos_mirror.operate.status import FlowStatus
@@ -56,8 +56,7 @@ def flow(
         flow=name,
         mode=DeliveryMode.EXACTLY_ONCE,
         run=FlowRun(
-            leader=leader,
-            standbys=1,
+            runs=Runs(leader, 1),
             is_there=True,
             owned=[one.source for one in partitions],
             hidden="",

@@ -82,8 +82,14 @@ def verb(name: str, config: Path, site: Site, *arguments: str) -> str:
 
 def fails(*arguments: str) -> tuple[int, list[str]]:
     """Run a verb that fails; return the exit code and what is on stderr."""
+    code, _, errors = ends(*arguments)
+    return code, errors
+
+
+def ends(*arguments: str) -> tuple[int, str, list[str]]:
+    """Run a verb; return the exit code, what it prints, and the lines on stderr."""
     done = _run(*arguments, check=False)
-    return done.returncode, done.stderr.splitlines()
+    return done.returncode, done.stdout, done.stderr.splitlines()
 
 
 def _run(*arguments: str, check: bool) -> "subprocess.CompletedProcess[str]":
