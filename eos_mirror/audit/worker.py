@@ -15,6 +15,7 @@ from eos_mirror.audit.digest import Folder
 from eos_mirror.audit.examine import (
     Folded,
     Matched,
+    Reader,
     examine_range,
     find_originals,
     fold_range,
@@ -23,8 +24,10 @@ from eos_mirror.audit.examine import (
     match_range,
 )
 from eos_mirror.audit.ranges import Range
+from eos_mirror.audit.transformed import as_mirrored
 from eos_mirror.core.offset_map import OffsetMap
 from eos_mirror.core.side import Side
+from eos_mirror.core.transforms import Transform
 from eos_mirror.errors import RangeUnreadable
 from eos_mirror.kafka.ranges import RangeReader
 
@@ -78,12 +81,14 @@ class Work:
 
     Attributes:
         source: Connection and security of the source; `target` has those of the target.
+        transforms: What the flow does to the records of the source.
         base: Base of the folds.
     """
 
     source: Mapping[str, str] = field(repr=False)
     target: Mapping[str, str] = field(repr=False)
     base: int = field(repr=False)
+    transforms: tuple[Transform, ...] = ()
 
     def match(self, where: Range) -> Matched | Unreadable:
         """
@@ -92,7 +97,7 @@ class Work:
         Raises:
             RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
-        return _unless_unreadable(lambda: match_range(where, *self._readers()))
+        return _unless_unreadable(lambda: match_range(where, *self._readers(where)))
 
     def fold(self, where: Range) -> Folded | Unreadable:
         """
@@ -102,7 +107,7 @@ class Work:
             RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
         folder = Folder(self.base)
-        return _unless_unreadable(lambda: fold_range(where, *self._readers(), folder))
+        return _unless_unreadable(lambda: fold_range(where, *self._readers(where), folder))
 
     def examine(self, where: Range) -> Comparison | Unreadable:
         """
@@ -111,7 +116,7 @@ class Work:
         Raises:
             RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
-        return _unless_unreadable(lambda: examine_range(where, *self._readers()))
+        return _unless_unreadable(lambda: examine_range(where, *self._readers(where)))
 
     def find(self, where: Range, wanted: Set[bytes]) -> Found | Unreadable:
         """
@@ -120,7 +125,7 @@ class Work:
         Raises:
             RestartTask: The source did not answer (SourceUnavailable).
         """
-        source, _ = self._readers()
+        source, _ = self._readers(where)
         found: dict[bytes, int] = {}
         try:
             for digest, offset in find_originals(where, source, wanted):
@@ -136,8 +141,8 @@ class Work:
         Raises:
             RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
-        source, target = self._readers()
         where, offsets = keys.where, keys.offsets
+        source, target = self._readers(where)
         try:
             return compare_compacted(
                 where,
@@ -155,8 +160,10 @@ class Work:
         except RangeUnreadable as exc:
             return Unreadable(reason=str(exc))
 
-    def _readers(self) -> tuple[RangeReader, RangeReader]:
-        return _reader(self.source, side=Side.SOURCE), _reader(self.target, side=Side.TARGET)
+    def _readers(self, where: Range) -> tuple[Reader, Reader]:
+        source = _reader(self.source, side=Side.SOURCE)
+        mirrored = as_mirrored(source, self.transforms, remote_topic=where.target.topic)
+        return mirrored, _reader(self.target, side=Side.TARGET)
 
 
 def _unless_unreadable(look: Callable[[], R]) -> R | Unreadable:

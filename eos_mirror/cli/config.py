@@ -110,6 +110,8 @@ def _of_flow(flow: FlowSettings, settings: Settings) -> Iterator[Shown]:
         yield _of_row(row, settings, owner=f"{flow.flow}.", values=flow.groups)
     for row in FILTER_ROWS:
         yield _of_row(row, settings, owner=f"{flow.flow}.", values=flow.filters)
+    for name, text in flow.transforms.texts.items():
+        yield Shown(f"{flow.flow}.{name}", text, settings.origins[f"{flow.flow}.{name}"])
     complete = {
         "source_consumer": clients.source_consumer(flow, slot=0),
         "source_admin": clients.source_admin(flow),

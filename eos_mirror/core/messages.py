@@ -17,6 +17,7 @@ from eos_mirror.core.spread import Spread
 from eos_mirror.core.suspects import Suspect
 from eos_mirror.core.throttles import Limit
 from eos_mirror.core.topic_limits import SenderLimits
+from eos_mirror.core.transforms import Transform
 
 ClientConfig = Mapping[str, str]
 """Complete configuration of one librdkafka client, secrets included."""
@@ -41,6 +42,7 @@ class MirrorConfig:
             would come back. Remote topics have other writers.
         measured: Report the metrics of each partition.
         sender: What the producer does with records of every topic.
+        transforms: What changes or drops records, in order.
     """
 
     flow: Flow
@@ -53,6 +55,7 @@ class MirrorConfig:
     provenance: bool = False
     measured: bool = False
     sender: SenderLimits = field(default_factory=SenderLimits)
+    transforms: tuple[Transform, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -156,6 +156,24 @@ class DecodedRun:
             size_bytes=sum(len(value) for value in values if value is not None),
         )
 
+    def selected(self, indices: Sequence[int], headers: Sequence[Headers | None]) -> "DecodedRun":
+        """
+        Return the records at these indices, at least one, with other headers.
+
+        The epoch is unknown without the last record, as in `part`.
+        """
+        values = [self.values[i] for i in indices]
+        return DecodedRun(
+            partition=self.partition,
+            offsets=[self.offsets[i] for i in indices],
+            timestamps=[self.timestamps[i] for i in indices],
+            keys=[self.keys[i] for i in indices],
+            values=values,
+            headers=headers,
+            leader_epoch=self.leader_epoch if indices[-1] == len(self.offsets) - 1 else None,
+            size_bytes=sum(len(value) for value in values if value is not None),
+        )
+
 
 def stretches(offsets: Sequence[int]) -> list[tuple[int, int]]:
     """Return strictly increasing offsets as stretches without a gap: (first, length)."""

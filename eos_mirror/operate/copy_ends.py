@@ -4,6 +4,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from eos_mirror.audit.examine import Reader
+from eos_mirror.audit.transformed import as_mirrored
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.core.tail_match import TailMatch, match_tail
@@ -78,6 +80,7 @@ class CopyEnds:
         """
         source, target = source_admin(settings), target_admin(settings)
         self._origin, self._match_last = origin, match_last
+        self._transforms = settings.transforms.chain
         self._on_source = ClusterMetadata(source, side=Side.SOURCE)
         self._on_target = ClusterMetadata(target, side=Side.TARGET)
         self._source = RangeReader(source, side=Side.SOURCE)
@@ -141,7 +144,8 @@ class CopyEnds:
         at = log.start if known.stored is None else known.stored
         timed = copied[-1].timestamp[0] != LOG_APPEND_TIME
         first = max(log.start, at - SPARSE * self._match_last)
-        records = _records(self._source, known.source, first, log.stable)
+        reader = as_mirrored(self._source, self._transforms, remote_topic=known.remote.topic)
+        records = _records(reader, known.source, first, log.stable)
         return match_tail(
             [one.to_compare(timed=timed) for one in copied],
             ((one.offset, one.to_compare(timed=timed)) for one in records),
@@ -167,9 +171,7 @@ def _logs(
     return {p: _Log(starts[p], stable[p], ends[p]) for p in partitions}
 
 
-def _records(
-    reader: RangeReader, partition: TopicPartition, start: int, end: int
-) -> Iterator[_Record]:
+def _records(reader: Reader, partition: TopicPartition, start: int, end: int) -> Iterator[_Record]:
     for some in reader.read(partition, start, end):
         columns = zip(
             some.offsets, some.timestamps, some.keys, some.values, some.headers, strict=True

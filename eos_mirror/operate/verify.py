@@ -120,6 +120,7 @@ def auditing(
         source=clients.source_admin(settings),
         target=clients.target_admin(settings),
         base=random_base(),
+        transforms=settings.transforms.chain,
     )
     with (
         _pool(spark, app=f"eos-mirror verify {settings.flow}", look=watcher.look) as pool,

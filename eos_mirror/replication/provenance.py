@@ -38,17 +38,7 @@ class Provenance:
             return replace(records, headers=headers)
         if not kept:
             return None
-        values = [records.values[i] for i in kept]
-        return DecodedRun(
-            partition=records.partition,
-            offsets=[records.offsets[i] for i in kept],
-            timestamps=[records.timestamps[i] for i in kept],
-            keys=[records.keys[i] for i in kept],
-            values=values,
-            headers=headers,
-            leader_epoch=records.leader_epoch,
-            size_bytes=sum(len(value) for value in values if value is not None),
-        )
+        return records.selected(kept, headers)
 
 
 def _passed(headers: Headers | None) -> list[bytes]:

@@ -33,6 +33,7 @@ from eos_mirror.replication.reporter import Reporter
 from eos_mirror.replication.source_faults import check_identities, check_topics
 from eos_mirror.replication.stopped import Stopped
 from eos_mirror.replication.throttled_source import ThrottledSource
+from eos_mirror.replication.transformed import opener_of
 
 IDLE_WAIT = timedelta(milliseconds=200)
 SHORT_WAIT = timedelta(milliseconds=20)
@@ -61,8 +62,7 @@ class MirrorTask:
         now, wall_ms = adapters.now, adapters.wall_ms
         self._config, self._pace = config, Pace(config.boundary)
         self._meter = PartitionMeter(wanted=config.measured, wall_ms=wall_ms, now=now)
-        self._context, self._now = context, now
-        self._metadata, self._target = adapters.metadata, adapters.target
+        self._metadata, self._target, self._now = adapters.metadata, adapters.target, now
         self._orders = Orders(rejoin=context.orders().rejoin)
         self._hold, self._counters = Holdings(), Counters()
         self._stopped = Stopped(context, now=now)
@@ -72,8 +72,9 @@ class MirrorTask:
         self._foreign: Mapping[TopicPartition, PartitionStopped] = {}
         self._tend_at = self._check_topics_at = self._advise_at = self._committed_at = now()
         self._limits_at = now() + intervals.LIMITS_EVERY_S
-        self._mode, self._acquisition = mode, mode.acquisition
-        self._source = ThrottledSource(adapters.lane, self, slot=context.slot or 0, now=now)
+        self._mode, self._acquisition, self._context = mode, mode.acquisition, context
+        opener = opener_of(adapters.lane, config, lambda topic: self._orders.topics[topic])
+        self._source = ThrottledSource(opener, self, slot=context.slot or 0, now=now)
         self._intake = Intake(
             config=config,
             holdings=self._hold,

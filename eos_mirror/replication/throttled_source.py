@@ -17,7 +17,7 @@ from eos_mirror.core.messages import TaskThrottle, Throttle
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.core.throttles import Bucket, Limit
 from eos_mirror.errors import PartitionStopped
-from eos_mirror.ports import Lane, Polled, RebalanceListener, Source
+from eos_mirror.ports import Polled, RebalanceListener, Source
 
 FULL_S: Final = 1.0
 """Reading pauses when as much waits as a limit allows in this time."""
@@ -90,7 +90,7 @@ class Poll(Protocol):
 
 class ThrottledSource:
     """
-    Implements `ports.Source` over the source of a lane. Used by one thread.
+    Implements `ports.Source` over another source. Used by one thread.
 
     Attributes:
         poll: See `ports.Source`. Without limits it is the source's own method, and costs nothing.
@@ -103,10 +103,16 @@ class ThrottledSource:
     """
 
     def __init__(
-        self, lane: Lane, listener: RebalanceListener, *, slot: int, now: Callable[[], float]
+        self,
+        open_source: Callable[[RebalanceListener], Source],
+        listener: RebalanceListener,
+        *,
+        slot: int,
+        now: Callable[[], float],
     ) -> None:
         """
         Args:
+            open_source: Opens the source below, as `ports.Lane` does.
             listener: Called on each rebalance.
             slot: Number of the task, for its share.
             now: Monotonic seconds.
@@ -117,7 +123,7 @@ class ThrottledSource:
         self._meters: dict[str | None, _Meter] = {}
         self._waiting: dict[TopicPartition, _Waiting] = {}
         self._epochs: dict[TopicPartition, int | None] = {}  # of the last record handed over
-        self._source: Source = lane.open_source(self)  # connects while the task opens its writer
+        self._source: Source = open_source(self)  # connects while the task opens its writer
         self.poll: Poll = self._source.poll
 
     # ------------------------------------------------------------------ limits

@@ -2,7 +2,6 @@
 Keys of MirrorMaker 2 and its Connect worker that this version accepts and does not use.
 
 A configuration that runs in MirrorMaker 2 starts here too; a note names each key without effect.
-Keys that would change *which* records are mirrored, or their content, are refused: see `REFUSED`.
 """
 
 _HTTPS = (
@@ -100,15 +99,6 @@ RENAMED: dict[str, str] = {
     "config.properties.blacklist": "config.properties.exclude",
 }
 """Old key, or one of another tool, to its current name. MirrorMaker 2 knows none since 4.0."""
-
-REFUSED: dict[str, tuple[str, str]] = {
-    "transforms": (
-        "",
-        "transforms are not available in this version; records are copied unchanged",
-    ),
-    "predicates": ("", "predicates are not available in this version; remove them"),
-}
-"""Key to the only value that changes nothing, and to the error text for any other value."""
 
 
 def purpose(name: str) -> str | None:

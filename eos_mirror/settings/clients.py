@@ -204,13 +204,7 @@ def task_config(
     return TaskConfig(
         mirror=MirrorConfig(
             flow=flow.flow,
-            boundary=Boundary(
-                interval_s=flow.transaction_interval.total_seconds(),
-                timeout_s=flow.transaction_timeout.total_seconds(),
-                max_bytes=flow.transaction_bytes,
-                max_records=flow.transaction_records,
-                every_poll=flow.transaction_boundary is BoundaryMode.POLL,
-            ),
+            boundary=_boundary(flow),
             start_position=flow.start_position,
             claims_topic_id=claims_topic_id,
             exactly_once=flow.exactly_once,
@@ -219,6 +213,7 @@ def task_config(
             measured=measured,
             sender=_sender(producer),
             keepalive=flow.offsets_keepalive,
+            transforms=flow.transforms.chain,
         ),
         clients=MirrorClients(
             source_consumer=consumer,
@@ -292,6 +287,16 @@ def syncs_of(flow: FlowSettings) -> SyncsTopic | None:
 
 def _without_transaction(producer: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in producer.items() if not key.startswith("transaction")}
+
+
+def _boundary(flow: FlowSettings) -> Boundary:
+    return Boundary(
+        interval_s=flow.transaction_interval.total_seconds(),
+        timeout_s=flow.transaction_timeout.total_seconds(),
+        max_bytes=flow.transaction_bytes,
+        max_records=flow.transaction_records,
+        every_poll=flow.transaction_boundary is BoundaryMode.POLL,
+    )
 
 
 def _sender(producer: Mapping[str, str]) -> SenderLimits:

@@ -118,7 +118,7 @@ def _add(
     flow: Flow,
     draft: Draft,
 ) -> None:
-    reason = _useless(name, entry, kind)
+    reason = _useless(name, kind)
     if reason is None and not _is_of_client(name):
         reason = _overruled(name, entry, kind, connectors)
     if reason:
@@ -130,13 +130,11 @@ def _add(
             draft.add(str(flow), line, entry)
 
 
-def _useless(name: str, entry: Entry, kind: str) -> str | None:
+def _useless(name: str, kind: str) -> str | None:
     """Return why no flow uses a key of this connector; None if a flow does."""
     about = accepted.purpose(name)
     if about is not None:
         return f"no effect here ({about})"
-    if name in accepted.REFUSED and entry.value == accepted.REFUSED[name][0]:
-        return "it changes nothing"
     if name == "tasks.max":
         return TASKS.get(kind)
     if _is_of_client(name) and kind != SOURCE:

@@ -1,13 +1,15 @@
-"""The classes that decide what is mirrored: MirrorMaker 2's (built in) or the user's."""
+"""What decides which records are mirrored: classes, and transforms of records."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator
 
 from eos_mirror.core.plugins import find_class
+from eos_mirror.core.transforms import Transform
 from eos_mirror.settings.key import Key
-from eos_mirror.settings.values import MM2_PACKAGE, Boolean, Kind
+from eos_mirror.settings.values import MM2_PACKAGE, Boolean, Kind, Names
 
 TOPIC_FILTER: Final = "DefaultTopicFilter"
 GROUP_FILTER: Final = "DefaultGroupFilter"
@@ -53,6 +55,24 @@ class FilterSettings:
             "A Python class replaces `config.properties.exclude`.",
         ),
     ]
+    transforms: Annotated[
+        Names,
+        Key(
+            "transforms",
+            "",
+            "Names of [transforms](transforms.md), which change or drop each record, in order.",
+            shown_default="none",
+        ),
+    ]
+    predicates: Annotated[
+        Names,
+        Key(
+            "predicates",
+            "",
+            "Names of predicates: they limit a transform to some records.",
+            shown_default="none",
+        ),
+    ]
     provenance: Annotated[
         Boolean,
         Key(
@@ -62,3 +82,17 @@ class FilterSettings:
             "that would return to one of them is skipped.",
         ),
     ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transforms:
+    """
+    The transforms of a flow.
+
+    Attributes:
+        chain: In the order in which they are applied.
+        texts: Each line that sets one of them or a predicate, without the prefix of the flow.
+    """
+
+    chain: tuple[Transform, ...]
+    texts: Mapping[str, str]

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import asdict
 
 from eos_mirror.settings.filters import TOPIC_FILTER
 from eos_mirror.settings.model import FlowSettings
@@ -30,6 +31,8 @@ def fingerprint(flow: FlowSettings) -> str:
         decisive["topic.filter"] = flow.filters.topic_class
     if flow.filters.provenance:
         decisive["provenance"] = True
+    if flow.transforms.chain:
+        decisive["transforms"] = [asdict(one) for one in flow.transforms.chain]
     if flow.renames:
         decisive["renames"] = [[one.pattern.pattern, one.remote] for one in flow.renames]
     text = json.dumps(decisive, sort_keys=True, separators=(",", ":"))

@@ -106,4 +106,4 @@ FALLBACKS = frozenset(row.key.fallback for row in TABLE if row.key.fallback)
 @cache
 def known_names() -> tuple[str, ...]:
     """Return every key that is not a family, for suggestions."""
-    return (*ROWS, *accepted.NAMES, *accepted.REFUSED)
+    return (*ROWS, *accepted.NAMES)

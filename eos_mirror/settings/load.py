@@ -49,6 +49,7 @@ from eos_mirror.settings.properties import Property, read_properties
 from eos_mirror.settings.resolve import DEFAULT, Report, Resolver
 from eos_mirror.settings.rest import RestSettings
 from eos_mirror.settings.sections import AUDITS, Sections, nearest, sort_lines
+from eos_mirror.settings.transforms import transforms_of
 from eos_mirror.settings.values import PolicyClass, Runtime
 
 USUAL_MIN_ISR = 2
@@ -234,6 +235,7 @@ def _flow(
         clients=clients,
         groups=GroupSettings(**groups),
         filters=FilterSettings(**filters),
+        transforms=transforms_of(filters["transforms"], filters["predicates"], owners, resolver),
         **values,
     )
     _check_together(settings, resolver, owners)

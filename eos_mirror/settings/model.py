@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 from eos_mirror.core.flow import Flow
-from eos_mirror.settings.filters import FilterSettings
+from eos_mirror.settings.filters import FilterSettings, Transforms
 from eos_mirror.settings.groups import GroupSettings
 from eos_mirror.settings.heartbeats import HeartbeatSettings
 from eos_mirror.settings.key import Key
@@ -75,6 +75,7 @@ class FlowSettings:
     clients: FlowClients
     groups: GroupSettings
     filters: FilterSettings
+    transforms: Transforms
 
     topics: Annotated[
         Patterns, Key("topics", ".*", "Source topics to mirror; whole names; empty means none.")

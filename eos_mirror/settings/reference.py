@@ -28,10 +28,6 @@ def reference() -> str:
         f"| `{name}` | {about} |" for name, about in accepted.NAMES.items() if name not in FALLBACKS
     )
     families = (f"| `{prefix}*` | {about} |" for prefix, about in accepted.PREFIXES.items())
-    refused = (
-        f"| `{name}` | {f'`{harmless}`' if harmless else 'empty'} | {fix} |"
-        for name, (harmless, fix) in accepted.REFUSED.items()
-    )
     return "\n".join(
         (
             BEGIN,
@@ -46,12 +42,6 @@ def reference() -> str:
             "|---|---|",
             *ignored,
             *families,
-            "",
-            "Refused, because ignoring them would mirror something else:",
-            "",
-            "| key | only accepted value | otherwise |",
-            "|---|---|---|",
-            *refused,
             "",
             END,
             "",

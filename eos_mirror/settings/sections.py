@@ -15,6 +15,7 @@ from eos_mirror.settings.key import Scope
 from eos_mirror.settings.keys import FALLBACKS, ROWS, known_names
 from eos_mirror.settings.librdkafka import SETTINGS, Role
 from eos_mirror.settings.properties import Property
+from eos_mirror.settings.transforms import FAMILIES
 
 ARROW = "->"
 ALLOWED = {
@@ -135,7 +136,7 @@ def _closest(word: str, choices: Sequence[str], similarity: float) -> str | None
 
 
 def sort_lines(properties: Sequence[Property], aliases: Sequence[str]) -> Sections:
-    """Sort every line into its section by its key; values are read only of refused keys."""
+    """Sort every line into its section by its key; no value is read."""
     sections = Sections()
     for prop in {p.key: p for p in properties}.values():
         line = _split(prop, aliases)
@@ -163,7 +164,7 @@ def _alias_of(key: str, aliases: Sequence[str]) -> str | None:
 
 
 def _is_known(name: str) -> bool:
-    return name in ROWS or name in accepted.NAMES or name in accepted.REFUSED
+    return name in ROWS or name in accepted.NAMES or name.startswith(FAMILIES)
 
 
 def _is_possible(owner: str, aliases: Sequence[str], line: _Line, sections: Sections) -> bool:
@@ -190,18 +191,10 @@ def _place(line: _Line, sections: Sections, aliases: Sequence[str]) -> None:
         sections.settings[line.prop.key] = line.prop
     elif row is not None:
         sections.faults.append(f"{line.intro}: '{line.name}' {MISPLACED[row.scope]}")
-    elif line.name in FALLBACKS:
+    elif line.name in FALLBACKS or line.name.startswith(FAMILIES):
         sections.settings[line.prop.key] = line.prop
-    elif line.name in accepted.REFUSED:
-        _refuse(line, sections)
     elif not _place_family(line, sections):
         sections.faults.append(_unknown(line, aliases))
-
-
-def _refuse(line: _Line, sections: Sections) -> None:
-    harmless, fix = accepted.REFUSED[line.name]
-    if line.prop.value.strip().rpartition(".")[2] != harmless:
-        sections.faults.append(f"{line.intro}: {fix}")
 
 
 def _place_family(line: _Line, sections: Sections) -> bool:

@@ -186,6 +186,16 @@ def _aliases(text: str) -> tuple[str, ...]:
     return aliases
 
 
+def _names(text: str) -> tuple[str, ...]:
+    found = split_list(text)
+    for name in found:
+        if not name or found.count(name) > 1:
+            raise ValueError(f"'{name}' is empty or listed twice")
+        if "." in name:
+            raise ValueError(f"'{name}' has a dot; choose a name without one")
+    return found
+
+
 def _servers(text: str) -> tuple[str, ...]:
     servers = split_list(text)
     for server in servers:
@@ -323,6 +333,7 @@ Milliseconds = Annotated[timedelta, BeforeValidator(_milliseconds), Kind("int", 
 Seconds = Annotated[timedelta, BeforeValidator(_seconds), Kind("int", "s")]
 Patterns = Annotated[tuple[re.Pattern[str], ...], BeforeValidator(_patterns), Kind("list of regex")]
 Aliases = Annotated[tuple[str, ...], BeforeValidator(_aliases), Kind("list")]
+Names = Annotated[tuple[str, ...], BeforeValidator(_names), Kind("list")]
 Servers = Annotated[tuple[str, ...], BeforeValidator(_servers), Kind("list of host:port")]
 Exporters = Annotated[tuple[Exporter, ...], BeforeValidator(_exporters), Kind("list")]
 NameFormats = Annotated[tuple[NameFormat, ...], BeforeValidator(_name_formats), Kind("list")]

@@ -144,9 +144,7 @@ class Reader:
         nothing = SimpleNamespace(
             on_granted=lambda _: None, on_revoked=lambda _: None, on_lost=lambda _: None
         )
-        self.source = ThrottledSource(
-            cast("Any", SimpleNamespace(open_source=self._open)), nothing, slot=0, now=self.clock
-        )
+        self.source = ThrottledSource(self._open, cast("Any", nothing), slot=0, now=self.clock)
         self.source.follow([Throttle(topic=one, shares=(limit,)) for one, limit in throttles])
         self.source.assign({ORDERS: Position(0)})
 

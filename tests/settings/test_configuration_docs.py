@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from eos_mirror.settings.accepted import NAMES, PREFIXES, REFUSED, RENAMED
+from eos_mirror.settings.accepted import NAMES, PREFIXES, RENAMED
 from eos_mirror.settings.clients import COMMON, CONSUMER, HEARTBEATS, PRODUCER
 from eos_mirror.settings.filters import FilterSettings
 from eos_mirror.settings.forced import CONNECTION_RULES, MAX_IN_FLIGHT, MEMBER_RULES, WRITER_RULES
@@ -48,11 +48,11 @@ def test_the_page_has_the_table_as_it_is() -> None:
 
 
 def test_every_key_has_one_row() -> None:
-    """Names are unique among the used, the ignored and the refused keys."""
+    """Names are unique among the used and the ignored keys."""
     names = [row.name for row in TABLE]
 
     assert len(names) == len(set(names)) == len(ROWS)
-    assert not set(names) & (set(NAMES) | set(REFUSED))
+    assert not set(names) & set(NAMES)
     assert not set(RENAMED) & (set(names) | set(NAMES))
     assert not any(name.startswith(tuple(PREFIXES)) for name in names)
 

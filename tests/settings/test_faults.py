@@ -87,8 +87,7 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
         ("provenance.headers.enabled = true", "f:5: flow A->B: provenance.headers.enabled needs "
          "transaction.producer = false: exactly once cannot hold in a topic that others write, "
          "too"),
-        ("transforms = mask", "f:5: transforms: transforms are not available in this version; "
-         "records are copied unchanged"),
+        ("transforms = mask", "f:5: transforms: mask has no type; add A->B.transforms.mask.type"),
         ("consumer.auto.offset.reset = latest", "f:5: consumer.auto.offset.reset = latest: is "
          "decided by start.position = earliest | latest | timestamp:...; write that instead"),
         ("A.consumer.auto.offset.reset = by_duration:PT1H", "f:5: A.consumer.auto.offset.reset: "

@@ -265,7 +265,7 @@ def test_a_setting_of_the_source_connector_has_its_key(
         ("producer.linger.ms: 5", "sets only the producer of offset syncs; for the data, write "
          "A->B.producer.override.*"),
         ("groups: g", "the MirrorCheckpointConnector decides it, and does not set it"),
-        ("transforms: ''", "it changes nothing"),
+        ("transforms.mask.type: Filter", "no effect: transforms has no mask"),
     ],
 )  # fmt: skip
 def test_a_setting_without_use_is_not_printed(config: str, reason: str, tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_a_setting_without_use_is_not_printed(config: str, reason: str, tmp_path
         (small("tasks.max: 0"), "mirror.yaml: spec.mirrors[0].sourceConnector.config.tasks.max: "
          "expected a whole number from 1"),
         (small("transforms: mask"), "mirror.yaml: spec.mirrors[0].sourceConnector.config."
-         "transforms: transforms are not available in this version"),
+         "transforms: mask has no type; add "),
         (small("replication.policy.class: com.acme.Policy"), "mirror.yaml: spec.mirrors[0]."
          "sourceConnector.config.replication.policy.class: "),
         (small("topics: [a, b]"), "mirror.yaml: spec.mirrors[0].sourceConnector.config.topics: "

@@ -1,0 +1,49 @@
+"""Applies the transforms of a flow to source records that a proof compares with their copies."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from eos_mirror.audit.examine import Reader
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.transforms import Chain, Kept, Transform
+from eos_mirror.kafka.ranges import Columns
+
+T = TypeVar("T")
+
+
+def as_mirrored(reader: Reader, transforms: Sequence[Transform], *, remote_topic: str) -> Reader:
+    """Return a reader of a source topic that yields what is mirrored of it."""
+    chain = Chain(transforms, remote_topic=remote_topic)
+    return reader if chain.is_empty else TransformedReader(reader, chain)
+
+
+class TransformedReader:
+    """Implements `examine.Reader` over a reader of the source: it yields what is mirrored."""
+
+    def __init__(self, reader: Reader, chain: Chain) -> None:
+        self._reader = reader
+        self._chain = chain
+
+    def read(self, partition: TopicPartition, start: int, end: int) -> Iterator[Columns]:
+        """Yield the records of a range that are mirrored. See `kafka.ranges.RangeReader`."""
+        for columns in self._reader.read(partition, start, end):
+            kept = self._chain.kept(columns.values, columns.headers)
+            if len(kept.indices) == len(columns.offsets):
+                yield replace(columns, headers=kept.headers)
+            elif kept.indices:
+                yield _selected(columns, kept)
+
+
+def _selected(columns: Columns, kept: Kept) -> Columns:
+    return Columns(
+        offsets=_at(kept.indices, columns.offsets),
+        timestamps=_at(kept.indices, columns.timestamps),
+        keys=_at(kept.indices, columns.keys),
+        values=_at(kept.indices, columns.values),
+        headers=kept.headers,
+    )
+
+
+def _at(indices: Sequence[int], column: Sequence[T]) -> list[T]:
+    return [column[index] for index in indices]

@@ -1,0 +1,95 @@
+"""
+Applies the transforms of a flow to what a task reads.
+
+The engine sees a source that never had the dropped records, as after compaction. Its position
+moves past them: with the next record, or as at an end of the partition if none follows.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from eos_mirror.core.messages import MirrorConfig
+from eos_mirror.core.records import Position, RecordRun, TopicPartition
+from eos_mirror.core.transforms import Chain, Transform
+from eos_mirror.ports import Lane, Polled, RebalanceListener, Source
+
+RemoteOf = Callable[[str], str]
+"""Returns the remote topic of a source topic."""
+
+OpenSource = Callable[[RebalanceListener], Source]
+
+
+def opener_of(lane: Lane, config: MirrorConfig, remote_of: RemoteOf) -> OpenSource:
+    """Return what opens the source of a lane, with the transforms of the flow."""
+    if not config.transforms:
+        return lane.open_source
+    return lambda listener: TransformedSource(
+        lane.open_source(listener), config.transforms, remote_of
+    )
+
+
+class TransformedSource:
+    """Implements `ports.Source` over another source. Used by one thread."""
+
+    def __init__(
+        self, source: Source, transforms: Sequence[Transform], remote_of: RemoteOf
+    ) -> None:
+        self._source = source
+        self._transforms = transforms
+        self._remote_of = remote_of
+        self._chains: dict[str, Chain] = {}
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """See `ports.Source`."""
+        for topic in topics:  # records of a topic that is left out now may still come
+            self._chains[topic] = Chain(self._transforms, remote_topic=self._remote_of(topic))
+        self._source.subscribe(topics)
+
+    def poll(self, *, wait: timedelta) -> Polled:
+        """See `ports.Source`."""
+        polled = self._source.poll(wait=wait)
+        if polled.runs:
+            self._transform(polled)
+        return polled
+
+    def assign(self, positions: Mapping[TopicPartition, Position]) -> None:
+        """See `ports.Source`."""
+        self._source.assign(positions)
+
+    def unassign(self, partitions: Sequence[TopicPartition]) -> None:
+        """See `ports.Source`."""
+        self._source.unassign(partitions)
+
+    def commit(self, positions: Mapping[TopicPartition, Position]) -> None:
+        """See `ports.Source`."""
+        self._source.commit(positions)
+
+    def close(self) -> None:
+        """See `ports.Source`."""
+        self._source.close()
+
+    def _transform(self, polled: Polled) -> None:
+        read, polled.runs = polled.runs, []
+        ends: dict[TopicPartition, int] = {}
+        for run in read:
+            left = self._left(run)
+            if left is not None:
+                polled.runs.append(left)
+            if left is None or left.next_offset < run.next_offset:
+                ends[run.partition] = run.next_offset
+            else:
+                ends.pop(run.partition, None)
+        for partition, end in ends.items():
+            polled.ends[partition] = max(end, polled.ends.get(partition, end))
+
+    def _left(self, run: RecordRun) -> RecordRun | None:
+        """Return what the transforms leave of a run; None if that is nothing."""
+        chain = self._chains[run.partition.topic]
+        if chain.is_empty:
+            return run
+        records = run.decoded()
+        kept = chain.kept(records.values, records.headers)
+        if len(kept.indices) == records.count:
+            return replace(records, headers=kept.headers)
+        return records.selected(kept.indices, kept.headers) if kept.indices else None

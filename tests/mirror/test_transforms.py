@@ -1,0 +1,172 @@
+"""Transforms do what they do in a real MirrorMaker 2, exactly once, and `verify` knows them."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from eos_mirror.testing import wait_until
+from eos_mirror.testing.checker import read_topic
+from eos_mirror.testing.external import Cluster
+from tests.mirror.conftest import Site, make_site
+from tests.mirror.java_mm2 import running_mm2
+from tests.mirror.proofs import DIFFERENT, verify
+from tests.mirror.takeovers import mm2_file
+from tests.mirror.toolbox import mirror
+
+pytestmark = pytest.mark.brokers
+
+SMT = "org.apache.kafka.connect.transforms."
+LIVE = f"""\
+{{flow}}.transforms = live
+{{flow}}.transforms.live.type = {SMT}Filter
+{{flow}}.transforms.live.predicate = isTombstone
+{{flow}}.predicates = isTombstone
+{{flow}}.predicates.isTombstone.type = {SMT}predicates.RecordIsTombstone
+"""
+UNTAGGED = f"""\
+{{flow}}.transforms = untag
+{{flow}}.transforms.untag.type = {SMT}DropHeaders
+{{flow}}.transforms.untag.headers = trace, span
+{{flow}}.transforms.untag.predicate = isMine
+{{flow}}.predicates = isMine
+{{flow}}.predicates.isMine.type = {SMT}predicates.TopicNameMatches
+{{flow}}.predicates.isMine.pattern = .*orders.*
+"""
+MARKED = f"""\
+{{flow}}.transforms = mark
+{{flow}}.transforms.mark.type = {SMT}InsertHeader
+{{flow}}.transforms.mark.header = copied-from
+{{flow}}.transforms.mark.value.literal = west one
+{{flow}}.transforms.mark.predicate = isTraced
+{{flow}}.transforms.mark.negate = true
+{{flow}}.predicates = isTraced
+{{flow}}.predicates.isTraced.type = {SMT}predicates.HasHeaderKey
+{{flow}}.predicates.isTraced.name = trace
+header.converter = org.apache.kafka.connect.storage.StringConverter
+"""
+"""MirrorMaker 2 needs this converter for the text, and writes other headers as Java objects."""
+
+RECORDS = 1_000
+SOON = timedelta(seconds=90)
+
+
+@pytest.fixture
+def site(tmp_path: Path, source_cluster: Cluster, target_cluster: Cluster) -> Site:
+    """A topic of two partitions, in which every third record is a tombstone."""
+    site = make_site(tmp_path, source_cluster, target_cluster, partitions=2)
+    produce(site)
+    return site
+
+
+def produce(site: Site) -> None:
+    """Produce tombstones and records with several headers, one header, and none."""
+    producer = Producer(site.source.client_config())
+    for number in range(RECORDS):
+        value = None if number % 3 == 0 else b"value-%d" % number
+        headers: list[tuple[str, str | bytes | None]] = [
+            ("trace", b"a"),
+            ("kept", b"b"),
+            ("span", b"c"),
+            ("trace", b"d"),
+        ]
+        producer.produce(
+            site.topic, value, b"k%d" % number, number % 2, timestamp=1_700_000_000_000 + number,
+            headers=headers[: number % 5],
+        )  # fmt: skip
+    producer.flush(30)
+
+
+def config(site: Site, text: str, **more: object) -> Path:
+    """Write the configuration of the flow with these transforms."""
+    file = site.config(**more)
+    with file.open("a") as out:
+        out.write(text.format(flow=site.flow))
+    return file
+
+
+def copies(site: Site) -> list[list[tuple[object, ...]]]:
+    """Return the records of the copy, by partition."""
+    found = read_topic(site.target.client_config(), site.remote, partitions=2)
+    return [[(one.key, one.value, one.headers, one.timestamp) for one in part] for part in found]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        pytest.param(LIVE, RECORDS * 2 // 3, id="filter"),
+        pytest.param(UNTAGGED, RECORDS, id="drop headers"),
+        pytest.param(MARKED, RECORDS, id="insert header"),
+    ],
+)
+def test_a_copy_is_that_of_mirrormaker_2(site: Site, text: str, left: int) -> None:
+    """Key, value, headers, timestamp and order of each record, byte for byte."""
+    java = Site(**{**vars(site), "flow": type(site.flow)(f"j{site.flow.source}", site.flow.target)})
+    file = mm2_file(java, exactly_once=False, more=text.replace("{flow}", "{source}->{target}"))
+    with running_mm2(file, site.folder / "java.log"):
+        wait_until(
+            lambda: _count(java) >= left,
+            within=SOON,
+            what=f"{left} records of MirrorMaker 2",
+        )
+    with mirror(config(site, text), "--once") as running:
+        assert running.wait(within_s=90) == 0, running.errors
+    ours, theirs = copies(site), copies(java)
+    if text == MARKED:  # where the record had no headers, and both write the same
+        ours, theirs = ([_marked(part) for part in one] for one in (ours, theirs))
+        assert sum(map(len, ours)) == RECORDS // 5
+    else:
+        assert sum(map(len, ours)) == left
+    assert ours == theirs
+
+
+def _marked(part: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
+    return [one for one in part if one[2] == (("copied-from", b"west one"),)]
+
+
+def _count(java: Site) -> int:
+    if java.remote not in java.target.admin().list_topics(timeout=10).topics:
+        return 0
+    return sum(map(len, copies(java)))
+
+
+def test_dropped_records_are_no_lag_and_no_difference(site: Site) -> None:
+    """Also at the end of a partition. Without the transforms, `verify` misses the records."""
+    producer = Producer(site.source.client_config())
+    for number in range(20):
+        producer.produce(site.topic, None, b"last", number % 2)
+    producer.flush(30)
+    file = config(site, LIVE)
+    with mirror(file) as running:
+        running.wait_for("ready")
+        site.wait_caught_up()
+        assert running.stop() == 0, running.errors
+    left = sum(1 for number in range(RECORDS) if number % 3)
+    assert sum(map(len, copies(site))) == left
+
+    code, (topic,), said = verify(site, change=lambda _: config(site, LIVE))
+    assert code == 0, said
+    assert topic["matched"] == left
+    code, (topic,), said = verify(site)
+    assert code == DIFFERENT, said
+    kinds = {one["kind"] for p in topic["partitions"] for one in p["differences"]}
+    assert kinds == {"missing"}
+
+
+def test_a_killed_run_drops_and_keeps_the_same_records_again(site: Site) -> None:
+    """Nothing comes twice, and nothing is missing but what is dropped."""
+    file = config(site, LIVE)
+    with mirror(file) as running:
+        running.wait_for("ready")
+        produce(site)
+        running.kill()
+    produce(site)
+    with mirror(file, "--once") as running:
+        assert running.wait(within_s=90) == 0, running.errors
+    wanted = [
+        [b"value-%d" % n for _ in range(3) for n in range(RECORDS) if n % 2 == p and n % 3]
+        for p in range(2)
+    ]
+    assert [[value for _, value, _, _ in part] for part in copies(site)] == wanted
