@@ -81,6 +81,9 @@ GROUP, STOOD_AT = "readers", 300
 HEARD_WITHIN = timedelta(seconds=30)
 """Heartbeats begin after the start."""
 
+CHECKPOINTED_WITHIN = timedelta(seconds=120)
+"""The first round may come before the records, and the next one is a minute later."""
+
 
 @pytest.fixture(scope="module")
 def pair(own_brokers: None) -> Iterator[tuple[KafkaCluster, KafkaCluster]]:  # noqa: ARG001
@@ -121,7 +124,14 @@ def test_a_file_of_mirrormaker_2_starts_as_it_is(
         running.wait_for("ready", within_s=120)
         view = FlowView(flow, source, target)
         view.wait_caught_up(topic, remote, partitions=PARTITIONS)
-        running.wait_for("checkpoints.emitted")
+        wait_until(
+            lambda: (
+                sum(one["checkpoints"] for one in running.found("checkpoints.emitted"))
+                >= PARTITIONS
+            ),
+            within=CHECKPOINTED_WITHIN,
+            what="a checkpoint of each partition",
+        )
         wait_until(
             lambda: "heartbeats" in target.admin().list_topics(timeout=10).topics,
             within=HEARD_WITHIN,
