@@ -83,7 +83,7 @@ class TopicAcls:
         }
 
     def _check_may_list(self) -> None:
-        with translated("ask for rights on the cluster", side=self._side):
+        with translated("ask for rights on the cluster", side=self._side, of=self._client):
             admin = self._connected()
             if not admin.list_topics(timeout=ANSWER.total_seconds()).brokers:
                 # DescribeCluster would abort the process: see any_broker.py

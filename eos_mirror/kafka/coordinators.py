@@ -112,7 +112,7 @@ def read_state(topics: Topics, topic: CoordinatorTopic, *, side: Side) -> Coordi
     """
     deadline = Deadline(ANSWER)
     answer_s = deadline.answer_s
-    with translated(f"describe topic {topic.name}", side=side):
+    with translated(f"describe topic {topic.name}", side=side, of=topics.connection):
         answers = topics.admin.describe_topics(
             TopicCollection([topic.name]), request_timeout=answer_s
         )
@@ -169,5 +169,5 @@ def refusal_to_create(topics: Topics, topic: CoordinatorTopic, *, side: Side) ->
 
 
 def _brokers_count(topics: Topics, side: Side) -> int:
-    with translated("list brokers", side=side):
+    with translated("list brokers", side=side, of=topics.connection):
         return len(topics.admin.list_topics(timeout=ANSWER.total_seconds()).brokers)

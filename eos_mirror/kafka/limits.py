@@ -41,7 +41,7 @@ def _read(
 ) -> dict[str, TopicLimits]:
     found: dict[str, TopicLimits] = {}
     answer_s = deadline.answer_s
-    with translated("describe topic configurations"):
+    with translated("describe topic configurations", of=metadata.connection):
         answers = metadata.admin.describe_configs(
             [ConfigResource(ResourceType.TOPIC, name) for name in topics],
             request_timeout=answer_s,

@@ -63,7 +63,11 @@ class Offsets(NamedTuple):
 
 
 class ClusterMetadata:
-    """Implements `ports.SourceMetadata`. `KafkaTarget` also uses it, for topics of the target."""
+    """
+    Implements `ports.SourceMetadata`. `KafkaTarget` also uses it, for topics of the target.
+
+    `connection` has the client, for `translated`.
+    """
 
     def __init__(
         self,
@@ -82,7 +86,7 @@ class ClusterMetadata:
                 raises for a topic that may not be described.
         """
         self._needed = needed
-        self._client = ReconnectingClient(new_admin, config)
+        self.connection = ReconnectingClient(new_admin, config)
         self._config = dict(config)
         self._groups: dict[str, CommittedOffsets] = {}
         self.patience = patience
@@ -91,15 +95,15 @@ class ClusterMetadata:
     @property
     def admin(self) -> AdminClient:
         """Return the client for one request; the next request may need another client."""
-        return self._client.client
+        return self.connection.client
 
     def check_login(self) -> None:
         """Raise LoginImpossible if the client was refused the login since it connected."""
-        self._client.check_login()
+        self.connection.check_login()
 
     def forget_coordinators(self) -> None:
         """See `ReconnectingClient`."""
-        self._client.forget_coordinators()
+        self.connection.forget_coordinators()
 
     def connect(self) -> None:
         """Start to connect and return. The first answer of a new client takes 50 ms longer."""
@@ -113,7 +117,7 @@ class ClusterMetadata:
     def _topics(self, names: Sequence[str], deadline: Deadline) -> dict[str, KnownTopic]:
         found: dict[str, KnownTopic] = {}
         answer_s = deadline.answer_s
-        with translated("describe topics", side=self._side, of=self._client):
+        with translated("describe topics", side=self._side, of=self.connection):
             answers = self.admin.describe_topics(
                 TopicCollection(list(names)),
                 include_authorized_operations=bool(self._needed),
@@ -280,7 +284,7 @@ class ClusterMetadata:
     ) -> Offsets:
         """Ask once, without retries."""
         answer_s = deadline.answer_s
-        with translated("list offsets", side=self._side, of=self._client):
+        with translated("list offsets", side=self._side, of=self.connection):
             answers = self.admin.list_offsets(
                 {ClientPartition(*p): spec for p in partitions},
                 isolation_level=isolation,

@@ -104,7 +104,7 @@ class Described:
 
 
 class Topics:
-    """The topics of one cluster."""
+    """The topics of one cluster. `connection` has the client, for `translated`."""
 
     def __init__(self, config: Mapping[str, Any], *, side: Side) -> None:
         """
@@ -114,18 +114,18 @@ class Topics:
         """
         self._config = dict(config)
         self._side = side
-        self._client = ReconnectingClient(new_admin, self._config)
+        self.connection = ReconnectingClient(new_admin, self._config)
 
     @property
     def admin(self) -> AdminClient:
         """Return the client for one request; the next request may need another client."""
-        return self._client.client
+        return self.connection.client
 
     def list(self, *, within: timedelta = PATIENCE) -> dict[str, int]:
         """Return the partition count of every topic that this principal may describe."""
 
         def ask(deadline: Deadline) -> dict[str, int]:
-            with translated("list topics", side=self._side, of=self._client):
+            with translated("list topics", side=self._side, of=self.connection):
                 found = self.admin.list_topics(timeout=deadline.answer_s).topics
             return {name: len(t.partitions) for name, t in found.items() if t.error is None}
 
@@ -141,7 +141,7 @@ class Topics:
 
     def _existing(self, names: Sequence[str], deadline: Deadline) -> dict[str, int | None]:
         answer_s = deadline.answer_s
-        with translated("describe topics", side=self._side, of=self._client):
+        with translated("describe topics", side=self._side, of=self.connection):
             answers = self.admin.describe_topics(
                 TopicCollection(list(names)), request_timeout=answer_s
             )
@@ -183,7 +183,7 @@ class Topics:
     def _describe(
         self, names: Sequence[str], deadline: Deadline
     ) -> tuple[dict[str, Any], dict[str, MirrorError]]:
-        with translated("describe topic configurations", side=self._side, of=self._client):
+        with translated("describe topic configurations", side=self._side, of=self.connection):
             answers = self.admin.describe_configs(
                 [ConfigResource(ResourceType.TOPIC, name) for name in names],
                 request_timeout=deadline.answer_s,
@@ -196,7 +196,7 @@ class Topics:
 
     def _allowed(self, names: Sequence[str], deadline: Deadline) -> dict[str, set[AclOperation]]:
         answer_s = deadline.answer_s
-        with translated("ask for rights on topics", side=self._side, of=self._client):
+        with translated("ask for rights on topics", side=self._side, of=self.connection):
             answers = self.admin.describe_topics(
                 TopicCollection(list(names)),
                 include_authorized_operations=True,
@@ -267,7 +267,7 @@ class Topics:
                 validate_only=validate_only,
                 request_timeout=PATIENCE.total_seconds(),
             )
-            refused |= refusals(CREATE, ask, side=self._side, of=self._client)
+            refused |= refusals(CREATE, ask, side=self._side, of=self.connection)
         return refused
 
     def ensure(self, spec: TopicSpec) -> None:
@@ -296,13 +296,13 @@ class Topics:
                 validate_only=validate_only,
                 request_timeout=PATIENCE.total_seconds(),
             )
-            refused |= refusals(GROW, ask, side=self._side, of=self._client)
+            refused |= refusals(GROW, ask, side=self._side, of=self.connection)
         return refused
 
     def _by_topic(
         self, request: Request, answers: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, MirrorError]]:
-        return by_topic(request, answers, side=self._side, of=self._client)
+        return by_topic(request, answers, side=self._side, of=self.connection)
 
     def delete(self, names: Sequence[str]) -> dict[str, MirrorError]:
         """Delete topics; the brokers forget them some time later. Returns refusals, by topic."""
@@ -331,7 +331,7 @@ class Topics:
         return unknown
 
     def _brokers(self, deadline: Deadline) -> Sequence[str]:
-        with translated("list brokers", side=self._side, of=self._client):
+        with translated("list brokers", side=self._side, of=self.connection):
             brokers = self.admin.list_topics(timeout=deadline.answer_s).brokers
         return [f"{broker.host}:{broker.port}" for broker in brokers.values()]
 

@@ -88,7 +88,7 @@ def metadata_with(admin: Admin) -> ClusterMetadata:
     config = {"bootstrap.servers": "127.0.0.1:1"}
     metadata = ClusterMetadata(config, side=Side.TARGET, patience=timedelta(milliseconds=400))
     fake: ReconnectingClient[Any] = ReconnectingClient(lambda _: admin, config)
-    metadata._client = fake  # noqa: SLF001
+    metadata.connection = fake
     return metadata
 
 

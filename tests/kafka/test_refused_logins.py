@@ -106,7 +106,7 @@ def test_a_refused_client_is_dropped_and_the_login_repeated_once_in_ten_seconds(
     is_refused()
     Event().wait(QUIET_S)
     assert proxy.seen(Api.SASL_HANDSHAKE) == before + 1
-    topics._client._config["sasl.password"] = "admin"  # noqa: SLF001 (it was corrected)
+    topics.connection._config["sasl.password"] = "admin"  # noqa: SLF001 (it was corrected)
 
     assert topics.list(within=SOON) == {}
 
