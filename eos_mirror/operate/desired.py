@@ -81,13 +81,16 @@ def withdraw(settings: FlowSettings, *, topics: str) -> Outcome:
     """
     Take an order back, and wait for the effect: what was ordered before it counts again.
 
+    Partitions that had failed are tried again now.
+
     Args:
         topics: The expression of the order.
 
     Errors: as `order`.
     """
     one = Order(topics=topics, wanted=Wanted.RUNNING, at=datetime.now(UTC), by=_user())
-    return _write_and_wait(settings, open_clusters(settings), [(one.key, None)])
+    records: list[tuple[str, str | None]] = [(one.key, None), (retry_key(topics), _asked_now())]
+    return _write_and_wait(settings, open_clusters(settings), records)
 
 
 def throttle(
@@ -133,8 +136,11 @@ def reload(settings: FlowSettings) -> Outcome:
 
 
 def _request(settings: FlowSettings, key: str) -> Outcome:
-    asked = json.dumps({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "by": _user()})
-    return _write_and_wait(settings, open_clusters(settings), [(key, asked)])
+    return _write_and_wait(settings, open_clusters(settings), [(key, _asked_now())])
+
+
+def _asked_now() -> str:
+    return json.dumps({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "by": _user()})
 
 
 def _write_and_wait(

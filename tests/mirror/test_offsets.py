@@ -1,14 +1,17 @@
 """`eos-mirror offsets` shows positions, and gets a partition past records that cannot be copied."""
 
 import json
+import re
 import subprocess
 import sys
 
 import pytest
 
+from eos_mirror.core.desired import retry_key
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.ledger import read_ledger
+from eos_mirror.testing.checker import read_topic
 from tests.mirror.conftest import Site
 from tests.mirror.proofs import verify
 from tests.mirror.surgery import delete_records, produce_values
@@ -66,6 +69,10 @@ def test_records_that_are_gone_are_skipped(site: Site, runs: bool) -> None:
             code, answer = offsets(site, *skip)
             assert code == 0, answer
             running.wait_for("topics.resumed", reason="withdrawn")
+            (written,) = read_topic(site.target.client_config(), site.flow.desired_topic)
+            retried = retry_key(re.escape(site.topic)).encode()
+            assert retried in {one.key for one in written}, "it waits for its next regular try"
+            running.wait_for("partition.resumed", partition=f"{site.topic}-0")
             site.wait_caught_up()
             assert running.stop() == 0, running.errors
     else:
