@@ -120,7 +120,8 @@ def _matches(count: int) -> str:
 
 def _topic_lines(topic: TopicReport, *, explain: bool) -> Iterator[str]:
     counts = Counter(difference.kind.value for difference in topic.differences)
-    found = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or "equal"
+    alike = "equal" if topic.matched or not topic.incomparable else "nothing compared"
+    found = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or alike
     yield f"{topic.source} -> {topic.target}: {_matches(topic.matched)}, {found}"
     for one in topic.differences[:SHOWN]:
         pair = topic.record_pairs.get(one)
