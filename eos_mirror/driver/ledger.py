@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from eos_mirror.core.ledger import Kind
@@ -34,7 +34,8 @@ KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.by
 LAST_WORDS = timedelta(seconds=5)
 PAUSE = timedelta(seconds=5)
 
-Entry = tuple[Kind, Mapping[str, Any]]
+Entry = tuple[Kind, Mapping[str, Any], datetime]
+"""Kind, details, and when it happened: the target may not answer for a while."""
 
 
 class LedgerKeeper:
@@ -76,10 +77,11 @@ class LedgerKeeper:
         """Queue an entry for an event of the flow, if it needs one. Never blocks."""
         details = {key: value for key, value in fields.items() if key != "flow"}
         if name in KINDS:
-            self._heard.put((KINDS[name], details))
+            self._heard.put((KINDS[name], details, datetime.now(UTC)))
         elif name == RESTARTING and self._storm.grows(time.monotonic()):
             summary = {"restarts": STORM_RESTARTS, "within_s": STORM_WITHIN.total_seconds()}
-            self._heard.put((Kind.STORM, {**summary, "reason": details.get("reason", "")}))
+            why = {**summary, "reason": details.get("reason", "")}
+            self._heard.put((Kind.STORM, why, datetime.now(UTC)))
 
     def start(self) -> None:
         """Start writing."""
@@ -100,11 +102,12 @@ class LedgerKeeper:
                     return
                 self._stopping.wait(PAUSE.total_seconds())
 
-    def _write(self, entry: tuple[Kind, Mapping[str, Any]], reported: Reported) -> bool:
+    def _write(self, entry: Entry, reported: Reported) -> bool:
         """Try to write an entry; return whether the target accepted it."""
+        kind, details, at = entry
         try:
             self.create()
-            self._ledger.append(*entry)
+            self._ledger.append(kind, details, at=at)
         except Exception as exc:  # noqa: BLE001 - no error may stop the ledger
             if reported.is_new():
                 self._on_failure(exc)

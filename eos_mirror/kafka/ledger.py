@@ -25,17 +25,18 @@ class KafkaLedger:
         self._log = TopicWriter(producer_config, topic)
         self._by = f"{socket.gethostname()}:{os.getpid()}"
 
-    def append(self, kind: Kind, details: Mapping[str, Any]) -> None:
+    def append(self, kind: Kind, details: Mapping[str, Any], *, at: datetime | None = None) -> None:
         """
-        Append one entry with the current time. Returns when all in-sync replicas have it.
+        Append one entry. Returns when all in-sync replicas have it.
 
         Args:
             details: Fields of this kind, as listed in `core/ledger.py`.
+            at: When it happened; None: now.
 
         Raises:
             RestartTask: The target did not answer (TargetUnavailable).
         """
-        entry = LedgerEntry(kind=kind, at=datetime.now(UTC), by=self._by, details=details)
+        entry = LedgerEntry(kind=kind, at=at or datetime.now(UTC), by=self._by, details=details)
         self._log.append([(kind.value, entry.encode())])
 
 

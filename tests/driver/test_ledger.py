@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -30,6 +30,8 @@ class Stage:
         errors: What the next appends raise.
         entries: What was appended.
         failures: What was reported.
+        times: When the entries say that it happened.
+        failed_at: When an append failed last.
     """
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
@@ -37,6 +39,8 @@ class Stage:
         self.errors: list[MirrorError] = []
         self.entries: list[tuple[Kind, Mapping[str, Any]]] = []
         self.failures: list[Exception] = []
+        self.times: list[datetime] = []
+        self.failed_at = datetime.now(UTC)
         self.target = FakeTopics()
         patch.setattr(ledger, "time", SimpleNamespace(monotonic=lambda: self.now_s))
         patch.setattr(ledger, "PAUSE", timedelta(milliseconds=1))
@@ -45,11 +49,13 @@ class Stage:
             flow_of(folder), cast("Topics", self.target), on_failure=self.failures.append
         )
 
-    def append(self, kind: Kind, details: Mapping[str, Any]) -> None:
+    def append(self, kind: Kind, details: Mapping[str, Any], *, at: datetime) -> None:
         """See `KafkaLedger`."""
         if self.errors:
+            self.failed_at = datetime.now(UTC)
             raise self.errors.pop(0)
         self.entries.append((kind, details))
+        self.times.append(at)
 
     def wait_for(self, count: int) -> None:
         """Wait until this many entries are written."""
@@ -128,6 +134,7 @@ def test_an_entry_is_written_when_the_target_answers_again(stage: Stage) -> None
 
     assert stage.entries == [(Kind.GAP, {"offsets": 1}), (Kind.GAP, {"offsets": 2})]
     assert stage.failures == [DOWN]
+    assert stage.times[0] <= stage.failed_at, "it has the time of its event"
 
 
 def test_a_topic_that_cannot_be_created_is_reported_and_delays_nothing_else(stage: Stage) -> None:
