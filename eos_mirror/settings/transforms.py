@@ -62,7 +62,7 @@ def transforms_of(
         owners: Prefixes of the keys, strongest first.
     """
     listed = {TRANSFORMS: names, PREDICATES: predicates}
-    _note_unlisted(listed, owners, resolver)
+    _note_unlisted(listed, owners[0], resolver)
     texts: dict[str, str] = {}
 
     def part(family: str, name: str) -> _Part:
@@ -195,13 +195,15 @@ def _condition(
     return None if found is None else (found, negated)
 
 
-def _note_unlisted(
-    listed: Mapping[str, Sequence[str]], owners: Sequence[str], resolver: Resolver
-) -> None:
-    """Add a note for each line of a transform or predicate that its list does not name."""
-    for owner in owners:
-        for key, line in resolver.lines.items():
-            family, _, rest = key.removeprefix(owner).partition(".")
-            name = rest.partition(".")[0]
-            if key.startswith(owner) and family in listed and name and name not in listed[family]:
-                resolver.report.note(f"{line.place}: {key}: no effect: {family} has no {name}")
+def _note_unlisted(listed: Mapping[str, Sequence[str]], owner: str, resolver: Resolver) -> None:
+    """
+    Add a note for each line of the flow about a transform or predicate that is not listed.
+
+    A line for several flows is not noted: another flow may list it.
+    """
+    for key, line in resolver.lines.items():
+        family, _, rest = key.removeprefix(owner).partition(".")
+        name = rest.partition(".")[0]
+        if key.startswith(owner) and family in listed and name and name not in listed[family]:
+            what = f"no effect: {family} does not list {name}"
+            resolver.report.note(f"{line.place}: {key}: {what}")

@@ -265,7 +265,7 @@ def test_a_setting_of_the_source_connector_has_its_key(
         ("producer.linger.ms: 5", "sets only the producer of offset syncs; for the data, write "
          "A->B.producer.override.*"),
         ("groups: g", "the MirrorCheckpointConnector decides it, and does not set it"),
-        ("transforms.mask.type: Filter", "no effect: transforms has no mask"),
+        ("transforms.mask.type: Filter", "no effect: transforms does not list mask"),
     ],
 )  # fmt: skip
 def test_a_setting_without_use_is_not_printed(config: str, reason: str, tmp_path: Path) -> None:

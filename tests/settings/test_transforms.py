@@ -60,8 +60,8 @@ def test_other_transforms_are_another_configuration(load: Load) -> None:
 
 def test_a_line_of_a_transform_that_is_not_listed_is_noted(load: Load) -> None:
     """MirrorMaker 2 ignores it."""
-    notes = load("transforms.old.type = Filter\n").notes
-    assert "f:5: transforms.old.type: no effect: transforms has no old" in notes[0]
+    notes = load("A->B.transforms.old.type = Filter\ntransforms.wide.type = Filter\n").notes
+    assert notes == ("f:5: A->B.transforms.old.type: no effect: transforms does not list old",)
 
 
 @pytest.mark.parametrize(
