@@ -2,13 +2,12 @@
 
 import json
 import signal
-from datetime import timedelta
 
 import pytest
 
 from eos_mirror.testing import wait_until
 from tests.mirror.conftest import Site
-from tests.mirror.java_mm2 import running_mm2
+from tests.mirror.java_mm2 import COPIES_WITHIN, running_mm2
 from tests.mirror.surgery import delete_records, produce_values
 from tests.mirror.takeovers import adopt, copied, mm2_file, states_reported
 from tests.mirror.toolbox import mirror
@@ -17,7 +16,6 @@ pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 BEFORE, PIECE, AFTER = 120_000, 40_000, 2_000
 SOME = 2_000
-STARTED = timedelta(seconds=90)
 
 
 @pytest.mark.parametrize("exactly_once", [False, True], ids=["at-least-once", "exactly-once"])
@@ -27,7 +25,7 @@ def test_a_killed_mirrormaker_2_is_continued_exactly(site: Site, exactly_once: b
         site.produce(PIECE, start=start)
     log = site.folder / "java.log"
     with running_mm2(mm2_file(site, exactly_once=exactly_once), log) as java:
-        wait_until(lambda: copied(site) > SOME, within=STARTED, what=f"copies, see {log}")
+        wait_until(lambda: copied(site) > SOME, within=COPIES_WITHIN, what=f"copies, see {log}")
         java.send_signal(signal.SIGKILL)
         java.wait()
     code, answer = adopt(site, "--plan", "--json")
@@ -55,7 +53,7 @@ def test_a_takeover_that_is_not_certain_is_refused(site: Site) -> None:
     site.produce(SOME)
     log = site.folder / "java.log"
     with running_mm2(mm2_file(site, exactly_once=False), log):
-        wait_until(lambda: copied(site) == SOME, within=STARTED, what=f"copies, see {log}")
+        wait_until(lambda: copied(site) == SOME, within=COPIES_WITHIN, what=f"copies, see {log}")
         code, answer = adopt(site, "--quiet", "1")
         assert code == 4, answer
         assert f"MirrorMaker 2 runs: group {site.flow.source}-mm2" in answer
@@ -84,7 +82,7 @@ def test_a_suspended_mirrormaker_2_is_stopped(site: Site) -> None:
         site.produce(PIECE, start=start)
     log = site.folder / "java.log"
     with running_mm2(mm2_file(site, exactly_once=True), log) as java:
-        wait_until(lambda: copied(site) > SOME, within=STARTED, what=f"copies, see {log}")
+        wait_until(lambda: copied(site) > SOME, within=COPIES_WITHIN, what=f"copies, see {log}")
         java.send_signal(signal.SIGSTOP)
         try:
             code, answer = adopt(site)
@@ -97,7 +95,7 @@ def test_a_suspended_mirrormaker_2_is_stopped(site: Site) -> None:
             java.send_signal(signal.SIGCONT)
         wait_until(
             lambda: "STOPPED" in states_reported(site)[reported:],
-            within=STARTED,
+            within=COPIES_WITHIN,
             what=f"the connector to be stopped, see {log}",
         )
     with mirror(site.config(), "--once") as running:

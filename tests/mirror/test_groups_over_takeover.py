@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from datetime import timedelta
 
 import pytest
 
@@ -11,7 +10,7 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing import wait_until
 from tests.mirror.conftest import Site
 from tests.mirror.group_sync import SYNCED, checkpoints, commit, mirrored, wait_moved
-from tests.mirror.java_mm2 import running_mm2
+from tests.mirror.java_mm2 import COPIES_WITHIN, running_mm2
 from tests.mirror.remote_clusters import Questions
 from tests.mirror.takeovers import adopt, copied, mm2_file
 from tests.mirror.translation import Truth, everywhere
@@ -22,7 +21,6 @@ EACH = 500
 """Records of each partition before the takeover, and as many after it."""
 
 STOOD_AT, WENT_TO = 200, 700
-STARTED = timedelta(seconds=90)
 CHECKPOINTS = """\
 emit.checkpoints.enabled = true
 emit.checkpoints.interval.seconds = 1
@@ -59,7 +57,7 @@ def test_groups_are_translated_on_both_sides_of_a_takeover(site: Site) -> None:
                     len(checkpoints(site, group)) == site.partitions for group in (still, moving)
                 )
             ),
-            within=STARTED,
+            within=COPIES_WITHIN,
             what=f"copies and checkpoints, see {log}",
         )
     code, answer = adopt(site, "--quiet", "1")

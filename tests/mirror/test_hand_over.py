@@ -2,7 +2,6 @@
 
 import json
 import signal
-from datetime import timedelta
 
 import pytest
 
@@ -10,14 +9,13 @@ from eos_mirror.core.ledger import Kind
 from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.testing import wait_until
 from tests.mirror.conftest import Site
-from tests.mirror.java_mm2 import running_mm2
+from tests.mirror.java_mm2 import COPIES_WITHIN, running_mm2
 from tests.mirror.takeovers import adopt, copied, hand_over, mm2_file, states_reported
 from tests.mirror.toolbox import mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 SOME = 2_000
-STARTED = timedelta(seconds=90)
 
 
 def by_mm2(site: Site, start: int, *, exactly_once: bool) -> None:
@@ -27,7 +25,7 @@ def by_mm2(site: Site, start: int, *, exactly_once: bool) -> None:
     with running_mm2(mm2_file(site, exactly_once=exactly_once), log) as java:
         wait_until(
             lambda: copied(site) >= start + SOME or java.poll() is not None,
-            within=STARTED,
+            within=COPIES_WITHIN,
             what=f"copies, see {log}",
         )
         assert java.poll() is None, log.read_text()[-2000:]
@@ -89,7 +87,7 @@ def test_a_mirrormaker_2_that_is_started_by_mistake_copies_nothing(site: Site) -
     with running_mm2(mm2_file(site, exactly_once=False), log) as java:
         wait_until(
             lambda: "STOPPED" in states_reported(site)[reported:] or java.poll() is not None,
-            within=STARTED,
+            within=COPIES_WITHIN,
             what=f"the connector to be stopped, see {log}",
         )
         assert java.poll() is None, log.read_text()[-2000:]

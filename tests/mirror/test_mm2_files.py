@@ -20,7 +20,7 @@ from eos_mirror.kafka.offset_syncs import FollowedSyncs
 from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import KafkaCluster, cluster, wait_until
 from eos_mirror.testing.checker import compare_topics
-from tests.mirror.java_mm2 import running_mm2
+from tests.mirror.java_mm2 import COPIES_WITHIN, running_mm2
 from tests.mirror.remote_clusters import Questions
 from tests.mirror.toolbox import FlowView, mirror, produce
 
@@ -191,7 +191,7 @@ def test_what_a_real_mirrormaker_2_wrote_is_read(
             lambda: (
                 client.replication_hops("X") == 1 and len(checkpoints(client, target)) == PARTITIONS
             ),
-            within=timedelta(seconds=120),
+            within=COPIES_WITHIN,
             what="heartbeats and checkpoints of MirrorMaker 2",
         )
         assert java.poll() is None, log.read_text()

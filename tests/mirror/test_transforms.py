@@ -1,6 +1,5 @@
 """Transforms do what they do in a real MirrorMaker 2, exactly once, and `verify` knows them."""
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from eos_mirror.testing import wait_until
 from eos_mirror.testing.checker import read_topic
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site, make_site
-from tests.mirror.java_mm2 import running_mm2
+from tests.mirror.java_mm2 import COPIES_WITHIN, running_mm2
 from tests.mirror.proofs import DIFFERENT, verify
 from tests.mirror.takeovers import mm2_file
 from tests.mirror.toolbox import mirror
@@ -49,7 +48,6 @@ header.converter = org.apache.kafka.connect.storage.StringConverter
 """MirrorMaker 2 needs this converter for the text, and writes other headers as Java objects."""
 
 RECORDS = 1_000
-SOON = timedelta(seconds=90)
 
 
 @pytest.fixture
@@ -108,7 +106,7 @@ def test_a_copy_is_that_of_mirrormaker_2(site: Site, text: str, left: int) -> No
     with running_mm2(file, site.folder / "java.log"):
         wait_until(
             lambda: _count(java) >= left,
-            within=SOON,
+            within=COPIES_WITHIN,
             what=f"{left} records of MirrorMaker 2",
         )
     with mirror(config(site, text), "--once") as running:
