@@ -132,12 +132,12 @@ class Acquisition:
 
     def grant(self, partitions: Iterable[TopicPartition], *, again: bool = False) -> None:
         """
-        Begin to acquire partitions that the group gave us.
+        Begin to acquire partitions that the group gave us. A claimed one keeps its claim.
 
         Args:
             again: They stopped, and are tried again even if the orders list them as stopped.
         """
-        given = set(partitions)
+        given = set(partitions) - self._claimed.keys()
         self._granted |= given
         for partition in given:
             self._waits.pop(partition, None)
@@ -157,6 +157,10 @@ class Acquisition:
             self._waits.pop(partition, None)
         claimed = [self._claimed.pop(p) for p in gone if p in self._claimed]
         self._claims.release([one.remote for one in claimed])
+
+    def withdraw_all(self) -> None:
+        """Forget every partition, as the task ends."""
+        self.withdraw([*self._granted, *self._claimed])
 
     def step(self, routes: Mapping[str, str]) -> Progress:
         """

@@ -392,6 +392,7 @@ class MirrorTask:
             self._commit([o for o in self._hold.owned.values() if o.tail.runs], spill=True)
         self._fence_spoilt()
         self._mode.release([owned.remote for owned in self._hold.owned.values()])
+        self._acquisition.withdraw_all()
         if self._mode.advises and self._hold.owned:
             self._source.commit({o.source: o.position for o in self._hold.owned.values()})
         self._hold.owned.clear()

@@ -1,10 +1,12 @@
 """Paused and stopped topics stand still, and continue exactly when they are resumed."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.ports import UNSTABLE, ShadowOffset, Unstable
 from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.schedules import ORDERS, mirror_all, settled
 from tests.engine.stage import KEEPALIVE, Process, remote_of
@@ -181,6 +183,62 @@ def test_the_position_of_a_stopped_partition_is_kept_alive(scenario: CheckedScen
     assert after.metadata != before.metadata, "it was not committed again"
     assert len(scenario.stage.target.live_claims()) == claims
     assert copied(scenario, AUDIT) == 1
+
+
+def undecided(process: Process, monkeypatch: pytest.MonkeyPatch) -> set[TopicPartition]:
+    """Return a set; the position of a copy in it is undecided when the process asks."""
+    hanging: set[TopicPartition] = set()
+    ask = process.target.shadow_offsets
+
+    def asked(
+        remotes: Sequence[TopicPartition],
+    ) -> Mapping[TopicPartition, ShadowOffset | Unstable | None]:
+        found = ask(remotes)
+        return {remote: UNSTABLE if remote in hanging else at for remote, at in found.items()}
+
+    monkeypatch.setattr(process.target, "shadow_offsets", asked)
+    return hanging
+
+
+def test_a_topic_that_is_started_while_its_position_is_undecided_has_one_claim(
+    scenario: CheckedScenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The claim of the keep-alive is used. A second one would hide the first, which would stay."""
+    process = settled(scenario)
+    claims = len(scenario.stage.target.live_claims())
+    stop(scenario, AUDIT.topic)
+    scenario.step(process, TURNS)
+    hanging = undecided(process, monkeypatch)
+    hanging.add(remote_of(AUDIT))
+    scenario.stage.clock.advance(2 * KEEPALIVE.total_seconds())
+    scenario.step(process, TURNS)
+
+    stop(scenario)
+    scenario.step(process, TURNS)
+    assert len(scenario.stage.target.live_claims()) == claims
+    hanging.clear()
+    produce_and_run(scenario, process)
+
+    assert copied(scenario, AUDIT) == 2
+    assert process.actor.error is None
+
+
+def test_a_task_that_ends_releases_a_claim_whose_position_is_undecided(
+    scenario: CheckedScenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does so before it leaves the group, where an error would be lost."""
+    process = settled(scenario)
+    stop(scenario, AUDIT.topic)
+    scenario.step(process, TURNS)
+    undecided(process, monkeypatch).add(remote_of(AUDIT))
+    stop(scenario)
+    scenario.step(process, TURNS)
+    assert len(scenario.stage.target.live_claims()) == len(scenario.stage.partitions)
+
+    process.context.stop.set()
+
+    assert scenario.run_to(process, "close")
+    assert not scenario.stage.target.live_claims()
 
 
 def test_a_task_that_starts_lets_go_of_what_is_stopped(scenario: CheckedScenario) -> None:
