@@ -29,6 +29,8 @@ def run(args: argparse.Namespace) -> int:
     outcome = throttle(reached_flow(args), limit, topics=args.topics, reason=args.reason)
     which = "all topics together" if args.topics == ALL else f"each topic of {args.topics}"
     done = f"{which}: {limit}"
+    if args.off and args.topics == ALL:
+        done = "every limit of the flow is lifted, also those of single topics"
     return tell(args.flow, outcome, without_run=f"{done} as soon as the flow runs", done=done)
 
 

@@ -218,13 +218,25 @@ class FlowFacts:
         }
 
     def counts(self) -> dict[str, int]:
-        """Return how many partitions are in each state, and how many topics are refused."""
+        """
+        Return how many partitions are in each state, and how many topics are refused.
+
+        While a cluster does not answer, the others wait for it, whatever the tasks still hold.
+        """
+        mirroring, starting, waiting = (
+            max(0, self.owned - self.paused),
+            self.starting,
+            len(self.waiting),
+        )
+        if self.outages:
+            others = self.paused + self.stopped + len(self.failed)
+            mirroring, starting, waiting = 0, 0, max(0, len(self.planned) - others)
         return {
-            State.MIRRORING.value: max(0, self.owned - self.paused),
+            State.MIRRORING.value: mirroring,
             State.PAUSED.value: self.paused,
             State.STOPPED.value: self.stopped,
-            State.STARTING.value: self.starting,
-            State.WAITING.value: len(self.waiting),
+            State.STARTING.value: starting,
+            State.WAITING.value: waiting,
             State.FAILED.value: len(self.failed),
             "refused": len(self.refused),
         }

@@ -1,6 +1,7 @@
 """Lets a flow do what operators want of it, and reports when it is done."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Protocol
 
@@ -44,13 +45,16 @@ class FollowDesired:
         """
         runner = self._runner
         try:
+            before = _held(runner.orders)
             if runner.desired.read():
                 runner.give_orders()
+                self._retry(before - _held(runner.orders))
                 for request in runner.desired.taken_requests():
                     if request.retries is None:
                         self._reloading.reload()
                     else:
-                        self._retry(request.retries)
+                        names = {one.topic for one in runner.stopped}
+                        self._retry(n for n in names if re.fullmatch(request.retries, n))
             self._divide()
             if not runner.desired.is_reported and self._is_done():
                 runner.desired.report_done(len(runner.ordered()))
@@ -69,15 +73,16 @@ class FollowDesired:
         runner.throttles.look({slot: task.report for slot, task in runner.statuses().items()})
         runner.give_orders()
 
-    def _retry(self, topics: str) -> None:
-        """Try stopped partitions of the topics that a pattern matches again, now."""
-        names = {p.topic for p in self._runner.stopped if re.fullmatch(topics, p.topic)}
+    def _retry(self, topics: Iterable[str]) -> None:
+        """Try failed partitions of these topics again, now."""
+        names = sorted(topics)
 
         def change(orders: Orders) -> Orders:
             again = {name: orders.retries.get(name, 0) + 1 for name in names}
             return replace(orders, retries={**orders.retries, **again})
 
-        self._runner.give_orders(change)
+        if names:
+            self._runner.give_orders(change)
 
     def _is_done(self) -> bool:
         """Return True if every task reads what it is ordered to read, as fast as it may."""
@@ -91,3 +96,8 @@ class FollowDesired:
             return False
         follow = all((one.paused, one.stopped_topics) == wanted for one in known)
         return follow and self._runner.throttles.are_applied(orders.topics, known)
+
+
+def _held(orders: Orders) -> set[str]:
+    """Return the topics that operators have paused or stopped."""
+    return {*orders.paused, *orders.stopped_topics}

@@ -1,6 +1,7 @@
 """Reports when everything is mirrored, when something is not, and when it is again."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, Final
@@ -150,9 +151,12 @@ def _names(one: FlowFacts) -> list[str]:
 
 
 def _described(runner: FlowRunner) -> dict[str, Any]:
+    """Return the size of a flow, and how many of its partitions operators keep from mirroring."""
+    ordered = Counter(one.wanted.value for one in runner.ordered().values())
     return {
         "flow": str(runner.flow),
         "topics": len(runner.topics.routes),
         "partitions": len(runner.topics.partitions),
+        **ordered,
         "tasks": runner.tasks_count,
     }

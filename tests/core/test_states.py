@@ -73,6 +73,19 @@ def test_obstacles_have_names_and_reasons_the_gravest_first() -> None:
     assert (paused["mirroring"], paused["paused"]) == (0, 1), "a paused partition is owned, too"
 
 
+def test_while_a_cluster_is_silent_partitions_wait_whatever_the_tasks_hold() -> None:
+    """The tasks hold them until their own deadlines, and mirror nothing."""
+    facts = FlowFacts(
+        planned=[ONE, TWO, THREE],
+        owned=1,
+        failed={TWO: "too large"},
+        waiting={THREE: "no leader"},
+        outages={"B": "no answer"},
+    )
+
+    assert {state: n for state, n in facts.counts().items() if n} == {"waiting": 2, "failed": 1}
+
+
 RUNNING = PartitionFacts(has_run=True, is_owned=True)
 STOP = Fault(cause="RecordRefused", reason="too large")
 

@@ -129,6 +129,7 @@ def test_what_an_operator_ordered_is_no_reason_for_a_warning(
     stage.runner.orders = {ONE: Order(topics="orders", wanted=wanted, at=at, by="operator@host-7")}
     stage.runner.stopped = {ONE: "too large"}
     assert stage.at(1, owned=owned) == ["ready"]
+    assert stage.events.of("ready")[0]["flows"][0][wanted.value] == 1
 
 
 def test_a_run_that_stood_by_has_time_to_start(stage: Stage) -> None:

@@ -34,7 +34,9 @@ def test_a_limited_flow_takes_its_time_until_the_limit_is_lifted(site: Site, mod
         assert "@" in limit["by"]
 
         said = verb("throttle", config, site, "--off")
-        assert said == f"{site.flow}: all topics together: no limit\n"
+        assert (
+            said == f"{site.flow}: every limit of the flow is lifted, also those of single topics\n"
+        )
         running.wait_for("topics.throttled", limit="no limit")
         assert "limited" not in status(config)
         assert running.stop() == 0, running.errors
