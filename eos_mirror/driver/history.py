@@ -1,9 +1,9 @@
 """Finds what a flow mirrored before, from the positions that it left on the clusters."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from functools import partial
+from typing import NamedTuple
 
 from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.map_records import StartRecord
@@ -20,28 +20,36 @@ DECIDED_WITHIN = timedelta(seconds=2)
 """A task spills its map in less. A dead task's transaction is open until a new task fences it."""
 
 
+class Mirrored(NamedTuple):
+    """
+    Source topics whose remote topic a flow began to write, now or in an earlier run.
+
+    Attributes:
+        is_whole: False while a transaction is open on the offset map. Topics that began in it, or
+            after it, are missing.
+    """
+
+    topics: set[str]
+    is_whole: bool = True
+
+
 def mirrored_before(
     clusters: FlowClusters, routes: Sequence[Route], *, mode: DeliveryMode
-) -> set[str] | None:
+) -> Mirrored:
     """
-    Return the source topics whose remote topic this flow began to write, now or in an earlier run.
-
-    Returns:
-        Source topics of these routes; None while that is undecided, because a transaction is open
-        on the offset map.
+    Return what this flow mirrored of these routes.
 
     Raises:
         SourceUnavailable, TargetUnavailable: The cluster did not answer.
     """
     if not routes:
-        return set()
+        return Mirrored(set())
     if mode is DeliveryMode.AT_LEAST_ONCE:
-        return _committed(clusters, [route.source_topic for route in routes])
-    starts = _starts(clusters)
-    if starts is None:
-        return None
+        return Mirrored(_committed(clusters, [route.source_topic for route in routes]))
+    starts, is_whole = _starts(clusters)
     begun = {remote.topic for remote in starts}
-    return {route.source_topic for route in routes if route.remote_topic in begun}
+    found = {route.source_topic for route in routes if route.remote_topic in begun}
+    return Mirrored(found, is_whole)
 
 
 def owners(
@@ -62,7 +70,7 @@ def owners(
         known = {(one.remote_topic, name) for one in contested for name in begun}
     else:
         topics = clusters.source_metadata.topics(names)
-        starts = _starts(clusters) or {}
+        starts, _ = _starts(clusters)
         made = {(remote.topic, start.topic_id) for remote, start in starts.items()}
         known = {
             (remote, name)
@@ -77,8 +85,8 @@ def owners(
     return {names[0] for names in found if len(names) == 1}
 
 
-def _starts(clusters: FlowClusters) -> Mapping[TopicPartition, StartRecord] | None:
-    """Return the starts on the offset map; None while a transaction is open on it."""
+def _starts(clusters: FlowClusters) -> tuple[Mapping[TopicPartition, StartRecord], bool]:
+    """Return the starts on the offset map, and whether these are all: see `Mirrored.is_whole`."""
 
     def ask(_: Deadline) -> Mapping[TopicPartition, StartRecord]:
         starts = clusters.target.starts()
@@ -86,9 +94,10 @@ def _starts(clusters: FlowClusters) -> Mapping[TopicPartition, StartRecord] | No
             raise RetriableError(f"{clusters.flow}: a transaction is open on the offset map")
         return starts
 
-    with suppress(RetriableError):
-        return retrying(ask, within=DECIDED_WITHIN)
-    return None
+    try:
+        return retrying(ask, within=DECIDED_WITHIN), True
+    except RetriableError:
+        return clusters.target.decided_starts(), False
 
 
 def _committed(clusters: FlowClusters, names: Sequence[str]) -> set[str]:

@@ -316,9 +316,9 @@ class TopicSync:
         waiting = self._deletions.waiting(topics, now_s=now_s)
         gone = topics & self.routes.keys()
         asked = [one for one in plan.to_create if one.source_topic not in gone | waiting.keys()]
-        found = mirrored_before(self._clusters, asked, mode=mode_of(self._settings))
-        if found is None:
-            found = topics & (self._deletions.names | self._begun.keys())
+        found, is_whole = mirrored_before(self._clusters, asked, mode=mode_of(self._settings))
+        if not is_whole:
+            found |= topics & (self._deletions.names | self._begun.keys())
         for topic in gone | found:
             self._deletions.refused(topic, why, now_s=now_s)
         self._deletions.keep(gone | found | waiting.keys())

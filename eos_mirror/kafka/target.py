@@ -19,6 +19,7 @@ from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.offset_maps import map_unless_open
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.shadow_offsets import ShadowOffsets
+from eos_mirror.kafka.topic_reader import read_compacted
 from eos_mirror.kafka.visible import first_offsets
 from eos_mirror.ports import KnownTopic, PartitionEnd, ShadowOffset, Unstable
 
@@ -113,6 +114,11 @@ class KafkaTarget:
         """Return start records by remote partition; `Unstable` as in `map_entries`."""
         records = map_unless_open(self._metadata, self._flow, self._client_config)
         return records if isinstance(records, Unstable) else starts_in(records)
+
+    def decided_starts(self) -> Mapping[TopicPartition, StartRecord]:
+        """Return the start records before the first transaction that is open on the offset map."""
+        topic = self._flow.offset_map_topic
+        return starts_in(read_compacted(self._client_config, topic, group=self._flow.shadow_group))
 
     def map_entries(self, topic: str) -> Mapping[str, bytes] | Unstable:
         """See `ports.Target`."""

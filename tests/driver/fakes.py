@@ -240,7 +240,7 @@ class FakeTarget:
     `KafkaTarget`.
 
     Attributes:
-        undecided: The offset map has an open transaction.
+        undecided: The offset map has an open transaction after what is in `started`.
         silent: Partitions without a leader.
     """
 
@@ -266,6 +266,10 @@ class FakeTarget:
     def starts(self) -> dict[TopicPartition, StartRecord] | Unstable:
         """See `KafkaTarget`."""
         return UNSTABLE if self.undecided else dict(self.started)
+
+    def decided_starts(self) -> dict[TopicPartition, StartRecord]:
+        """See `KafkaTarget`."""
+        return dict(self.started)
 
     def map_entries(self, topic: str) -> dict[str, bytes] | Unstable:
         """See `KafkaTarget`."""
