@@ -153,6 +153,7 @@ def _as_json(status: FlowStatus) -> str:
             "limits": [{"topic": topic, **order.fields} for topic, order in status.limits.items()],
             "refused": status.refused,
             "left_out": list(status.left_out),
+            "deleted": dict(status.deleted),
         }
     )
 
@@ -216,6 +217,8 @@ def _as_text(status: FlowStatus) -> Iterator[str | Line | Row]:
         yield line("  ", Piece("not mirrored", Tone.BAD), f": {reason}")
     if status.left_out:
         yield f"  not mirrored back to where they came from: {', '.join(status.left_out)}"
+    for topic, remote in status.deleted.items():
+        yield f"  {topic}: deleted on the source; its copy {remote} stays"
 
 
 def _run_lines(runs: Runs, of_this_file: str) -> Iterator[str | Line]:

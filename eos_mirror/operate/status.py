@@ -1,6 +1,6 @@
 """Reads the state of a flow from its clusters, whether or not the flow runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from eos_mirror.driver.copy_limits import too_small
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.kafka.ledger import read_ledger
+from eos_mirror.operate.deleted_topics import copies_of_deleted_topics
 from eos_mirror.operate.flow_run import FlowRun, find_run
 from eos_mirror.operate.partition_status import PartitionStatus, partition_statuses
 from eos_mirror.settings.clients import mode_of, target_admin
@@ -37,6 +38,7 @@ class FlowStatus:
         refused: Why a source topic is not mirrored, by topic, as far as this is known without
             asking the target to create anything.
         left_out: Selected source topics that came from the target, and are not mirrored back.
+        deleted: Remote topic by source topic, for mirrored topics that the source no longer has.
     """
 
     flow: str
@@ -47,6 +49,7 @@ class FlowStatus:
     drift: Mapping[str, Changes] | None
     refused: Mapping[str, str]
     left_out: Sequence[str]
+    deleted: Mapping[str, str]
 
     @property
     def state(self) -> State:
@@ -83,20 +86,11 @@ def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) 
     flow = settings.flow
     sync = TopicSync(settings, clusters, on_event=_ignore)
     sync.others = [TopicSync(one, clusters, on_event=_ignore) for one in beside]  # for their names
-    plan, on_target = _plan(settings, clusters, sync)
-    plan = sync.without_deleted(plan)
+    on_source, on_target = _topics(settings, clusters)
+    plan = sync.without_deleted(sync.plan(on_source, on_target))
     run = find_run(settings, clusters)
     if run.owned is not None:
-        held = {partition.topic for partition in run.owned}
-        fresh = {route.source_topic for route in plan.routes} - held
-        plan = plan.refusing(
-            too_small(
-                plan.only(fresh),
-                source=clusters.source_topics,
-                target=clusters.target_topics,
-                sync=sync.config_sync,
-            )
-        )
+        plan = _fitting(plan, clusters, sync, held={one.topic for one in run.owned})
     remotes = {
         TopicPartition(route.source_topic, p): TopicPartition(route.remote_topic, p)
         for route in sorted(plan.routes, key=lambda route: route.source_topic)
@@ -116,6 +110,9 @@ def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) 
         drift=_drift(sync, plan, on_target),
         refused=plan.refused,
         left_out=plan.left_out,
+        deleted=copies_of_deleted_topics(
+            clusters, sync.mapping, on_source=on_source, on_target=on_target
+        ),
     )
 
 
@@ -127,17 +124,28 @@ def routes_of(settings: FlowSettings, clusters: FlowClusters) -> dict[str, str]:
         SourceUnavailable, TargetUnavailable, NotAuthorized: As `flow_status`.
     """
     sync = TopicSync(settings, clusters, on_event=_ignore)
-    plan, on_target = _plan(settings, clusters, sync)
+    on_source, on_target = _topics(settings, clusters)
+    plan = sync.plan(on_source, on_target)
     return {r.source_topic: r.remote_topic for r in plan.routes if r.remote_topic in on_target}
 
 
-def _plan(
-    settings: FlowSettings, clusters: FlowClusters, sync: TopicSync
-) -> tuple[FlowPlan, Mapping[str, int]]:
-    """Return the flow's plan, and the partition counts of the target's topics."""
+def _topics(
+    settings: FlowSettings, clusters: FlowClusters
+) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """Return the partition counts of the topics of the source and of the target."""
     on_source = clusters.source_topics.list(within=settings.admin_timeout)
-    on_target = clusters.target_topics.list(within=settings.admin_timeout)
-    return sync.plan(on_source, on_target), on_target
+    return on_source, clusters.target_topics.list(within=settings.admin_timeout)
+
+
+def _fitting(
+    plan: FlowPlan, clusters: FlowClusters, sync: TopicSync, *, held: Set[str]
+) -> FlowPlan:
+    """Refuse the topics that no task holds and whose copies accept too little, as the run does."""
+    fresh = {route.source_topic for route in plan.routes} - held
+    source, target = clusters.source_topics, clusters.target_topics
+    return plan.refusing(
+        too_small(plan.only(fresh), source=source, target=target, sync=sync.config_sync)
+    )
 
 
 def _drift(

@@ -46,6 +46,7 @@ def flow(
     drift: dict[str, Changes] | None = None,
     refused: dict[str, str] | None = None,
     left_out: tuple[str, ...] = (),
+    deleted: dict[str, str] | None = None,
     is_old: bool = False,
 ) -> FlowStatus:
     """Return a flow that runs; `is_old` means that its file has changed since its start."""
@@ -68,6 +69,7 @@ def flow(
         drift={} if drift is None else drift,
         refused={} if refused is None else refused,
         left_out=left_out,
+        deleted={} if deleted is None else deleted,
     )
 
 
@@ -84,6 +86,7 @@ def everything() -> FlowStatus:
         drift={"A.orders": Changes(set={"retention.ms": "1"}, delete=["segment.ms"])},
         refused={"a.b": "A->B a.b: its name is taken", "a_b": "A->B a.b: its name is taken"},
         left_out=("B.orders",),
+        deleted={"returns": "A.returns"},
         is_old=True,
     )
 
@@ -102,6 +105,7 @@ A->B: failed, exactly-once, 6 partitions, lag 160 and unknown of 1
   A.orders is not as its source topic: retention.ms should be 1, segment.ms should not be set
   not mirrored: A->B a.b: its name is taken
   not mirrored back to where they came from: B.orders
+  returns: deleted on the source; its copy A.returns stays
 """
 """What `status` printed of it before there were tables. Scripts may read this."""
 

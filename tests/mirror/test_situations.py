@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.mirror.command_line import status_and_code
 from tests.mirror.conftest import Site
 from tests.mirror.situation_stage import SEEN_BY_THE_RUN, Seen, staged
 from tests.mirror.situations import SITUATIONS
@@ -27,3 +28,6 @@ def test_a_deleted_topic_is_missed_long_before_the_next_check_of_the_topics(site
     with staged(site, config) as stage:
         delete_topic(site.source, site.topic)
         stage.shows(Seen(state="mirroring", event="topic.deleted", fields={"topic": site.topic}))
+        text, code = status_and_code(config)
+        assert f"  {site.topic}: deleted on the source; its copy {site.remote} stays" in text
+        assert code == 0
