@@ -10,6 +10,7 @@ from eos_mirror.core.plural import counted
 from eos_mirror.operate.group_status import GroupStatus, group_statuses
 from eos_mirror.settings.model import FlowSettings
 
+NEXT_SYNC = "the next sync of the run moves it"
 UNTRANSLATED, AHEAD, BEHIND = "not translated", "ahead of the mirror", "behind on the target"
 TONES = {UNTRANSLATED: Tone.BAD, AHEAD: Tone.BUSY, BEHIND: Tone.WARNING}
 
@@ -85,7 +86,10 @@ def _counts(status: GroupStatus) -> dict[str, int]:
 
 def _reason(status: GroupStatus) -> str:
     """Return why a group is skipped, or why it stays behind or untranslated; empty if it is not."""
-    matters = status.is_skipped or not {UNTRANSLATED, BEHIND}.isdisjoint(_counts(status))
+    counts = _counts(status)
+    if not status.reason and BEHIND in counts:
+        return NEXT_SYNC
+    matters = status.is_skipped or not {UNTRANSLATED, BEHIND}.isdisjoint(counts)
     return status.reason if matters else ""
 
 

@@ -131,6 +131,7 @@ def groups() -> list[GroupStatus]:
     return [
         group("", (50, 50)),
         group("audit", (50, 50), (40, 40), reason="it has members on the target"),
+        group("late", (50, 20)),
         group("lost", reason="its coordinator does not answer"),
         group("orders", (50, 20), (50, 50), reason="it has members on the target"),
         group("reports", (None, None), reason="orders-0: nothing of it is mirrored yet"),
@@ -138,9 +139,10 @@ def groups() -> list[GroupStatus]:
 
 
 GROUPS = """\
-A->B: 5 groups, 1 behind on B, 1 not translated, 1 skipped
+A->B: 6 groups, 2 behind on B, 1 not translated, 1 skipped
   (no name): 1 partition, in step
   audit: 2 partitions, 1 ahead of the mirror
+  late: 1 partition, 1 behind on the target: the next sync of the run moves it
   lost: skipped: its coordinator does not answer
   orders: 2 partitions, 1 behind on the target: it has members on the target
   reports: 1 partition, 1 not translated: orders-0: nothing of it is mirrored yet
