@@ -9,6 +9,7 @@ import signal
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +18,9 @@ from eos_mirror.cli.signals import on_signals
 from eos_mirror.errors import MirrorError
 from eos_mirror.testing.cluster import KafkaCluster, start_clusters
 from eos_mirror.testing.doctor import examine, usable_backend
+from eos_mirror.testing.installation import find_installation
 from eos_mirror.testing.processes import identity, is_running
+from eos_mirror.testing.tools import run_script
 from eos_mirror.testing.waiting import wait_until
 
 DOWN_WITHIN = timedelta(seconds=30)
@@ -25,13 +28,16 @@ DONE, FAILED = 0, 1
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the verb and its three actions to the command line."""
+    """Add the verb and its actions to the command line."""
     parser = subparsers.add_parser("brokers", help="two Kafka clusters on this machine")
     actions = parser.add_subparsers(dest="action", required=True)
     up = actions.add_parser("up", help="start clusters A and B and run until Ctrl-C or `down`")
     up.add_argument("--nodes", type=_positive, default=1, help="brokers per cluster (default 1)")
     up.add_argument("--json", action="store_true", help="print the addresses as one JSON object")
     actions.add_parser("down", help="stop the clusters that `up` runs, and remove their data")
+    tool = actions.add_parser("tool", help="run one of Kafka's command line tools")
+    tool.add_argument("name", metavar="NAME", help="such as kafka-topics.sh")
+    tool.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="of the tool")
     doctor = actions.add_parser("doctor", help="check what brokers need on this machine")
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
 
@@ -48,6 +54,8 @@ def run(args: argparse.Namespace) -> int:
             return _up(args.nodes, as_json=args.json)
         if args.action == "down":
             return _down()
+        if args.action == "tool":
+            return _tool(args.name, args.arguments)
         return _doctor(as_json=args.json)
     except (MirrorError, TimeoutError) as exc:
         print(exc, file=sys.stderr)
@@ -86,6 +94,16 @@ def _down() -> int:
         os.kill(int(process.split()[0]), signal.SIGTERM)
     wait_until(lambda: not is_running(process), within=DOWN_WITHIN, what="the brokers' exit")
     return DONE
+
+
+def _tool(name: str, arguments: Sequence[str]) -> int:
+    """Run a tool on this terminal, and return its exit code."""
+    on_signals(lambda _: None, signal.SIGINT)  # Ctrl-C is for the tool, which has it too
+    try:
+        return run_script(find_installation(), name, *arguments)
+    except KeyError as exc:
+        print(exc.args[0], file=sys.stderr)
+        return FAILED
 
 
 def _doctor(*, as_json: bool) -> int:

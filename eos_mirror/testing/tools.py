@@ -5,6 +5,7 @@ They share no code with librdkafka. That is why tests use them.
 """
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eos_mirror.testing.installation import Installation, log4j_config
@@ -44,6 +45,45 @@ TOOLS = {
     "VerifiableProducer": Tool("org.apache.kafka.tools.VerifiableProducer"),
 }
 
+SCRIPTS = {
+    "kafka-acls": "AclCommand",
+    "kafka-configs": "ConfigCommand",
+    "kafka-console-consumer": "ConsoleConsumer",
+    "kafka-console-producer": "ConsoleProducer",
+    "kafka-consumer-groups": "ConsumerGroupCommand",
+    "kafka-dump-log": "DumpLogSegments",
+    "kafka-get-offsets": "GetOffsetShell",
+    "kafka-topics": "TopicCommand",
+    "kafka-transactions": "TransactionsCommand",
+}
+"""The tools that people know by a script of Kafka's `bin` folder."""
+
+
+def run_script(installation: Installation, script: str, *arguments: str) -> int:
+    """
+    Do what a script of Kafka's `bin` folder does, on this process's terminal.
+
+    Returns:
+        Its exit code.
+
+    Args:
+        script: With or without `.sh`.
+
+    Raises:
+        KeyError: There is no such script; the message lists all.
+    """
+    name = script.removesuffix(".sh")
+    if name not in SCRIPTS:
+        raise KeyError(f"no tool {script!r}; there are {', '.join(SCRIPTS)}")
+    command = _command(installation, TOOLS[SCRIPTS[name]], arguments)
+    return subprocess.run(command, check=False).returncode  # noqa: S603 (a fixed class of Kafka's)
+
+
+def _command(installation: Installation, tool: Tool, arguments: Sequence[str]) -> list[str]:
+    log4j = log4j_config(installation, level="WARN", stream="SYSTEM_ERR")
+    flags = [*installation.fast_flags(), f"-Dlog4j2.configurationFile={log4j}"]
+    return installation.command(tool.main_class, *arguments, flags=flags)
+
 
 def find_tool(name: str) -> Tool:
     """
@@ -77,9 +117,6 @@ def run_tool(
     tool = find_tool(name)
     if tool.bootstrap_option and tool.bootstrap_option not in arguments:
         arguments = (tool.bootstrap_option, bootstrap, *arguments)
-    log4j = log4j_config(installation, level="WARN", stream="SYSTEM_ERR")
-    flags = [*installation.fast_flags(), f"-Dlog4j2.configurationFile={log4j}"]
-    command = installation.command(tool.main_class, *arguments, flags=flags)
-    done = run(command, stdin=stdin, timeout_s=timeout_s)
+    done = run(_command(installation, tool, arguments), stdin=stdin, timeout_s=timeout_s)
     done.args = [name, *arguments]  # the whole command line is a page of jars
     return done

@@ -10,6 +10,7 @@ import pytest
 
 from eos_mirror.cli import brokers
 from eos_mirror.testing import ExternalCluster
+from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.jars import jars_folder
 
 MAIN = (
@@ -61,6 +62,31 @@ def test_down_without_up_is_done(capsys: pytest.CaptureFixture[str]) -> None:
     """`down` succeeds, because nothing runs afterwards, as requested."""
     assert brokers.run(parse("down")) == 0
     assert "no brokers are up" in capsys.readouterr().err
+
+
+@pytest.mark.brokers
+def test_tool_is_the_tool_of_kafka(ns: str, source_cluster: Cluster) -> None:
+    """Its output and its exit code are its own."""
+    topic = f"{ns}-orders"
+    source_cluster.create_topic(topic, 1)
+    told = subprocess.run(
+        [sys.executable, "-c", MAIN, "brokers", "tool", "kafka-topics.sh",
+         "--bootstrap-server", source_cluster.bootstrap, "--describe", "--topic", topic],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert f"Topic: {topic}" in told.stdout
+    assert "PartitionCount: 1" in told.stdout
+    assert brokers.run(parse("tool", "kafka-topics", "--no-such-option")) == 1
+
+
+def test_a_tool_that_does_not_exist_is_refused_with_those_that_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A name is written with or without `.sh`."""
+    assert brokers.run(parse("tool", "kafka-topic.sh", "--list")) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("no tool 'kafka-topic.sh'; there are kafka-acls, ")
+    assert said.count("\n") == 1
 
 
 def test_doctor_says_what_is_missing(
