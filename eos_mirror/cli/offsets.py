@@ -116,10 +116,10 @@ def _skip(flow: FlowSettings, args: argparse.Namespace) -> int:
     skipper = Skipper(flow, source, args.to, on_event=lambda *_: None)
     plan = skipper.plan()
     if args.plan:
-        sys.stdout.write(f"{_described(plan)} would not be mirrored\n")
+        sys.stdout.write(f"{_described(plan)} would not be mirrored\n{_listed(skipper, plan)}")
         return CHANGES
     what = f"{_described(plan)} will not be mirrored"
-    if not args.yes and not is_confirmed(what):
+    if not args.yes and not is_confirmed(what, details=lambda: _listed(skipper, plan)):
         sys.stderr.write("eos-mirror: nothing was skipped\n")
         return NOTHING_DONE
     done = skipper.run(reason=args.reason)
@@ -151,3 +151,23 @@ def _size(copy: Copy) -> str:
 def _described(skip: Skip) -> str:
     count = counted(skip.end - skip.start, "offset")
     return f"{skip.source}: {count} from {skip.start} to {skip.end - 1}"
+
+
+def _listed(skipper: Skipper, skip: Skip) -> str:
+    """Return a line for each of the first records to skip, and one for the rest."""
+    records = skipper.records(skip)
+    lines = [
+        f"  {one.offset}: {one.at:%Y-%m-%d %H:%M:%S} UTC, key {_bytes(one.key_bytes)}, "
+        f"value {_bytes(one.value_bytes)}"
+        for one in records
+    ]
+    left = skip.end - 1 - (records[-1].offset if records else skip.start - 1)
+    if not records:
+        lines.append("  the source has no record there that can be read")
+    elif left:
+        lines.append(f"  and up to {counted(left, 'record')} after them")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _bytes(size: int | None) -> str:
+    return "none" if size is None else counted(size, "byte")

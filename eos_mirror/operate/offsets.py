@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
 
 from eos_mirror.core.claims import Claim, DeliveryMode, parse_claim
 from eos_mirror.core.ledger import Kind
@@ -14,16 +16,20 @@ from eos_mirror.driver.cluster_facts import FlowFacts, gather
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.ledger import note
 from eos_mirror.driver.topic_sync import TopicSync
-from eos_mirror.errors import ConfigError
+from eos_mirror.errors import ConfigError, RangeUnreadable
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.offset_maps import whole_map
+from eos_mirror.kafka.ranges import RangeReader
 from eos_mirror.kafka.topic_reader import read_compacted
 from eos_mirror.operate.adopt import pairs_of, switch_of
 from eos_mirror.operate.status import flow_status
 from eos_mirror.operate.stopped_topic import stopped_topic
 from eos_mirror.runtime.control import EventSink
-from eos_mirror.settings.clients import mode_of, target_admin
+from eos_mirror.settings.clients import mode_of, source_admin, target_admin
 from eos_mirror.settings.model import FlowSettings
+
+SHOWN: Final = 5
+"""Number of records that are shown of those to skip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +134,22 @@ class Skip:
     end: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkippedRecord:
+    """
+    A record that would not be mirrored. What it contains is not shown.
+
+    Attributes:
+        at: Its timestamp, in UTC.
+        key_bytes, value_bytes: None without one.
+    """
+
+    offset: int
+    at: datetime
+    key_bytes: int | None
+    value_bytes: int | None
+
+
 class Skipper:
     """Moves the position of one partition forward. It may be interrupted, and run again."""
 
@@ -156,6 +178,35 @@ class Skipper:
         if shadow is None:
             raise ConfigError(f"{self._settings.flow} {self._source}: nothing was mirrored yet")
         return self._checked(shadow.position.next_offset)
+
+    def records(self, skip: Skip) -> list[SkippedRecord]:
+        """
+        Return the first records of the source that would not be mirrored; none if all are gone.
+
+        Raises:
+            RestartTask: The source did not answer.
+        """
+        metadata = self._clusters.source_metadata
+        start = max(skip.start, metadata.log_start(skip.source))
+        end = min(skip.end, metadata.ends([skip.source])[skip.source])
+        reader = RangeReader(source_admin(self._settings), side=Side.SOURCE)
+        try:
+            first = next(reader.read(skip.source, start, end), None)
+        except RangeUnreadable:
+            return []
+        finally:
+            reader.close()
+        if first is None:
+            return []
+        return [
+            SkippedRecord(
+                offset=first.offsets[n],
+                at=datetime.fromtimestamp(first.timestamps[n][1] / 1000, UTC),
+                key_bytes=_size(first.keys[n]),
+                value_bytes=_size(first.values[n]),
+            )
+            for n in range(min(SHOWN, len(first.offsets)))
+        ]
 
     def run(self, *, reason: str) -> Skip:
         """
@@ -216,3 +267,7 @@ class Skipper:
             "reason": reason or "skipped by an operator",
         }
         note(self._settings, self._clusters.target_topics, Kind.DROP, details)
+
+
+def _size(data: bytes | None) -> int | None:
+    return None if data is None else len(data)

@@ -59,7 +59,8 @@ def test_records_that_are_gone_are_skipped(site: Site, runs: bool) -> None:
     code, answer = offsets(site, "skip", *where, "--to", to, "--plan")
     assert (code, answer) == (
         5,
-        f"{site.topic}-0: 30 offsets from 20 to 49 would not be mirrored\n",
+        f"{site.topic}-0: 30 offsets from 20 to 49 would not be mirrored\n"
+        "  the source has no record there that can be read\n",
     )
     skip = ("skip", *where, "--to", to, "--yes", "--reason", "expired in the outage")
 
@@ -96,6 +97,11 @@ def test_records_that_are_gone_are_skipped(site: Site, runs: bool) -> None:
 def test_records_that_exist_are_skipped_on_purpose(site: Site) -> None:
     """`verify` counts them as explained; the offset map has no translation for them."""
     lose_records(site)
+    end = COPIED + GONE + len(LATER)
+    code, plan = offsets(site, "skip", site.topic, "0", "--to", str(end), "--plan")
+    assert code == 5, plan
+    assert f"\n  {COPIED + GONE}: 20" in plan, "the first one that is left"
+    assert f" UTC, key none, value {len(LATER[0])} bytes\n" in plan
     first = offsets(site, "skip", site.topic, "0", "--to", str(COPIED + GONE), "--yes")
     assert first[0] == 0, first[1]
     again = offsets(site, "skip", site.topic, "0", "--to", str(COPIED + GONE + 1), "--yes")
