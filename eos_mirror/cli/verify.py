@@ -28,6 +28,7 @@ SHOWN_EVERY_S, SAID_EVERY_S = 0.2, 10.0
 
 NO_TIME = "expected ISO-8601 with a zone, such as 2026-01-31T12:00:00Z"
 INTERRUPTED = 130
+THOUSAND = 1_000
 """The exit code that shells use after Ctrl-C (128 + SIGINT)."""
 
 
@@ -172,8 +173,8 @@ class ProgressLines:
         offsets = counted(planned.offsets_count, "offset")
         tasks, slots = counted(planned.tasks_count, "task"), counted(planned.slots, "slot")
         sys.stderr.write(
-            f"{self._flow}: {topics}, {offsets}, about {planned.size_bytes / 1e9:.2g} GB on both "
-            f"sides together: {tasks} on {slots}, about {max(1, round(planned.minutes))} min\n"
+            f"{self._flow}: {topics}, {offsets}, about {_size(planned.size_bytes)} on both sides "
+            f"together: {tasks} on {slots}, {_duration(planned.minutes)}\n"
         )
         self._began = time.monotonic()
         if self._bar is not None:
@@ -197,6 +198,19 @@ class ProgressLines:
         end = "\n" if is_last or not on_terminal else ""
         sys.stderr.write(f"\r{line}\033[K{end}" if on_terminal else f"{line}{end}")
         sys.stderr.flush()
+
+
+def _size(size: float) -> str:
+    """Return a size with two digits and the unit that makes it shortest."""
+    for unit in ("bytes", "kB", "MB"):
+        if size < THOUSAND:
+            return f"{size:.3g} {unit}"
+        size /= THOUSAND
+    return f"{size:,.3g} GB" if size < THOUSAND else f"{size:,.0f} GB"
+
+
+def _duration(minutes: float) -> str:
+    return f"about {minutes:.0f} min" if minutes >= 1 else "less than a minute"
 
 
 def _sample(text: str | None) -> float:

@@ -4,6 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -25,7 +26,7 @@ PLANNED = Planned(
     topics_count=1, offsets_count=2_000, size_bytes=2e9, tasks_count=3, slots=2, minutes=0.2
 )
 PLAN = "A->B: 1 topic, 2000 offsets, about 2 GB on both sides together: 3 tasks on 2 slots, "
-PLAN += "about 1 min\n"
+PLAN += "less than a minute\n"
 
 
 def proof() -> None:
@@ -46,6 +47,26 @@ def test_a_proof_without_a_terminal_prints_the_lines_it_printed_before(
     proof()
 
     assert capsys.readouterr().err == PLAN + "A->B: 3 of 3 tasks, 0 s left\n"
+
+
+@pytest.mark.parametrize(
+    ("size", "minutes", "text"),
+    [
+        (900, 0.01, "about 900 bytes on both sides together: 3 tasks on 2 slots, less than a"),
+        (41_300, 1.2, "about 41.3 kB on both sides together: 3 tasks on 2 slots, about 1 min"),
+        (5.25e6, 0.4, "about 5.25 MB on both sides together: 3 tasks on 2 slots, less than a"),
+        (4.2e12, 700, "about 4,200 GB on both sides together: 3 tasks on 2 slots, about 700 min"),
+    ],
+)
+def test_a_plan_has_units_that_suit_its_size(
+    capsys: pytest.CaptureFixture[str], size: float, minutes: float, text: str
+) -> None:
+    """1e-05 GB says little."""
+    planned = replace(PLANNED, size_bytes=size, minutes=minutes)
+
+    ProgressLines("A->B", ProvenFile(None), lambda: None, None).planned(planned)
+
+    assert text in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("with_rich", [True, False])
