@@ -37,6 +37,18 @@ class TopicMapping:
             return None
         return self.policy.format_remote_topic(self.flow.source, topic)
 
+    def sources_of_copies(self, topics: Iterable[str]) -> dict[str, str]:
+        """
+        Return the source topic of each remote topic that these source topics have or would have.
+
+        Of several with one remote name, one that is selected comes before the others.
+        """
+        found: dict[str, str] = {}
+        for topic in sorted(topics, key=lambda one: (self.remote_of(one) is None, one)):
+            remote = self.policy.format_remote_topic(self.flow.source, topic)
+            found.setdefault(remote, topic)
+        return found
+
     def is_left_out(self, topic: str) -> bool:
         """Return True if a source topic is selected but would go back to where it came from."""
         return self._came_from_target(topic) and self._is_selected(topic)

@@ -13,6 +13,7 @@ from eos_mirror.core.map_records import StartRecord, segments_in, starts_in
 from eos_mirror.core.map_segment import decode_segment
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
+from eos_mirror.core.plan import TopicMapping
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.driver.cluster_facts import TIMESTAMP_TYPE
@@ -27,7 +28,7 @@ from eos_mirror.kafka.topics import Topics
 from eos_mirror.ports import KnownTopic
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
-from eos_mirror.settings.plugins import policy_of
+from eos_mirror.settings.plugins import policy_of, topic_filter_of
 
 SETTLED_WITHIN_S = 10.0
 OPEN_FOR = timedelta(seconds=5)
@@ -87,7 +88,12 @@ class Surveyor:
         )
         self._source_topics = Topics(self._source_config, side=Side.SOURCE)
         self._target_topics = Topics(self._target_config, side=Side.TARGET)
-        self._policy = policy_of(settings)
+        self._mapping = TopicMapping(
+            flow=settings.flow,
+            policy=policy_of(settings),
+            topic_filter=topic_filter_of(settings),
+        )
+        self._sources: Mapping[str, str] = {}
 
     def survey(self, is_wanted: Callable[[str], bool], period: Period | None = None) -> Survey:
         """
@@ -101,6 +107,7 @@ class Surveyor:
             ConfigError: The flow never ran, none of its topics is wanted, or one may not be read.
             RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
+        self._sources = self._mapping.sources_of_copies(self._source_topics.list())
         starts = {
             remote: start
             for remote, start in starts_in(self._map_entries()).items()
@@ -152,9 +159,9 @@ class Surveyor:
         )
 
     def _source_of(self, remote: TopicPartition) -> TopicPartition:
-        return TopicPartition(
-            self._policy.upstream_topic(remote.topic) or remote.topic, remote.partition
-        )
+        """Return the source partition. If the topic is gone, the name of its copy decides."""
+        name = self._sources.get(remote.topic) or self._mapping.policy.upstream_topic(remote.topic)
+        return TopicPartition(name or remote.topic, remote.partition)
 
     def _map_entries(self) -> Mapping[str, bytes]:
         return whole_map(self._target, self._flow, self._target_config)

@@ -1,5 +1,6 @@
 """The flow plan is sorted and complete, and it names every conflict."""
 
+import re
 from dataclasses import dataclass, replace
 
 import pytest
@@ -17,7 +18,13 @@ from eos_mirror.core.plan import (
     cross_flow_conflicts,
     plan_flow,
 )
-from eos_mirror.core.policy import InternalTopics, ReplicationPolicy, replication_policy
+from eos_mirror.core.policy import (
+    InternalTopics,
+    Rename,
+    RenamingPolicy,
+    ReplicationPolicy,
+    replication_policy,
+)
 
 FLOW = Flow("A", "B")
 ALL = TopicFilter([".*"], [])
@@ -319,3 +326,16 @@ def test_a_part_of_a_plan_is_about_its_topics_only() -> None:
     )
     assert plan.only({"orders"}).to_create == (_route("orders", 3),)
     assert plan.only({"orders"}).too_small == ()
+
+
+def test_a_copy_whose_name_says_nothing_has_the_source_topic_that_is_selected() -> None:
+    """Another topic of the source may have that name, and is not mirrored."""
+    policy = RenamingPolicy(
+        renames=[Rename(re.compile("orders"), "sales")],
+        others=replication_policy("IdentityReplicationPolicy", source_alias="A"),
+    )
+    mapping = TopicMapping(flow=FLOW, policy=policy, topic_filter=TopicFilter(["orders"], []))
+
+    found = mapping.sources_of_copies(["sales", "orders", "users"])
+
+    assert found == {"sales": "orders", "users": "users"}

@@ -15,7 +15,7 @@ from eos_mirror.replication.provenance import HEADER
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.checker import compare_topics, read_topic
 from eos_mirror.testing.external import Cluster
-from tests.mirror.command_line import status
+from tests.mirror.command_line import ends, status
 from tests.mirror.toolbox import FlowView, Mirror, mirror, produce, write_file
 
 pytestmark = pytest.mark.brokers
@@ -183,6 +183,9 @@ def test_one_cluster_flows_into_two(world: World) -> None:
         world.wait("B->C", topic, renamed)
     world.assert_same(("B", topic), ("A", copy))
     world.assert_same(("B", topic), ("C", renamed))
+    code, found, errors = ends("verify", str(config), str(world.flow("B->C")))
+    assert code == 0, (found, errors)
+    assert f"{topic} -> {renamed}: " in found, "it knows the source topic of the new name"
 
 
 @pytest.mark.long
