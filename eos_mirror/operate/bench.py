@@ -23,6 +23,7 @@ from eos_mirror.errors import ConfigError, MirrorError
 from eos_mirror.kafka.bench_topics import ScratchTopic, ages_ms, remove
 from eos_mirror.kafka.topics import TopicSpec
 from eos_mirror.settings import clients
+from eos_mirror.settings.filters import NO_TRANSFORMS
 from eos_mirror.settings.model import FlowSettings, Settings
 from eos_mirror.settings.plugins import policy_of
 
@@ -243,6 +244,7 @@ class Bench:
             topics_exclude=(),
             heartbeats_replicated=False,
             renames=(),
+            transforms=NO_TRANSFORMS,
             groups=replace(flow.groups, emit_checkpoints=False, emit_syncs=False),
             start_position=start,
             tasks_max=tasks,

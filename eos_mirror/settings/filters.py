@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator
 
 from eos_mirror.core.plugins import find_class
+from eos_mirror.core.regex_router import RegexRouter
 from eos_mirror.core.transforms import Transform
 from eos_mirror.settings.key import Key
 from eos_mirror.settings.values import MM2_PACKAGE, Boolean, Kind, Names
@@ -90,9 +91,14 @@ class Transforms:
     The transforms of a flow.
 
     Attributes:
-        chain: In the order in which they are applied.
+        chain: Those of records, in the order in which they are applied.
+        routers: Those of names of topics, in order.
         texts: Each line that sets one of them or a predicate, without the prefix of the flow.
     """
 
     chain: tuple[Transform, ...]
+    routers: tuple[RegexRouter, ...]
     texts: Mapping[str, str]
+
+
+NO_TRANSFORMS: Final = Transforms(chain=(), routers=(), texts={})

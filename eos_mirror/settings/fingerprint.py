@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import asdict
 
+from eos_mirror.core.regex_router import RegexRouter
 from eos_mirror.settings.filters import TOPIC_FILTER
 from eos_mirror.settings.model import FlowSettings
 
@@ -33,7 +34,14 @@ def fingerprint(flow: FlowSettings) -> str:
         decisive["provenance"] = True
     if flow.transforms.chain:
         decisive["transforms"] = [asdict(one) for one in flow.transforms.chain]
+    if flow.transforms.routers:
+        decisive["routers"] = [_described(one) for one in flow.transforms.routers]
     if flow.renames:
         decisive["renames"] = [[one.pattern.pattern, one.remote] for one in flow.renames]
     text = json.dumps(decisive, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _described(router: RegexRouter) -> list[object]:
+    only = None if router.only is None else router.only.pattern
+    return [router.pattern.pattern, list(router.parts), only, router.negated]

@@ -8,6 +8,7 @@ takes one argument: the flow's keys that concern names, as text.
 from eos_mirror.core.filters import NameFilter, TopicFilter
 from eos_mirror.core.plugins import make
 from eos_mirror.core.policy import RenamingPolicy, ReplicationPolicy, replication_policy
+from eos_mirror.core.regex_router import RoutingPolicy
 from eos_mirror.settings.filters import CONFIG_FILTER, GROUP_FILTER, TOPIC_FILTER
 from eos_mirror.settings.model import FlowSettings
 from eos_mirror.settings.values import Patterns, PolicyClass
@@ -33,7 +34,11 @@ def policy_of(flow: FlowSettings) -> ReplicationPolicy:
         )
     else:
         named = make(name, plugin_config(flow), POLICY_HAS)
-    return RenamingPolicy(renames=flow.renames, others=named) if flow.renames else named
+    if flow.renames:
+        named = RenamingPolicy(renames=flow.renames, others=named)
+    if flow.transforms.routers:
+        named = RoutingPolicy(routers=flow.transforms.routers, others=named)
+    return named
 
 
 def topic_filter_of(flow: FlowSettings) -> NameFilter:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from eos_mirror.core.regex_router import RegexRouter, replacement_parts
 from eos_mirror.core.transforms import (
     DROP_HEADERS,
     FILTER,
@@ -28,6 +29,7 @@ from eos_mirror.settings.values import split_list
 TRANSFORMS: Final = "transforms"
 PREDICATES: Final = "predicates"
 FAMILIES: Final = (f"{TRANSFORMS}.", f"{PREDICATES}.")
+ROUTER: Final = "RegexRouter"
 
 _TRANSFORM_PACKAGE: Final = "org.apache.kafka.connect.transforms."
 _PREDICATE_PACKAGE: Final = "org.apache.kafka.connect.transforms.predicates."
@@ -35,6 +37,7 @@ _TRANSFORMS: Final[Mapping[str, tuple[str, ...]]] = {
     FILTER: (),
     INSERT_HEADER: ("header", "value.literal"),
     DROP_HEADERS: ("headers",),
+    ROUTER: ("regex", "replacement"),
 }
 _PREDICATES: Final[Mapping[str, tuple[str, ...]]] = {
     TOMBSTONE: (),
@@ -44,10 +47,8 @@ _PREDICATES: Final[Mapping[str, tuple[str, ...]]] = {
 """Class to its settings; each of them is required."""
 
 _CONDITION: Final = ("predicate", "negate")
-_ELSEWHERE: Final[Mapping[str, str]] = {
-    "RegexRouter": "replication.policy.topics.map renames topics",
-    "TimestampRouter": "a topic has one copy, whatever its records are",
-}
+_ONE_COPY: Final = "a topic has one copy, whatever its records are"
+_ELSEWHERE: Final[Mapping[str, str]] = {"TimestampRouter": _ONE_COPY}
 
 
 def transforms_of(
@@ -69,8 +70,23 @@ def transforms_of(
         return _Part(family, name, owners, resolver, texts)
 
     conditions = {name: _predicate(part(PREDICATES, name)) for name in predicates}
-    found = [_transform(part(TRANSFORMS, name), conditions) for name in names]
-    return Transforms(chain=tuple(one for one in found if one is not None), texts=texts)
+    found = {name: _transform(part(TRANSFORMS, name), conditions) for name in names}
+    routers = [name for name, one in found.items() if isinstance(one, RegexRouter)]
+    for name in names[: names.index(routers[-1])] if routers else ():
+        if _sees_the_topic(found[name]):
+            what = f"list {name} after {routers[-1]} in transforms; its pattern sees the new name"
+            part(TRANSFORMS, name).fault("predicate", what)
+    return Transforms(
+        chain=tuple(one for one in found.values() if isinstance(one, Transform)),
+        routers=tuple(one for one in found.values() if isinstance(one, RegexRouter)),
+        texts=texts,
+    )
+
+
+def _sees_the_topic(one: Transform | RegexRouter | None) -> bool:
+    """Return whether a transform of records depends on the name of the remote topic."""
+    predicate = one.predicate if isinstance(one, Transform) else None
+    return predicate is not None and predicate.kind == TOPIC_MATCHES
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +172,16 @@ def _predicate(part: _Part) -> Predicate | None:
     return Predicate(kind=kind, text="".join(values))
 
 
-def _transform(part: _Part, predicates: Mapping[str, Predicate | None]) -> Transform | None:
+def _transform(
+    part: _Part, predicates: Mapping[str, Predicate | None]
+) -> Transform | RegexRouter | None:
     found = part.settings(_TRANSFORM_PACKAGE, _TRANSFORMS, *_CONDITION)
     condition = _condition(part, predicates)
     if found is None or condition is None:
         return None
     kind, values = found
+    if kind == ROUTER:
+        return _router(part, values, condition)
     return Transform(
         kind=kind,
         headers=split_list(values[0]) if kind == DROP_HEADERS else tuple(values[:1]),
@@ -169,6 +189,27 @@ def _transform(part: _Part, predicates: Mapping[str, Predicate | None]) -> Trans
         predicate=condition[0],
         negated=condition[1],
     )
+
+
+def _router(
+    part: _Part, values: Sequence[str], condition: tuple[Predicate | None, bool]
+) -> RegexRouter | None:
+    (regex, replacement), (predicate, negated) = values, condition
+    if predicate is not None and predicate.kind != TOPIC_MATCHES:
+        part.fault("predicate", f"{_ONE_COPY}; a router may have {TOPIC_MATCHES} only")
+        return None
+    try:
+        pattern = as_java_reads(regex)
+    except ValueError as exc:
+        part.fault("regex", str(exc))
+        return None
+    try:
+        parts = replacement_parts(replacement, pattern.groups)
+    except ValueError as exc:
+        part.fault("replacement", str(exc))
+        return None
+    only = None if predicate is None else as_java_reads(predicate.text)
+    return RegexRouter(pattern=pattern, parts=parts, only=only, negated=negated)
 
 
 def _condition(

@@ -1,5 +1,6 @@
 """Transforms do what they do in a real MirrorMaker 2, exactly once, and `verify` knows them."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from confluent_kafka import Producer
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.checker import read_topic
 from eos_mirror.testing.external import Cluster
+from tests.mirror.command_line import status_and_code
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.java_mm2 import COPIES_WITHIN, running_mm2
 from tests.mirror.proofs import DIFFERENT, verify
@@ -47,6 +49,17 @@ header.converter = org.apache.kafka.connect.storage.StringConverter
 """
 """MirrorMaker 2 needs this converter for the text, and writes other headers as Java objects."""
 
+ROUTED = f"""\
+{{flow}}.transforms = live, lake
+{{flow}}.transforms.live.type = {SMT}Filter
+{{flow}}.transforms.live.predicate = isTombstone
+{{flow}}.transforms.lake.type = {SMT}RegexRouter
+{{flow}}.transforms.lake.regex = (.*)\\\\.(orders.*)
+{{flow}}.transforms.lake.replacement = $1-lake-$2
+{{flow}}.predicates = isTombstone
+{{flow}}.predicates.isTombstone.type = {SMT}predicates.RecordIsTombstone
+"""
+
 RECORDS = 1_000
 
 
@@ -84,9 +97,9 @@ def config(site: Site, text: str, **more: object) -> Path:
     return file
 
 
-def copies(site: Site) -> list[list[tuple[object, ...]]]:
+def copies(site: Site, remote: str = "") -> list[list[tuple[object, ...]]]:
     """Return the records of the copy, by partition."""
-    found = read_topic(site.target.client_config(), site.remote, partitions=2)
+    found = read_topic(site.target.client_config(), remote or site.remote, partitions=2)
     return [[(one.key, one.value, one.headers, one.timestamp) for one in part] for part in found]
 
 
@@ -118,6 +131,37 @@ def test_a_copy_is_that_of_mirrormaker_2(site: Site, text: str, left: int) -> No
     else:
         assert sum(map(len, ours)) == left
     assert ours == theirs
+
+
+def routed(site: Site) -> str:
+    """Return the name that the router gives the copy."""
+    return f"{site.flow.source}-lake-{site.topic}"
+
+
+@pytest.mark.long
+def test_a_router_sends_the_records_where_mirrormaker_2_does(site: Site) -> None:
+    """They are those that the filter before it left. `verify` and `status` know the new name."""
+    java = Site(**{**vars(site), "flow": type(site.flow)(f"j{site.flow.source}", site.flow.target)})
+    site.target.create_topic(routed(java), 2)  # MirrorMaker 2 creates the topic without a router
+    file = mm2_file(java, exactly_once=False, more=ROUTED.replace("{flow}", "{source}->{target}"))
+    left = RECORDS * 2 // 3
+    with running_mm2(file, site.folder / "java.log"):
+        wait_until(
+            lambda: sum(map(len, copies(java, routed(java)))) >= left,
+            within=COPIES_WITHIN,
+            what=f"{left} records of MirrorMaker 2",
+        )
+    with mirror(config(site, ROUTED), "--once") as running:
+        assert running.wait(within_s=90) == 0, running.errors
+
+    assert copies(site, routed(site)) == copies(java, routed(java))
+    assert site.remote not in site.target.admin().list_topics(timeout=10).topics
+    code, (topic,), said = verify(site, change=lambda _: config(site, ROUTED))
+    assert (code, topic["matched"]) == (0, left), said
+    text, code = status_and_code(config(site, ROUTED), "--json")
+    assert {p["remote"] for p in json.loads(text)["partitions"]} == {
+        f"{routed(site)}-{p}" for p in range(2)
+    }
 
 
 def _marked(part: list[tuple[object, ...]]) -> list[tuple[object, ...]]:

@@ -5,6 +5,7 @@ import pytest
 from eos_mirror.core.transforms import Predicate, Transform
 from eos_mirror.errors import ConfigError
 from eos_mirror.settings.fingerprint import fingerprint
+from eos_mirror.settings.plugins import policy_of
 from tests.settings.conftest import Load
 
 SMT = "org.apache.kafka.connect.transforms."
@@ -52,6 +53,26 @@ def test_transforms_keep_the_order_of_the_list(load: Load) -> None:
     )
 
 
+def test_a_router_names_remote_topics(load: Load) -> None:
+    """It sees the name that the policy gives, and so do the routers after it."""
+    text = (
+        f"transforms = strip, lake\ntransforms.strip.type = {SMT}RegexRouter\n"
+        "transforms.strip.regex = A\\\\.(.*)\ntransforms.strip.replacement = $1\n"
+        "transforms.lake.type = RegexRouter\ntransforms.lake.regex = (raw)-(.*)\n"
+        "transforms.lake.replacement = lake.\\\\$2-$2\ntransforms.lake.predicate = isRaw\n"
+        "predicates = isRaw\npredicates.isRaw.type = TopicNameMatches\n"
+        "predicates.isRaw.pattern = raw.*\n"
+    )
+    (flow,) = load(text).flows
+    policy = policy_of(flow)
+
+    names = {one: policy.format_remote_topic("A", one) for one in ("orders", "raw-x", "heartbeats")}
+    assert names == {"orders": "orders", "raw-x": "lake.$2-x", "heartbeats": "A.heartbeats"}
+    assert flow.transforms.chain == ()
+    (other,) = load(text.replace("replacement = $1", "replacement = x$1")).flows
+    assert fingerprint(flow) != fingerprint(other)
+
+
 def test_other_transforms_are_another_configuration(load: Load) -> None:
     """Tasks of both would write different copies."""
     one, other = (load(text).flows[0] for text in ("", TOMBSTONES))
@@ -70,10 +91,22 @@ def test_a_line_of_a_transform_that_is_not_listed_is_noted(load: Load) -> None:
         ("transforms = a", "f:5: transforms: a has no type; add A->B.transforms.a.type"),
         (f"transforms = a\ntransforms.a.type = {SMT}MaskField$Value",
          f"f:6: transforms.a.type = {SMT}MaskField$Value: this class is not built in; "
-         "use Filter, InsertHeader, DropHeaders, or remove it"),
-        (f"transforms = a\ntransforms.a.type = {SMT}RegexRouter",
-         f"f:6: transforms.a.type = {SMT}RegexRouter: this class is not built in; "
-         "replication.policy.topics.map renames topics; remove it"),
+         "use Filter, InsertHeader, DropHeaders, RegexRouter, or remove it"),
+        ("transforms = a\ntransforms.a.type = RegexRouter\ntransforms.a.regex = A\\\\.(.*)",
+         "f:5: transforms: a has no replacement; add A->B.transforms.a.replacement"),
+        ("transforms = a\ntransforms.a.type = RegexRouter\ntransforms.a.regex = (.*)\n"
+         "transforms.a.replacement = $2", "f:8: transforms.a.replacement = $2: $2 is no group"),
+        ("transforms = a\ntransforms.a.type = RegexRouter\ntransforms.a.regex = [\n"
+         "transforms.a.replacement = x", "f:7: transforms.a.regex = [: '[' is not a regular"),
+        ("transforms = a\ntransforms.a.type = RegexRouter\ntransforms.a.regex = .*\n"
+         "transforms.a.replacement = x\ntransforms.a.predicate = p\npredicates = p\n"
+         "predicates.p.type = RecordIsTombstone",
+         "f:9: transforms.a.predicate = p: a topic has one copy, whatever its records are; "
+         "a router may have TopicNameMatches only"),
+        ("transforms = f, a\ntransforms.a.type = RegexRouter\ntransforms.a.regex = .*\n"
+         "transforms.a.replacement = x\ntransforms.f.type = Filter\ntransforms.f.predicate = p\n"
+         "predicates = p\npredicates.p.type = TopicNameMatches\npredicates.p.pattern = x",
+         "f:10: transforms.f.predicate = p: list f after a in transforms; its pattern sees the"),
         (f"transforms = a\ntransforms.a.type = {SMT}TimestampRouter",
          f"f:6: transforms.a.type = {SMT}TimestampRouter: this class is not built in; "
          "a topic has one copy, whatever its records are; remove it"),
