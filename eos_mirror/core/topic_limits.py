@@ -91,10 +91,11 @@ class RefusedRecords:
     reason: str
 
     def place(self, run: DecodedRun) -> str:
-        """Return where the first one is, and why it is refused."""
+        """Return where the first one is, how large, and why it is refused."""
+        key, value = len(run.keys[self.start] or b""), len(run.values[self.start] or b"")
         return (
             f"next_offset={run.offsets[self.start]}: the target refuses this record "
-            f"({self.code}): {self.reason}"
+            f"({self.code}; key {key} bytes, value {value} bytes): {self.reason}"
         )
 
 
