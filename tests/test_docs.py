@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from eos_mirror import errors
-from eos_mirror.cli.adopt import CHANGES
+from eos_mirror.cli.copied_rows import CHANGES
 from eos_mirror.cli.main import VERBS
 from eos_mirror.cli.verify import DIFFERENT, INTERRUPTED
 from eos_mirror.errors import MirrorError

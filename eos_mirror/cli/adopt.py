@@ -1,13 +1,19 @@
 """`eos-mirror adopt FILE A->B`: positions of MirrorMaker 2 or of the other mode, both ways."""
 
 import argparse
-import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from eos_mirror.cli.copied_rows import (
+    CHANGES,
+    copied_lines,
+    copied_object,
+    json_of,
+    plan_code,
+)
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.flow import Flow
@@ -27,10 +33,6 @@ from eos_mirror.settings.model import FlowSettings
 AT_LEAST_ONCE: Final = "mode:alo"
 MM2: Final = "mm2"
 GROUP, JSON = "group", "json"
-
-REFUSED: Final = 4
-CHANGES: Final = 5
-"""Exit code of `--plan` if there is something to take over."""
 
 
 def register(subparsers: Any) -> None:
@@ -157,9 +159,9 @@ def _take_over(
     takeover = Takeover(flow, origin, match_last=args.match_last, on_event=_nothing)
     if args.plan:
         found = takeover.plan()
-        text = _json(flow.flow, found) if args.json else _text(flow.flow, found)
+        text = copied_object(flow.flow, found) if args.json else _text(flow.flow, found)
         sys.stdout.write(text)
-        return _code(found)
+        return plan_code(found)
     adopted = takeover.run(
         quiet=timedelta(seconds=args.quiet),
         on_quiet=lambda: _say_quiet(flow.flow, args.quiet),
@@ -168,6 +170,10 @@ def _take_over(
     if adopted:
         sys.stdout.write(f"{flow.flow}: {counted(len(adopted), 'position')} taken over\n")
     return 0
+
+
+def _text(flow: Flow, found: Sequence[CopiedPartition]) -> str:
+    return copied_lines(found) or f"{flow}: nothing to take over\n"
 
 
 def _say_quiet(flow: Flow, quiet_s: float) -> None:
@@ -180,7 +186,7 @@ def _to_mm2(flow: FlowSettings, args: argparse.Namespace) -> int:
     hand_over = HandOver(flow, _mm2(flow.flow, args), on_event=_nothing)
     handed = hand_over.plan() if args.plan else hand_over.run()
     if args.plan and args.json:
-        sys.stdout.write(_json_of(flow.flow, map(_handed_row, handed)))
+        sys.stdout.write(json_of(flow.flow, map(_handed_row, handed)))
     elif handed:
         sys.stdout.write("".join(f"{line}\n" for line in map(_handed_line, handed)))
     else:
@@ -219,56 +225,6 @@ def _mm2(flow: Flow, args: argparse.Namespace) -> Mm2:
     return Mm2(
         connector=connector, group=group, offsets_topic=offsets_topic, config_topic=config_topic
     )
-
-
-def _code(found: Sequence[CopiedPartition]) -> int:
-    if any(one.refusal for one in found):
-        return REFUSED
-    return CHANGES if found else 0
-
-
-def _text(flow: Flow, found: Sequence[CopiedPartition]) -> str:
-    if not found:
-        return f"{flow}: nothing to take over\n"
-    return "".join(f"{line}\n" for line in map(_line, found))
-
-
-def _line(one: CopiedPartition) -> str:
-    stored = "no position" if one.stored is None else str(one.stored)
-    if one.refusal:
-        return f"{one.source}: refused: {one.refusal}"
-    matched = (
-        f"{counted(one.compared, 'record')} of {one.remote} compared"
-        if one.compared
-        else f"nothing is left to compare with {one.remote}"
-    )
-    return (
-        f"{one.source}: continues at {one.next_offset} ({one.by} stored {stored}; {matched}), "
-        f"{counted(one.to_come or 0, 'offset')} to come"
-    )
-
-
-def _json(flow: Flow, found: Sequence[CopiedPartition]) -> str:
-    return _json_of(
-        flow,
-        (
-            {
-                "partition": str(one.source),
-                "remote": str(one.remote),
-                "stored": one.stored,
-                "next_offset": one.next_offset,
-                "compared": one.compared,
-                "end": one.end,
-                "to_come": one.to_come,
-                "refusal": one.refusal,
-            }
-            for one in found
-        ),
-    )
-
-
-def _json_of(flow: Flow, rows: Iterable[dict[str, Any]]) -> str:
-    return json.dumps({"flow": str(flow), "partitions": list(rows)}) + "\n"
 
 
 def _nothing(name: str, fields: Mapping[str, Any]) -> None:

@@ -1,25 +1,29 @@
-"""`eos-mirror offsets show|skip|reset`: where a flow is; skips records, or starts a topic over."""
+"""`eos-mirror offsets`: shows positions, skips records, resets a topic, rebuilds positions."""
 
 import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from eos_mirror.cli.confirmation import is_confirmed
+from eos_mirror.cli.copied_rows import CHANGES, copied_lines, plan_code
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.core.desired import ALL
 from eos_mirror.core.plural import counted
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.first_contact import reach_clusters
+from eos_mirror.errors import ConfigError
 from eos_mirror.operate.desired import checked_pattern
 from eos_mirror.operate.offsets import PartitionOffsets, Skip, Skipper, flow_offsets
+from eos_mirror.operate.rebuild import MapOrigin
+from eos_mirror.operate.takeover import Takeover
 from eos_mirror.operate.topic_reset import Copy, TopicReset
 from eos_mirror.settings.model import FlowSettings
 
 NOTHING_DONE = 1
-CHANGES = 5
-"""Exit code of `--plan`: there is something to do."""
 
 COLUMNS = ("partition", "next offset", "stable end", "end", "lag", "map from", "written by")
 
@@ -27,7 +31,8 @@ COLUMNS = ("partition", "next offset", "stable end", "end", "lag", "map from", "
 def register(subparsers: Any) -> None:
     """Add the verb to the command line."""
     parser = subparsers.add_parser(
-        "offsets", help="show where a flow is, skip records, or mirror a topic again"
+        "offsets",
+        help="show where a flow is, skip records, mirror a topic again, or find positions",
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     show = actions.add_parser("show", help="print the offsets of each partition")
@@ -46,11 +51,22 @@ def register(subparsers: Any) -> None:
     reset = actions.add_parser("reset", help="delete a copy, and mirror the topic again")
     _add_flow(reset)
     reset.add_argument("topic", metavar="TOPIC", help="name on the source")
-    for action, what in ((skip, "skip"), (reset, "delete")):
-        action.add_argument("--reason", metavar="TEXT", default="", help="kept in the ledger")
+    rebuild = actions.add_parser("rebuild", help="find positions again that the target has lost")
+    _add_flow(rebuild)
+    rebuild.add_argument(
+        "--match-last",
+        metavar="N",
+        type=int,
+        default=1000,
+        help="compare N records at the end of each copy at most (default 1000)",
+    )
+    for action, what in ((skip, "skip"), (reset, "delete"), (rebuild, "write")):
+        if action is not rebuild:
+            action.add_argument("--reason", metavar="TEXT", default="", help="kept in the ledger")
         action.add_argument("--plan", action="store_true", help="say what would be done, and stop")
         action.add_argument("--yes", action="store_true", help=f"{what} without asking")
     reset.set_defaults(act=_reset)
+    rebuild.set_defaults(act=_rebuild)
 
 
 def _add_flow(parser: argparse.ArgumentParser) -> None:
@@ -141,6 +157,31 @@ def _reset(flow: FlowSettings, args: argparse.Namespace) -> int:
         return NOTHING_DONE
     reset.run(reason=args.reason)
     sys.stdout.write(f"{where} is deleted; the next run mirrors {plan.topic} again\n")
+    return 0
+
+
+def _rebuild(flow: FlowSettings, args: argparse.Namespace) -> int:
+    if args.match_last < 1:
+        raise ConfigError("--match-last must be at least 1")
+    rebuild = Takeover(
+        flow,
+        partial(MapOrigin, flow),
+        match_last=args.match_last,
+        on_event=lambda *_: None,
+    )
+    found = rebuild.plan()
+    if not found:
+        sys.stdout.write(f"{flow.flow}: no position is lost\n")
+        return 0
+    if args.plan:
+        sys.stdout.write(copied_lines(found))
+        return plan_code(found)
+    what = f"{counted(len(found), 'position')} will be written, and the offset map begins there"
+    if not args.yes and not is_confirmed(what, details=lambda: copied_lines(found)):
+        sys.stderr.write("eos-mirror: nothing was written\n")
+        return NOTHING_DONE
+    done = rebuild.run(quiet=timedelta(0), on_quiet=lambda: None)
+    sys.stdout.write(f"{copied_lines(done)}{flow.flow}: {counted(len(done), 'position')} written\n")
     return 0
 
 

@@ -127,5 +127,5 @@ def wait_until_nobody_runs(settings: FlowSettings, clusters: FlowClusters) -> No
         return
     raise UnsafeError(
         f"{flow}: its tasks run (group {flow.source_group} on {flow.source} has members). Stop "
-        f"them, then adopt."
+        f"them, then run this command again."
     )

@@ -80,6 +80,23 @@ def verb(name: str, config: Path, site: Site, *arguments: str) -> str:
     return done.stdout
 
 
+def offsets(site: Site, action: str, *arguments: str) -> tuple[int, str]:
+    """Run an action of `offsets`; return its exit code and what it prints."""
+    command = [sys.executable, "-m", "eos_mirror.cli.main", "offsets", action]
+    done = subprocess.run(
+        [*command, str(site.config()), str(site.flow), *arguments],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def shown(site: Site) -> dict[str, dict[str, object]]:
+    """Return what `offsets show --json` prints, by partition."""
+    code, answer = offsets(site, "show", "--json")
+    assert code == 0, answer
+    return {one["partition"]: one for one in json.loads(answer)["partitions"]}
+
+
 def fails(*arguments: str) -> tuple[int, list[str]]:
     """Run a verb that fails; return the exit code and what is on stderr."""
     code, _, errors = ends(*arguments)

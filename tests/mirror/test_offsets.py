@@ -1,9 +1,6 @@
 """`eos-mirror offsets` shows positions, and gets a partition past records that cannot be copied."""
 
-import json
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -12,6 +9,7 @@ from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.testing.checker import read_topic
+from tests.mirror.command_line import offsets, shown
 from tests.mirror.conftest import Site
 from tests.mirror.proofs import verify
 from tests.mirror.surgery import delete_records, produce_values
@@ -21,23 +19,6 @@ pytestmark = pytest.mark.brokers
 
 COPIED, GONE, LEFT = 20, 30, 10
 LATER = [b"left %d" % number for number in range(LEFT)]
-
-
-def offsets(site: Site, action: str, *arguments: str) -> tuple[int, str]:
-    """Run the verb; return its exit code and what it prints."""
-    command = [sys.executable, "-m", "eos_mirror.cli.main", "offsets", action]
-    done = subprocess.run(
-        [*command, str(site.config()), str(site.flow), *arguments],
-        capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
-    return done.returncode, done.stdout + done.stderr
-
-
-def shown(site: Site) -> dict[str, dict[str, object]]:
-    """Return what `offsets show --json` prints, by partition."""
-    code, answer = offsets(site, "show", "--json")
-    assert code == 0, answer
-    return {one["partition"]: one for one in json.loads(answer)["partitions"]}
 
 
 def lose_records(site: Site) -> None:
