@@ -92,11 +92,15 @@ class RefusedRecords:
 
     def place(self, run: DecodedRun) -> str:
         """Return where the first one is, how large, and why it is refused."""
-        key, value = len(run.keys[self.start] or b""), len(run.values[self.start] or b"")
+        key, value = _sized("key", run.keys[self.start]), _sized("value", run.values[self.start])
         return (
             f"next_offset={run.offsets[self.start]}: the target refuses this record "
-            f"({self.code}; key {key} bytes, value {value} bytes): {self.reason}"
+            f"({self.code}; {key}, {value}): {self.reason}"
         )
+
+
+def _sized(what: str, data: bytes | None) -> str:
+    return f"no {what}" if data is None else f"{what} {len(data)} bytes"
 
 
 def limits_of(config: Mapping[str, str]) -> TopicLimits:

@@ -190,3 +190,14 @@ def test_a_record_never_takes_more_room_than_it_is_given(key: bytes, value: byte
     The broker counts at least seven bytes and two lengths besides key and value.
     """
     assert room_of(key, value, [("h", b"1")]) >= len(key) + len(value) + 7 + 2 + 3
+
+
+def test_a_refused_record_is_named_by_offset_and_size() -> None:
+    """An operator sees which limit it needs, also if only the target knew that it is too large."""
+    run = a_run(keys=[b"k", None], values=[b"v", b"x" * 2_000])
+    refused = RefusedRecords(start=1, stop=2, code="MSG_SIZE_TOO_LARGE", reason="Raise it.")
+
+    assert refused.place(run) == (
+        "next_offset=101: the target refuses this record "
+        "(MSG_SIZE_TOO_LARGE; no key, value 2000 bytes): Raise it."
+    )
