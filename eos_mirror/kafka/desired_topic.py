@@ -59,7 +59,7 @@ class DesiredTopic:
             for update in self._reader.updates()
             if update.key is not None
         ]
-        self.end = end
+        self.end = max(end, self._reader.read_to(0))  # more may have been written meanwhile
         return found
 
     def _is_there(self) -> bool:

@@ -57,6 +57,10 @@ class TopicReader:
         self._topic = topic
         self._next_offsets: dict[int, int] = {}
 
+    def read_to(self, partition: int) -> int:
+        """Return where reading stopped in a partition; 0 before its first read."""
+        return self._next_offsets.get(partition, 0)
+
     def rewind(self) -> None:
         """Read from the beginning again."""
         self._next_offsets.clear()
