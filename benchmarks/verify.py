@@ -119,7 +119,7 @@ def measure(config: Path, args: argparse.Namespace) -> dict[str, Any]:
     settings = load_settings(config)
     (flow,) = settings.flows
     survey = Surveyor(flow).survey(lambda _: True)
-    (standings,) = survey.topics.values()
+    (standings,) = survey.copies.values()
     plan = plan_topic(standings, record_bytes=args.value_bytes)
     ranges = [
         part

@@ -165,21 +165,19 @@ class Verification:
     target: RangeReader
 
     def of(self, survey: Survey, plans: Mapping[str, TopicPlan]) -> Iterator[TopicReport]:
-        """Prove all topics, and yield a report for each."""
+        """Prove all copies, and yield a report for each."""
         broken: defaultdict[str, list[Incomparable]] = defaultdict(list)
         for one in survey.incomparable:
-            broken[one.source.topic].append(one)
-        for topic in sorted(plans.keys() | broken.keys()):
-            partitions = self._partitions(plans.get(topic))
-            remotes = [
-                *(one.compared.target.topic for one in partitions),
-                *(one.target.topic for one in broken[topic]),
-            ]
+            broken[one.target.topic].append(one)
+        sources = {one.target.topic: one.source.topic for one in survey.incomparable}
+        sources |= {copy: plan.snapshots[0].source.topic for copy, plan in plans.items()}
+        for copy in sorted(sources, key=lambda one: (sources[one], one)):
+            partitions = self._partitions(plans.get(copy))
             yield TopicReport(
-                source=topic,
-                target=remotes[0],
+                source=sources[copy],
+                target=copy,
                 partitions=partitions,
-                incomparable={str(one.source): one.reason for one in broken[topic]},
+                incomparable={str(one.source): one.reason for one in broken[copy]},
                 record_pairs=self._record_pairs(partitions),
             )
 
@@ -244,15 +242,15 @@ def _require_map(settings: FlowSettings) -> None:
 def _plans(
     survey: Survey, source: RangeReader, sample: float, proven: Proven
 ) -> dict[str, TopicPlan]:
-    """Return a plan for each source topic."""
+    """Return a plan for each copy."""
     return {
-        topic: plan_topic(
+        copy: plan_topic(
             snapshots,
             record_bytes=_record_bytes(snapshots, source),
             sample=sample,
             proven=proven,
         )
-        for topic, snapshots in survey.topics.items()
+        for copy, snapshots in survey.copies.items()
     }
 
 

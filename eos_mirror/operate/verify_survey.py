@@ -53,11 +53,12 @@ class Survey:
     The partitions of a flow that were ever mirrored.
 
     Attributes:
-        topics: Partitions that can be compared, in order, by source topic.
+        copies: Partitions that can be compared, in order, by remote topic: a topic that was
+            renamed has two.
         incomparable: The other partitions.
     """
 
-    topics: Mapping[str, Sequence[PartitionSnapshot]]
+    copies: Mapping[str, Sequence[PartitionSnapshot]]
     incomparable: Sequence[Incomparable]
 
 
@@ -119,14 +120,14 @@ class Surveyor:
         self._check_rights([remote for remote in starts if remote not in faults])
         maps = self._frozen([remote for remote in starts if remote not in faults], faults)
         snapshot = self._in_period(self._standings(maps, starts), period or Period())
-        topics: defaultdict[str, list[PartitionSnapshot]] = defaultdict(list)
+        copies: defaultdict[str, list[PartitionSnapshot]] = defaultdict(list)
         for one in sorted(snapshot, key=lambda one: one.source):
-            topics[one.source.topic].append(one)
+            copies[one.target.topic].append(one)
         incomparable = [
             Incomparable(source=self._source_of(remote), target=remote, reason=reason)
             for remote, reason in sorted(faults.items())
         ]
-        return Survey(topics=topics, incomparable=incomparable)
+        return Survey(copies=copies, incomparable=incomparable)
 
     def _in_period(
         self, snapshots: list[PartitionSnapshot], period: Period

@@ -13,6 +13,7 @@ from tests.mirror.command_line import status_and_code
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.java_mm2 import COPIES_WITHIN, running_mm2
 from tests.mirror.proofs import DIFFERENT, verify
+from tests.mirror.surgery import produce_values
 from tests.mirror.takeovers import mm2_file
 from tests.mirror.toolbox import mirror
 
@@ -162,6 +163,26 @@ def test_a_router_sends_the_records_where_mirrormaker_2_does(site: Site) -> None
     assert {p["remote"] for p in json.loads(text)["partitions"]} == {
         f"{routed(site)}-{p}" for p in range(2)
     }
+
+
+def test_a_renamed_topic_has_two_copies_and_both_are_verified(site: Site) -> None:
+    """A record of another client in the former copy is found, too."""
+    for text in (LIVE, ROUTED):
+        with mirror(config(site, text), "--once") as running:
+            assert running.wait(within_s=90) == 0, running.errors
+    code, topics, said = verify(site, change=lambda _: config(site, ROUTED))
+    left = RECORDS * 2 // 3
+    assert code == 0, said
+    assert [(one["target"], one["matched"]) for one in topics] == [
+        (routed(site), left),
+        (site.remote, left),
+    ]
+    produce_values(site.target, site.remote, [b"foreign"])
+
+    code, topics, said = verify(site, change=lambda _: config(site, ROUTED))
+
+    assert code == DIFFERENT, said
+    assert [len(one["partitions"][0]["differences"]) for one in topics] == [0, 1]
 
 
 def _marked(part: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
