@@ -81,6 +81,7 @@ class KafkaSource:
         self._silence = StallDetector(self._consumer, config)
         self.group = KafkaSourceGroup(self._consumer)
         self._listener = listener
+        self._given: set[TopicPartition] = set()  # by the group
         self._reading: set[TopicPartition] = set()
         self._topics: list[str] = []
         self._read_to: dict[TopicPartition, tuple[int, float]] = {}
@@ -104,17 +105,26 @@ class KafkaSource:
     def _on_assign(self, consumer: Consumer, partitions: list[ClientPartition]) -> None:
         # Assign nothing: otherwise the client starts reading at a position of its own choice.
         consumer.incremental_assign([])
+        self._given.update(_ours(partitions))
         self._listener.on_granted(_ours(partitions))
 
     def _on_revoke(self, consumer: Consumer, partitions: list[ClientPartition]) -> None:
+        self._given.difference_update(_ours(partitions))
         self._listener.on_revoked(_ours(partitions))
         self._drop(consumer, partitions)
 
     def _on_lost(self, consumer: Consumer, partitions: list[ClientPartition]) -> None:
+        """
+        Tell a membership that ended, which loses all partitions, from topics that are gone.
+
+        librdkafka calls partitions lost, too, if their topic was deleted, or if one subscription
+        drops their topic and adds another one. We are still a member then.
+        """
         lost = _ours(partitions)
-        if any(partition.topic in self._topics for partition in lost):
+        self._given.difference_update(lost)
+        if not self._given and any(partition.topic in self._topics for partition in lost):
             self._listener.on_lost(lost)
-        else:  # librdkafka calls them lost if one subscription drops them and adds another topic
+        else:
             self._listener.on_revoked(lost)
         self._drop(consumer, partitions)
 

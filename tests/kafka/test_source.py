@@ -105,31 +105,61 @@ class StrictListener(Listener):
         self.granted.difference_update(partitions)
 
 
+def a_member(cluster: KafkaCluster, group: str) -> tuple[KafkaSource, StrictListener]:
+    """Return a static member of a group, and its listener."""
+    listener = StrictListener()
+    config = {
+        "group.id": group,
+        "group.instance.id": "0",
+        "topic.metadata.refresh.interval.ms": 500,
+    }
+    return KafkaSource({**cluster.client_config(), **MEMBER, **config}, listener), listener
+
+
+def poll_until(source: KafkaSource, condition: Callable[[], bool]) -> None:
+    """Poll until the condition holds: rebalances happen inside of polls."""
+
+    def is_so() -> bool:
+        source.poll(wait=timedelta(milliseconds=50))
+        return condition()
+
+    wait_until(is_so, within=timedelta(seconds=WITHIN_S), what="the assignment")
+
+
 def test_a_topic_that_is_not_wanted_any_more_is_revoked_and_not_lost(cluster: KafkaCluster) -> None:
     """Also if another topic is subscribed to instead. A loss would end the task."""
     names = [f"{name}-instead" for name in ("kept", "dropped", "added")]
     for name in names:
         cluster.create_topic(name, 1)
     kept, dropped, added = (TopicPartition(name, 0) for name in names)
-    listener = StrictListener()
-    group = {"group.id": "instead", "group.instance.id": "0"}
-    source = KafkaSource({**cluster.client_config(), **MEMBER, **group}, listener)
-
-    def until(condition: Callable[[], bool]) -> None:
-        def is_so() -> bool:
-            source.poll(wait=timedelta(milliseconds=50))
-            return condition()
-
-        wait_until(is_so, within=timedelta(seconds=WITHIN_S), what="the assignment")
+    source, listener = a_member(cluster, "instead")
 
     source.subscribe([kept.topic, dropped.topic])
-    until(lambda: listener.granted == {kept, dropped})
+    poll_until(source, lambda: listener.granted == {kept, dropped})
     source.assign({kept: Position(0), dropped: Position(0)})
     source.subscribe([kept.topic, added.topic])
     # the added one may come later: a client assigns only topics that its metadata has, and the
     # driver lets the tasks rejoin when a partition has no owner
-    until(lambda: dropped not in listener.granted and kept in listener.granted)
+    poll_until(source, lambda: dropped not in listener.granted and kept in listener.granted)
     source.close()
 
     assert not listener.lost
     assert dropped in listener.revoked
+
+
+def test_a_topic_that_is_deleted_is_revoked_and_not_lost(cluster: KafkaCluster) -> None:
+    """The member stays. A loss would end its task, and with it all other topics for a moment."""
+    kept, gone = (TopicPartition(f"{name}-deleted", 0) for name in ("kept", "gone"))
+    for one in (kept, gone):
+        cluster.create_topic(one.topic, 1)
+    source, listener = a_member(cluster, "deleted")
+    source.subscribe([kept.topic, gone.topic])
+    poll_until(source, lambda: listener.granted == {kept, gone})
+    source.assign({kept: Position(0), gone: Position(0)})
+
+    cluster.admin().delete_topics([gone.topic])[gone.topic].result(30)
+    poll_until(source, lambda: listener.granted == {kept})
+    source.close()
+
+    assert not listener.lost
+    assert gone in listener.revoked
