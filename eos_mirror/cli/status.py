@@ -230,7 +230,7 @@ def _run_lines(runs: Runs, of_this_file: str) -> Iterator[str | Line]:
     yield f"  run: {leader}, {since}, version {leader.version}{standby}"
     if leader.fingerprint != of_this_file:
         different = Piece("another configuration than this file", Tone.WARNING)
-        yield line("  the run has ", different, ": a restart applies the file")
+        yield line("  the run was started with ", different, ": `reload` it, or restart")
 
 
 def _partition_lines(partitions: Sequence[PartitionStatus]) -> Iterator[Line]:

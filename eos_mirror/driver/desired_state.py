@@ -60,6 +60,7 @@ class DesiredStateFollower:
             NotAuthorized: Read on the topic is missing.
         """
         before, updates = self._state, self._topic.updates()
+        is_first = self._requests is None
         for key, value in updates:
             try:
                 self._state = self._state.after(key, value)
@@ -73,20 +74,27 @@ class DesiredStateFollower:
         if self._state is before and not self._requests:
             return False
         self._read_to = self._topic.end
-        self._tell_changes(before)
+        self._tell_changes(before, is_first=is_first)
         return True
 
-    def _tell_changes(self, before: DesiredState) -> None:
-        """Log what was ordered, and what was taken back, since an earlier state."""
+    def _tell_changes(self, before: DesiredState, *, is_first: bool) -> None:
+        """
+        Log what was ordered, and what was taken back, since an earlier state.
+
+        At the start of a run, orders that have no effect any more are not logged.
+        """
         for order in self._state.orders.values():
-            if before.orders.get(order.key) != order:
+            is_over = is_first and order.wanted is Wanted.RUNNING
+            if before.orders.get(order.key) != order and not is_over:
                 self._on_event(ORDERED[order.wanted], _described(order))
         for key, order in before.orders.items():
             if key not in self._state.orders and order.wanted is not Wanted.RUNNING:
-                withdrawn = {"topics": order.topics, "by": order.by, "reason": "withdrawn"}
-                self._on_event(ORDERED[Wanted.RUNNING], withdrawn)
+                withdrawn = f"withdrawn: {order.reason}" if order.reason else "withdrawn"
+                fields = {"topics": order.topics, "by": order.by, "reason": withdrawn}
+                self._on_event(ORDERED[Wanted.RUNNING], fields)
         for limit in self._state.limits.values():
-            if before.limits.get(limit.key) != limit:
+            is_over = is_first and not limit.limit
+            if before.limits.get(limit.key) != limit and not is_over:
                 self._on_event("topics.throttled", {**_described(limit), "limit": str(limit.limit)})
 
     def read_first(self) -> None:
@@ -146,7 +154,8 @@ class DesiredStateFollower:
 
 
 def _described(order: Order | LimitOrder) -> dict[str, Any]:
-    return {"topics": order.topics, "by": order.by, "reason": order.reason}
+    at = order.at.isoformat(timespec="seconds")
+    return {"topics": order.topics, "by": order.by, "at": at, "reason": order.reason}
 
 
 def desired_topic(settings: FlowSettings, clusters: FlowClusters) -> DesiredTopic:

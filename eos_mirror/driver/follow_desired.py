@@ -1,7 +1,7 @@
 """Lets a flow do what operators want of it, and reports when it is done."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import replace
 from typing import Protocol
 
@@ -48,13 +48,13 @@ class FollowDesired:
             before = _held(runner.orders)
             if runner.desired.read():
                 runner.give_orders()
-                self._retry(before - _held(runner.orders))
+                self._continue(before - _held(runner.orders))
                 for request in runner.desired.taken_requests():
                     if request.retries is None:
                         self._reloading.reload()
                     else:
                         names = {one.topic for one in runner.stopped}
-                        self._retry(n for n in names if re.fullmatch(request.retries, n))
+                        self._retry({n for n in names if re.fullmatch(request.retries, n)})
             self._divide()
             if not runner.desired.is_reported and self._is_done():
                 runner.desired.report_done(len(runner.ordered()))
@@ -73,16 +73,20 @@ class FollowDesired:
         runner.throttles.look({slot: task.report for slot, task in runner.statuses().items()})
         runner.give_orders()
 
-    def _retry(self, topics: Iterable[str]) -> None:
-        """Try failed partitions of these topics again, now."""
-        names = sorted(topics)
+    def _continue(self, topics: Set[str]) -> None:
+        """Try all partitions of topics that are not held any more, as if none had failed."""
 
         def change(orders: Orders) -> Orders:
-            again = {name: orders.retries.get(name, 0) + 1 for name in names}
-            return replace(orders, retries={**orders.retries, **again})
+            failed = {p: why for p, why in orders.stopped.items() if p.topic not in topics}
+            return replace(_tried_again(orders, topics), stopped=failed)
 
-        if names:
+        if topics:
             self._runner.give_orders(change)
+
+    def _retry(self, topics: Set[str]) -> None:
+        """Try failed partitions of these topics again, now."""
+        if topics:
+            self._runner.give_orders(lambda orders: _tried_again(orders, topics))
 
     def _is_done(self) -> bool:
         """Return True if every task reads what it is ordered to read, as fast as it may."""
@@ -96,6 +100,11 @@ class FollowDesired:
             return False
         follow = all((one.paused, one.stopped_topics) == wanted for one in known)
         return follow and self._runner.throttles.are_applied(orders.topics, known)
+
+
+def _tried_again(orders: Orders, topics: Iterable[str]) -> Orders:
+    again = {name: orders.retries.get(name, 0) + 1 for name in topics}
+    return replace(orders, retries={**orders.retries, **again})
 
 
 def _held(orders: Orders) -> set[str]:

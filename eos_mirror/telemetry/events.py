@@ -115,17 +115,17 @@ EVENTS: Final = (
         Level.INFO,
         "Selected source topics that came from the target are not mirrored back.",
     ),
-    Event("topics.paused", Level.INFO, "An operator paused topics; who, and why."),
-    Event("topics.stopped", Level.INFO, "An operator stopped topics; who, and why."),
+    Event("topics.paused", Level.INFO, "An operator paused topics; who, when, and why."),
+    Event("topics.stopped", Level.INFO, "An operator stopped topics; who, when, and why."),
     Event(
         "topics.resumed",
         Level.INFO,
-        "An operator resumed topics, or took an order back; who, and why.",
+        "An operator resumed topics, or took an order back; who, when, and why.",
     ),
     Event(
         "topics.throttled",
         Level.INFO,
-        "An operator limited how fast topics are mirrored, or lifted a limit; who, and why.",
+        "An operator limited how fast topics are mirrored, or lifted a limit; who, when, and why.",
     ),
     Event(
         "orders.failed",

@@ -94,7 +94,7 @@ def everything() -> FlowStatus:
 EVERYTHING = """\
 A->B: failed, exactly-once, 6 partitions, lag 160 and unknown of 1
   run: mirror-1, process 4711, since 2026-11-27 10:02:11 UTC, version 0.1.0, 1 on standby
-  the run has another configuration than this file: a restart applies the file
+  the run was started with another configuration than this file: `reload` it, or restart
   orders: 2 partitions, lag 60: 2 mirroring
   payments: 2 partitions, lag 100 and unknown of 1: 1 failed, 1 waiting
   payments-0: failed since 2026-11-27 10:14:02 UTC (RecordRefused): A->B payments-0: too large

@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 
 from eos_mirror.core.messages import Orders
+from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.flow import FlowRunner
 from eos_mirror.driver.follow_desired import FollowDesired, Reloading
 from tests.driver.fakes import FLOW, Events
@@ -47,7 +48,8 @@ def test_failed_partitions_of_topics_that_continue_are_tried_at_once(
     before: Orders, after: Orders, tried: str
 ) -> None:
     """Their causes may be repaired: the operator would wait up to five minutes otherwise."""
-    runner = FakeRunner(orders=before, wanted=after)
+    failed = {TopicPartition("orders", 0): "too large", TopicPartition("audit", 0): "too large"}
+    runner = FakeRunner(orders=replace(before, stopped=failed), wanted=after)
     reloading = cast("Reloading", SimpleNamespace(is_reloading=False))
     follower = FollowDesired(cast("FlowRunner", runner), reloading=reloading, on_event=Events())
 
@@ -55,3 +57,5 @@ def test_failed_partitions_of_topics_that_continue_are_tried_at_once(
     follower.look()
 
     assert runner.orders.retries == ({tried: 1} if tried else {})
+    still = {partition.topic for partition in runner.orders.stopped}
+    assert still == {"audit", "orders"} - {tried}, "it is starting, until its task has tried"
