@@ -112,9 +112,10 @@ def test_a_refused_client_is_dropped_and_the_login_repeated_once_in_ten_seconds(
 
 
 def test_a_refused_client_that_nothing_uses_is_dropped_too(
-    cluster: KafkaCluster, proxy: FaultProxy
+    cluster: KafkaCluster, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The watch of the cluster, or the task, drops all of them."""
+    monkeypatch.setattr(reconnecting, "_refusals", {})  # those of other tests: it would not connect
     topics = Topics(config_of(cluster), side=Side.SOURCE)
     wait_until(
         lambda: proxy.seen(Api.SASL_HANDSHAKE) > 0, within=2 * SOON, what="a login that is refused"
