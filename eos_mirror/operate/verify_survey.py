@@ -100,6 +100,8 @@ class Surveyor:
         """
         Take a snapshot of the flow.
 
+        A topic that the source has lost, and that is not configured any more, is left out.
+
         Args:
             is_wanted: Decides by the name of a source topic.
             period: Period of the records; None means all records.
@@ -108,11 +110,16 @@ class Surveyor:
             ConfigError: The flow never ran, none of its topics is wanted, or one may not be read.
             RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
-        self._sources = self._mapping.sources_of_copies(self._source_topics.list())
+        on_source = self._source_topics.list()
+        self._sources = self._mapping.sources_of_copies(on_source)
+
+        def is_over(topic: str) -> bool:
+            return topic not in on_source and self._mapping.remote_of(topic) is None
+
         starts = {
             remote: start
             for remote, start in starts_in(self._map_entries()).items()
-            if is_wanted(self._source_of(remote).topic)
+            if is_wanted(topic := self._source_of(remote).topic) and not is_over(topic)
         }
         if not starts:
             raise ConfigError(f"{self._flow}: no such topic was ever mirrored: nothing to verify")
