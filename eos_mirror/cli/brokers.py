@@ -114,8 +114,8 @@ def _doctor(*, as_json: bool) -> int:
         print(json.dumps({"backend": backend, "findings": report}, indent=2))
     else:
         for finding in findings:
-            mark = "ok     " if finding.found else "missing"
-            print(f"{mark} {finding.name}: {finding.found or finding.problem}")
+            mark = "ok" if finding.found else "not needed" if backend else "missing"
+            print(f"{mark:10} {finding.name}: {finding.found or finding.problem}")
         print(f"tests and demo would use: {backend or 'nothing; install one of the above'}")
     return DONE if backend else FAILED
 

@@ -26,6 +26,8 @@ from eos_mirror.operate.status import FlowStatus, flow_status, ledger_entries
 from eos_mirror.settings.fingerprint import fingerprint
 from eos_mirror.settings.model import FlowSettings
 
+NEXT_SYNC = "the next sync does that"
+
 
 def register(subparsers: Any) -> None:
     """Add the verb to the command line."""
@@ -208,11 +210,12 @@ def _as_text(status: FlowStatus) -> Iterator[str | Line | Row]:
         if (first := next(ordered, None)) is not None:
             yield f"  {topic}: {first.condition.reason}"
         yield from _partition_lines(partitions)
+    sync = NEXT_SYNC if status.syncs_configs else "sync.topic.configs.enabled is false"
     for remote, changes in (status.drift or {}).items():
         wanted = [f"{name} should be {value}" for name, value in sorted(changes.set.items())]
         wanted += [f"{name} should not be set" for name in changes.delete]
         different = Piece("is not as its source topic", Tone.WARNING)
-        yield line(f"  {remote} ", different, f": {', '.join(wanted)}")
+        yield line(f"  {remote} ", different, f": {', '.join(wanted)} ({sync})")
     for reason in dict.fromkeys(status.refused.values()):  # once for several topics with one name
         yield line("  ", Piece("not mirrored", Tone.BAD), f": {reason}")
     if status.left_out:

@@ -8,7 +8,13 @@ from eos_mirror.core.desired import ALL, Wanted
 from eos_mirror.core.plural import counted
 from eos_mirror.core.side import Side
 from eos_mirror.driver.first_contact import reach_clusters
-from eos_mirror.operate.desired import DONE_WITHIN, Outcome, checked_pattern, order
+from eos_mirror.operate.desired import (
+    DONE_WITHIN,
+    Outcome,
+    checked_pattern,
+    matches_a_copy,
+    order,
+)
 from eos_mirror.settings.model import FlowSettings
 
 NOT_DONE = 1
@@ -33,6 +39,8 @@ def reached_flow(args: argparse.Namespace) -> FlowSettings:
     """
     Return the flow that the arguments name. Its target answers.
 
+    A pattern that matches nothing now is allowed, and noted on stderr: it may be a typing error.
+
     Raises:
         ConfigError: The file, the flow or the pattern is wrong, or the target does not answer.
     """
@@ -40,6 +48,11 @@ def reached_flow(args: argparse.Namespace) -> FlowSettings:
     flow = flow_named(settings, args.flow)
     checked_pattern(args.topics)
     reach_clusters(settings, [flow], needed=[Side.TARGET])
+    if args.topics != ALL and not matches_a_copy(flow, args.topics):
+        sys.stderr.write(
+            f"eos-mirror: {flow.flow}: no topic that is mirrored now matches {args.topics}; later "
+            f"ones may\n"
+        )
     return flow
 
 

@@ -29,6 +29,7 @@ from eos_mirror.kafka.desired_topic import write_desired
 from eos_mirror.operate.flow_run import desired_state, is_run_now
 from eos_mirror.settings import clients
 from eos_mirror.settings.model import FlowSettings
+from eos_mirror.settings.plugins import policy_of
 
 POLL_S: Final = 0.2
 DONE_WITHIN: Final = timedelta(seconds=60)
@@ -115,6 +116,22 @@ def throttle(
         before = desired_state(settings, clusters)
         records = [(key, None) for key in before.limits if key != one.key] + records
     return _write_and_wait(settings, clusters, records)
+
+
+def matches_a_copy(settings: FlowSettings, topics: str) -> bool:
+    """
+    Return False if a pattern matches the source topic of no remote topic on the target.
+
+    True if the names of remote topics do not show their source topics.
+
+    Raises:
+        TargetUnavailable: The target did not answer.
+    """
+    if settings.renames or settings.transforms.routers:
+        return True
+    policy = policy_of(settings)
+    names = open_clusters(settings).target_topics.list(within=settings.admin_timeout)
+    return any(re.fullmatch(topics, policy.upstream_topic(one) or one) for one in names)
 
 
 def retry(settings: FlowSettings, *, topics: str = ALL) -> Outcome:

@@ -35,6 +35,7 @@ class FlowStatus:
         partitions: By topic and number.
         drift: Config changes that remote topics need to equal their source topics, even if
             config sync is disabled; None if a right to describe configs is missing.
+        syncs_configs: Whether config sync is enabled.
         refused: Why a source topic is not mirrored, by topic, as far as this is known without
             asking the target to create anything.
         left_out: Selected source topics that came from the target, and are not mirrored back.
@@ -47,6 +48,7 @@ class FlowStatus:
     fingerprint: str
     partitions: Sequence[PartitionStatus]
     drift: Mapping[str, Changes] | None
+    syncs_configs: bool
     refused: Mapping[str, str]
     left_out: Sequence[str]
     deleted: Mapping[str, str]
@@ -108,6 +110,7 @@ def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) 
             settings, clusters, remotes, existing=existing, mode=mode, run=run
         ),
         drift=_drift(sync, plan, on_target),
+        syncs_configs=settings.sync_configs,
         refused=plan.refused,
         left_out=plan.left_out,
         deleted=copies_of_deleted_topics(

@@ -113,8 +113,8 @@ class Pulse:
         elif not self._halt_told:
             self._halt_told = True
             last_words(
-                f"task {self._context.slot}: its loop has stood still for {age_s:.0f} s, in "
-                f"{main_thread_stack()}"
+                f"task {self._context.slot} has waited for {age_s:.0f} s; the run "
+                f"replaces it if that does not end. It waits in {main_thread_stack()}"
             )
 
     def _obey(self, answer: Answer) -> None:

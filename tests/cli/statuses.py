@@ -67,6 +67,7 @@ def flow(
         fingerprint="f2" if is_old else "f1",
         partitions=partitions,
         drift={} if drift is None else drift,
+        syncs_configs=True,
         refused={} if refused is None else refused,
         left_out=left_out,
         deleted={} if deleted is None else deleted,
@@ -83,7 +84,10 @@ def everything() -> FlowStatus:
         partition("payments", 1, State.WAITING, "payments-1 has no leader on A", position=None),
         partition("users", 0, State.PAUSED, "paused by ann: upgrade"),
         partition("users", 1, transaction=OpenTransaction(since=90, end=100)),
-        drift={"A.orders": Changes(set={"retention.ms": "1"}, delete=["segment.ms"])},
+        drift={
+            "A.orders": Changes(set={"retention.ms": "1"}, delete=[]),
+            "A.users": Changes(set={}, delete=["segment.ms"]),
+        },
         refused={"a.b": "A->B a.b: its name is taken", "a_b": "A->B a.b: its name is taken"},
         left_out=("B.orders",),
         deleted={"returns": "A.returns"},
@@ -102,7 +106,8 @@ A->B: failed, exactly-once, 6 partitions, lag 160 and unknown of 1
   users: 2 partitions, lag 0: 1 paused, 1 mirroring
   users: paused by ann: upgrade
   users-1: a transaction is open since offset 90; 10 offsets wait
-  A.orders is not as its source topic: retention.ms should be 1, segment.ms should not be set
+  A.orders is not as its source topic: retention.ms should be 1 (the next sync does that)
+  A.users is not as its source topic: segment.ms should not be set (the next sync does that)
   not mirrored: A->B a.b: its name is taken
   not mirrored back to where they came from: B.orders
   returns: deleted on the source; its copy A.returns stays

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from eos_mirror.testing import wait_until
-from tests.mirror.command_line import CONFIGURATION, fails, status_and_code, verb
+from tests.mirror.command_line import CONFIGURATION, ends, fails, status_and_code, verb
 from tests.mirror.conftest import Site
 from tests.mirror.refused_records import configure, offer
 from tests.mirror.toolbox import mirror, produce
@@ -128,3 +128,19 @@ def test_an_order_needs_the_target_only(site: Site) -> None:
     assert code == CONFIGURATION
     assert len(lines) == 1
     assert "--topics (: no regular expression" in lines[0]
+
+
+def test_a_pattern_that_matches_no_topic_is_noted(site: Site) -> None:
+    """It may be a typing error. The order counts all the same, also for later topics."""
+    config = site.config(**OFTEN)
+    site.produce(RECORDS)
+    with mirror(config, "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    for topics, lines in ((f"{site.topic}s", 1), (f"{site.topic}.*", 0)):
+        code, said, errors = ends("pause", str(config), str(site.flow), "--topics", topics)
+        assert code == 0, errors
+        assert said == f"{site.flow}: {topics} paused as soon as the flow runs\n"
+        assert [f"no topic that is mirrored now matches {topics}" in one for one in errors] == [
+            True
+        ] * lines

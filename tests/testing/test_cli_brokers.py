@@ -101,7 +101,7 @@ def test_doctor_says_what_is_missing(
 
     assert brokers.run(parse("doctor")) == 1
     text = capsys.readouterr().out
-    assert "missing java: no Java 17" in text
+    assert "missing    java: no Java 17" in text
     assert f"is not in {jars_folder(tmp_path)}" in text
 
     assert brokers.run(parse("doctor", "--json")) == 1
