@@ -18,6 +18,8 @@ LONGEST_FIRST = (
     "tests/mirror/test_matrix_spark.py",
     "tests/engine/test_state_machine.py",
     "tests/demo/test_demo_run.py",
+    "tests/test_architecture.py",
+    "tests/test_lint.py",
 )
 """Files that take long: if a worker ran one of them last, the other workers would wait for it."""
 

@@ -9,7 +9,8 @@ from eos_mirror.errors import NotAuthorized, RestartTask
 from eos_mirror.kafka.client import new_consumer, new_producer
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.idempotent_producer import KafkaPlainProducer
-from eos_mirror.kafka.source import KafkaSource, KafkaSourceGroup
+from eos_mirror.kafka.source import KafkaSource
+from eos_mirror.kafka.source_group import KafkaSourceGroup
 from eos_mirror.kafka.transactional_producer import KafkaProducer
 from eos_mirror.ports import RebalanceListener
 

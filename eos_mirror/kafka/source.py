@@ -7,7 +7,6 @@ Every record that the client cannot carry unchanged is found here, before it can
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
-from functools import partial
 from itertools import groupby
 from operator import itemgetter, lt
 from typing import Any, cast
@@ -20,17 +19,13 @@ from eos_mirror.core.side import Side
 from eos_mirror.errors import (
     RecordRefused,
     RestartTask,
-    RetriableError,
     SourceDataLost,
-    SourceUnavailable,
 )
 from eos_mirror.kafka.client import new_consumer
-from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.errors import as_mirror_error, translated
-from eos_mirror.kafka.groups import as_group_offset
 from eos_mirror.kafka.reconnecting import StallDetector
-from eos_mirror.kafka.retry import retrying
-from eos_mirror.ports import GroupOffset, Polled, RebalanceListener
+from eos_mirror.kafka.source_group import KafkaSourceGroup, client_partition
+from eos_mirror.ports import Polled, RebalanceListener
 
 CHUNK_RECORDS = 500
 """Small chunks stay in the processor's cache: 500 costs 8-28 % less CPU than 5,000."""
@@ -55,10 +50,6 @@ TRANSIENT = frozenset(
     }
 )
 """The client recovers by itself. A deleted topic is detected by its id, not by these codes."""
-
-REBALANCING = frozenset({KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION})
-"""Answers to a commit during a rebalance: a commit that is sent after a JoinGroup still has the
-old generation. A client that is no longer a member gets another answer."""
 
 # every record that consume returns has these; the stubs allow None for messages in general
 _topic_of = cast("Callable[[Message], str]", Message.topic)
@@ -182,10 +173,12 @@ class KafkaSource:
     def assign(self, positions: Mapping[TopicPartition, Position]) -> None:
         """See `ports.Source`."""
         with translated("assign", side=Side.SOURCE):
-            self._consumer.incremental_assign([_theirs(p, at) for p, at in positions.items()])
+            self._consumer.incremental_assign(
+                [client_partition(p, at) for p, at in positions.items()]
+            )
             for p, at in positions.items():
                 if at.leader_epoch is not None:
-                    self._seek(_theirs(p, at))
+                    self._seek(client_partition(p, at))
         self._reading.update(positions)
 
     def _seek(self, at: ClientPartition) -> None:
@@ -217,7 +210,7 @@ class KafkaSource:
         """See `ports.Source`. A non-fatal failure is ignored: these offsets are for people."""
         try:
             self._consumer.commit(
-                offsets=[_theirs(p, at) for p, at in positions.items()], asynchronous=True
+                offsets=[client_partition(p, at) for p, at in positions.items()], asynchronous=True
             )
         except KafkaException as exc:
             if exc.args[0].fatal():
@@ -229,69 +222,8 @@ class KafkaSource:
             self._consumer.close()
 
 
-class KafkaSourceGroup:
-    """Implements `ports.SourceGroup`, with the member's consumer and on its thread."""
-
-    def __init__(self, consumer: Consumer) -> None:
-        self._consumer = consumer
-
-    def committed(
-        self, partitions: Sequence[TopicPartition]
-    ) -> Mapping[TopicPartition, GroupOffset | None]:
-        """See `ports.SourceGroup`."""
-        return retrying(partial(self._committed, partitions))
-
-    def _committed(
-        self, partitions: Sequence[TopicPartition], deadline: Deadline
-    ) -> dict[TopicPartition, GroupOffset | None]:
-        with translated("read the source group's offsets", side=Side.SOURCE):
-            found = self._consumer.committed(
-                [ClientPartition(*p) for p in partitions], deadline.answer_s
-            )
-        offsets: dict[TopicPartition, GroupOffset | None] = {}
-        for one in found:
-            if one.error is not None:
-                raise as_mirror_error(one.error, "read a source offset", side=Side.SOURCE)
-            offsets[TopicPartition(one.topic, one.partition)] = as_group_offset(one)
-        return offsets
-
-    def commit(self, offsets: Mapping[TopicPartition, GroupOffset], *, within: timedelta) -> None:
-        """
-        See `ports.SourceGroup`. Waits for a rebalance in progress.
-
-        A client that is still a member of the group still owns what it was not asked to give up.
-        """
-        theirs = [_theirs(p, one.position, metadata=one.metadata) for p, one in offsets.items()]
-        if not theirs:
-            return
-        try:
-            retrying(lambda _: self._commit(theirs), within=within)
-        except RetriableError as exc:
-            raise SourceUnavailable(f"{exc} for {within}") from exc
-
-    def _commit(self, offsets: list[ClientPartition]) -> None:
-        what = "commit the source group's offsets"
-        try:
-            done = self._consumer.commit(offsets=offsets, asynchronous=False)
-        except KafkaException as exc:
-            error = exc.args[0]
-            if error.code() in REBALANCING:
-                raise RetriableError(f"{what}: a rebalance has been in progress") from exc
-            raise as_mirror_error(error, what, side=Side.SOURCE) from exc
-        for one in done or []:
-            if one.error is not None:
-                raise as_mirror_error(one.error, what, side=Side.SOURCE)
-
-
 def _ours(partitions: Iterable[ClientPartition]) -> list[TopicPartition]:
     return [TopicPartition(p.topic, p.partition) for p in partitions]
-
-
-def _theirs(partition: TopicPartition, at: Position, *, metadata: str = "") -> ClientPartition:
-    epoch = {} if at.leader_epoch is None else {"leader_epoch": at.leader_epoch}
-    return ClientPartition(
-        partition.topic, partition.partition, at.next_offset, metadata=metadata, **epoch
-    )
 
 
 def _polled(messages: list[Message]) -> Polled:

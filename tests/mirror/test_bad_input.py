@@ -92,6 +92,7 @@ def test_a_spark_master_that_does_not_answer_is_refused_with_its_address(site: S
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_a_standalone_master_with_too_few_free_cores_is_refused_with_the_numbers(
     site: Site,
 ) -> None:

@@ -15,7 +15,7 @@ from tests.mirror.proofs import verify
 from tests.mirror.surgery import delete_records, produce_values
 from tests.mirror.toolbox import mirror
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 COPIED, GONE, LEFT = 20, 30, 10
 LATER = [b"left %d" % number for number in range(LEFT)]

@@ -13,7 +13,7 @@ from tests.mirror.proofs import verify
 from tests.mirror.surgery import produce_values
 from tests.mirror.toolbox import mirror
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 FIRST, SECOND, EACH = 400, 800, 100
 

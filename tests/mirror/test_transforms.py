@@ -17,7 +17,7 @@ from tests.mirror.surgery import produce_values
 from tests.mirror.takeovers import mm2_file
 from tests.mirror.toolbox import mirror
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 SMT = "org.apache.kafka.connect.transforms."
 LIVE = f"""\
@@ -104,7 +104,6 @@ def copies(site: Site, remote: str = "") -> list[list[tuple[object, ...]]]:
     return [[(one.key, one.value, one.headers, one.timestamp) for one in part] for part in found]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "left"),
     [
@@ -139,7 +138,6 @@ def routed(site: Site) -> str:
     return f"{site.flow.source}-lake-{site.topic}"
 
 
-@pytest.mark.long
 def test_a_router_sends_the_records_where_mirrormaker_2_does(site: Site) -> None:
     """They are those that the filter before it left. `verify` and `status` know the new name."""
     java = Site(**{**vars(site), "flow": type(site.flow)(f"j{site.flow.source}", site.flow.target)})
