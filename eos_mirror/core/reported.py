@@ -17,6 +17,7 @@ class Reported:
         is_new, self._last = reason != self._last, reason
         return is_new
 
-    def over(self) -> None:
-        """Note that the cause is gone, so that the next report is new."""
-        self._last = None
+    def over(self) -> bool:
+        """Note that the cause is gone: the next report is new. Return True if it was reported."""
+        was_reported, self._last = self._last is not None, None
+        return was_reported

@@ -29,7 +29,7 @@ from eos_mirror.driver.stop_causes import StopCauses
 from eos_mirror.driver.task_reports import TaskReports, TaskStatus
 from eos_mirror.driver.throttles import Throttles
 from eos_mirror.driver.topic_sync import TopicSync
-from eos_mirror.errors import SourceUnavailable, TargetUnavailable, UnsafeError, fields_of
+from eos_mirror.errors import SourceUnavailable, TargetUnavailable, UnsafeError
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.open_transactions import OpenTransaction
 from eos_mirror.runtime.control import ControlServer, EventSink
@@ -85,7 +85,7 @@ class FlowRunner:
         self._entry = entry
         self._clusters = open_clusters(settings)
         target = self._clusters.target_topics
-        self._ledger = LedgerKeeper(settings, target, on_failure=self._ledger_failed)
+        self._ledger = LedgerKeeper(settings, target, on_event=self._tell)
         self.topics = TopicSync(settings, self._clusters, on_event=self._tell)
         self.acls = AclSync(settings, lambda: self.topics.routes, on_event=self._tell)
         self.checkpoints = CheckpointTasks(
@@ -362,9 +362,6 @@ class FlowRunner:
             entry=self._entry,
             config=encode(config),
         )
-
-    def _ledger_failed(self, exc: Exception) -> None:
-        self._tell("ledger.failed", fields_of(exc))
 
     # ------------------------------------------------------------------ reports and orders
 

@@ -58,7 +58,8 @@ class FollowDesired:
             self._divide()
             if not runner.desired.is_reported and self._is_done():
                 runner.desired.report_done(len(runner.ordered()))
-            self._reported.over()
+            if self._reported.over():
+                self._on_event("failure.over", {"flow": str(runner.flow), "what": "orders.failed"})
         except (SourceUnavailable, TargetUnavailable):
             return
         except MirrorError as exc:

@@ -72,6 +72,7 @@ class _Pair:
 
     def beat(self) -> None:
         """Write one heartbeat."""
+        flow = {"flow": str(self._flow)}
         heartbeat = Heartbeat(
             source=self._flow.source,
             target=self._flow.target,
@@ -81,10 +82,11 @@ class _Pair:
             if self._topic.write(
                 heartbeat.key, heartbeat.value, timestamp_ms=heartbeat.timestamp_ms
             ):
-                self._reported.over()
+                if self._reported.over():
+                    self._on_event("failure.over", {**flow, "what": "heartbeats.failed"})
                 if self._is_first:
                     self._is_first = False
                     self._on_first()
         except Exception as exc:  # noqa: BLE001 - one pair must not stop the other pairs
             if self._reported.is_new():
-                self._on_event("heartbeats.failed", {"flow": str(self._flow), **fields_of(exc)})
+                self._on_event("heartbeats.failed", {**flow, **fields_of(exc)})

@@ -8,14 +8,16 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.reported import Reported
+from eos_mirror.errors import fields_of
 from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.topics import Topics, TopicSpec
+from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.clients import claims_producer
 from eos_mirror.settings.model import FlowSettings
 
@@ -46,17 +48,17 @@ class LedgerKeeper:
         settings: FlowSettings,
         topics: Topics,
         *,
-        on_failure: Callable[[Exception], None],
+        on_event: EventSink,
     ) -> None:
         """
         Args:
             topics: Topics of the target.
-            on_failure: Receives the error that keeps entries from being written, once until they
+            on_event: Receives log events: what keeps entries from being written, once until they
                 are written.
         """
         self._settings = settings
         self._topics = topics
-        self._on_failure = on_failure
+        self._on_event = on_event
         self._heard: queue.SimpleQueue[Entry | None] = queue.SimpleQueue()
         self._storm = _Storm()
         self._ledger = KafkaLedger(claims_producer(settings), settings.flow.ledger_topic)
@@ -101,6 +103,8 @@ class LedgerKeeper:
                 if self._stopping.is_set():
                     return
                 self._stopping.wait(PAUSE.total_seconds())
+            if reported.over():
+                self._on_event("failure.over", {"what": "ledger.failed"})
 
     def _write(self, entry: Entry, reported: Reported) -> bool:
         """Try to write an entry; return whether the target accepted it."""
@@ -110,7 +114,7 @@ class LedgerKeeper:
             self._ledger.append(kind, details, at=at)
         except Exception as exc:  # noqa: BLE001 - no error may stop the ledger
             if reported.is_new():
-                self._on_failure(exc)
+                self._on_event("ledger.failed", fields_of(exc))
             return False
         return True
 

@@ -132,8 +132,8 @@ class AtLeastOnce:
     def _committed(self, pairs: Sequence[OffsetSync]) -> None:
         if self._offset_syncs is None or not pairs:
             return
-        if self._trying(partial(self._offset_syncs.write, pairs)):
-            self._reported.over()
+        if self._trying(partial(self._offset_syncs.write, pairs)) and self._reported.over():
+            self._context.event("failure.over", {"what": "offset-syncs.failed"})
 
     def _trying(self, step: Callable[[], T]) -> T | None:
         """

@@ -165,7 +165,11 @@ class CheckpointTask:
         except MirrorError as exc:
             self._bear(exc)
         else:
-            self._reported.over()
+            self._recovered()
+
+    def _recovered(self) -> None:
+        if self._reported.over():
+            self._context.event("failure.over", {"what": "checkpoints.failed"})
 
     def _bear(self, exc: MirrorError) -> None:
         """Log the error: the next round tries again. Raise it after UNANSWERED outages in a row."""

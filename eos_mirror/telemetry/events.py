@@ -211,6 +211,11 @@ EVENTS: Final = (
         "An entry of the ledger cannot be written now; it is tried again.",
     ),
     Event(
+        "failure.over",
+        Level.INFO,
+        "What could not be done is done again; the field `what` names the event that reported it.",
+    ),
+    Event(
         "heartbeats.failed",
         Level.WARNING,
         "Heartbeats of a pair of clusters cannot be written now; logged once until they can.",

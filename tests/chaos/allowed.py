@@ -102,6 +102,7 @@ EVENTS = {
     "records.dropped": NEVER,
     "chore.failed": BY_CAUSE,
     "ledger.failed": BY_CAUSE,
+    "failure.over": ALWAYS,
     "heartbeats.failed": BY_CAUSE,
     "checkpoints.emitted": ALWAYS,
     "group-commits.unreadable": NEVER,

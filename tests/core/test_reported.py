@@ -16,5 +16,5 @@ def test_what_is_over_is_reported_again() -> None:
 
     assert reported.is_new()
     assert not reported.is_new()
-    reported.over()
+    assert [reported.over(), reported.over()] == [True, False]
     assert reported.is_new()

@@ -112,7 +112,9 @@ def test_a_failure_is_reported_once_and_stops_no_other_pair(stage: Stage) -> Non
     stage.beat()
 
     fields = {"flow": "A->B", "cause": "TargetUnavailable", "reason": "no answer"}
-    assert stage.events == [("heartbeats.failed", fields)] * 2
+    failed = ("heartbeats.failed", fields)
+    over = ("failure.over", {"flow": "A->B", "what": "heartbeats.failed"})
+    assert stage.events == [failed, over] * 2
 
 
 @pytest.fixture

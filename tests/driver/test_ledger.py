@@ -16,7 +16,7 @@ from eos_mirror.errors import MirrorError, TargetUnavailable
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.external import Cluster
-from tests.driver.fakes import FLOW, SOON, FakeTopics, entry, flow_of
+from tests.driver.fakes import FLOW, SOON, Events, FakeTopics, entry, flow_of
 
 DOWN = TargetUnavailable("no answer")
 
@@ -28,7 +28,7 @@ class Stage:
     Attributes:
         errors: What the next appends raise.
         entries: What was appended.
-        failures: What was reported.
+        events: What was reported.
         times: When the entries say that it happened.
         failed_at: When an append failed last.
     """
@@ -37,7 +37,7 @@ class Stage:
         self.now_s = 100.0
         self.errors: list[MirrorError] = []
         self.entries: list[tuple[Kind, Mapping[str, Any]]] = []
-        self.failures: list[Exception] = []
+        self.events = Events()
         self.times: list[datetime] = []
         self.failed_at = datetime.now(UTC)
         self.target = FakeTopics()
@@ -45,7 +45,7 @@ class Stage:
         patch.setattr(ledger, "PAUSE", timedelta(milliseconds=1))
         patch.setattr(ledger, "KafkaLedger", lambda *_: self)
         self.keeper = LedgerKeeper(
-            flow_of(folder), cast("Topics", self.target), on_failure=self.failures.append
+            flow_of(folder), cast("Topics", self.target), on_event=self.events
         )
 
     def append(self, kind: Kind, details: Mapping[str, Any], *, at: datetime) -> None:
@@ -132,7 +132,9 @@ def test_an_entry_is_written_when_the_target_answers_again(stage: Stage) -> None
     stage.wait_for(2)
 
     assert stage.entries == [(Kind.GAP, {"offsets": 1}), (Kind.GAP, {"offsets": 2})]
-    assert stage.failures == [DOWN]
+    wait_until(lambda: len(stage.events) > 1, within=SOON, what="the end of the failure")
+    assert stage.events.names == ["ledger.failed", "failure.over"]
+    assert stage.events.of("failure.over") == [{"what": "ledger.failed"}]
     assert stage.times[0] <= stage.failed_at, "it has the time of its event"
 
 
@@ -141,10 +143,11 @@ def test_a_topic_that_cannot_be_created_is_reported_and_delays_nothing_else(stag
     stage.target.refused = {FLOW.ledger_topic: MirrorError("INVALID_REPLICATION_FACTOR")}
     stage.keeper.hear("partition.gap", {})
     stage.keeper.start()
-    wait_until(lambda: bool(stage.failures), within=SOON, what="a failure")
+    wait_until(lambda: bool(stage.events), within=SOON, what="a failure")
     stage.keeper.stop()
 
-    assert list(map(str, stage.failures)) == ["INVALID_REPLICATION_FACTOR"]
+    (failed,) = stage.events.of("ledger.failed")
+    assert failed["reason"] == "INVALID_REPLICATION_FACTOR"
     assert not is_writing(stage)
 
 
@@ -167,7 +170,7 @@ def test_a_stop_tries_a_failed_entry_once_more(
     stage.errors = [DOWN]
     stage.keeper.hear("partition.gap", {"offsets": 1})
     stage.keeper.start()
-    wait_until(lambda: bool(stage.failures), within=SOON, what="a failure")
+    wait_until(lambda: bool(stage.events), within=SOON, what="a failure")
     stage.keeper.stop()
 
     assert stage.entries == [(Kind.GAP, {"offsets": 1})]

@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -98,11 +98,14 @@ def test_a_fence_and_a_stop_are_in_the_ledger(site: Site) -> None:
     assert f" stop  partition {site.topic}-2, cause SourceDataLost, reason " in shown
 
 
+Events = list[tuple[str, Mapping[str, Any]]]
+
+
 @contextmanager
-def keeper(settings: FlowSettings, failures: list[Exception]) -> Iterator[LedgerKeeper]:
+def keeper(settings: FlowSettings, failures: Events) -> Iterator[LedgerKeeper]:
     """Run the part of the driver that writes the ledger."""
     topics = Topics(clients.target_admin(settings), side=Side.TARGET)
-    keeper = LedgerKeeper(settings, topics, on_failure=failures.append)
+    keeper = LedgerKeeper(settings, topics, on_event=lambda *event: failures.append(event))
     keeper.start()
     try:
         yield keeper
@@ -118,7 +121,7 @@ def written(settings: FlowSettings) -> Sequence[LedgerEntry]:
 def test_restarts_are_one_entry_once_they_are_a_storm(site: Site) -> None:
     """Single restarts are only events, so that the ledger shows the other entries."""
     settings = settings_of(site.config())
-    failures: list[Exception] = []
+    failures: Events = []
     with keeper(settings, failures) as listening:
         for number in range(2 * STORM_RESTARTS):
             listening.hear("task.restarting", {"task": 0, "reason": f"reason {number}"})
@@ -137,12 +140,13 @@ def test_restarts_are_one_entry_once_they_are_a_storm(site: Site) -> None:
 def test_a_ledger_that_cannot_be_made_is_told_once_and_holds_nobody_up(site: Site) -> None:
     """A replication factor above the number of brokers is reported once and blocks no caller."""
     settings = settings_of(site.config(internal_topic_replication_factor=9))
-    failures: list[Exception] = []
+    failures: Events = []
     with keeper(settings, failures) as listening:
         for _ in range(3):
             listening.hear("partition.gap", {"partition": "orders-0", "offsets": 7})
         wait_until(lambda: bool(failures), within=SOON, what="a failure")
 
-    (failure,) = failures
-    assert "replication factor" in str(failure).lower()
+    ((name, fields),) = failures
+    assert name == "ledger.failed"
+    assert "replication factor" in str(fields["reason"]).lower()
     assert not written(settings)
