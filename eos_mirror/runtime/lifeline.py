@@ -53,7 +53,7 @@ def last_words(text: str, say: Callable[[], object] | None = None) -> None:
 
     def speak() -> None:
         with suppress(OSError, ValueError):
-            sys.stderr.write(f"eos-mirror: {text}\n")
+            sys.stderr.write(f"eos-mirror {text}\n")
             sys.stderr.flush()
         if say is not None:
             say()

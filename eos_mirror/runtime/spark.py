@@ -261,5 +261,5 @@ def describe_failure(exc: Exception) -> str:
 
 
 def _end_process() -> None:
-    last_words("the Spark JVM is gone; the driver exits")
+    last_words("driver: the Spark JVM is gone; the process exits")
     os._exit(ExitCode.ORPHAN)

@@ -135,4 +135,4 @@ def test_an_outage_during_a_run_is_two_events_and_no_line_of_the_client(
             site.wait_caught_up()
             assert running.stop() == 0, running.errors
     assert len(running.found("cluster.unreachable")) == 1
-    assert [line for line in running.errors if not line.startswith("watchdog: ")] == []
+    assert [line for line in running.errors if not line.startswith("eos-mirror watchdog: ")] == []

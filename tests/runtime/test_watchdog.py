@@ -61,7 +61,7 @@ def test_a_block_over_its_budget_ends_the_process(
     assert harness.codes == [ExitCode.WATCHDOG]
     assert harness.farewells == [Ending(Outcome.RESTART, reason)]
     told = capsys.readouterr().err
-    assert told.startswith(f"eos-mirror: {reason}, in ")
+    assert told.startswith(f"eos-mirror {reason}, in ")
     assert "test_a_block_over_its_budget_ends_the_process (test_watchdog.py:" in told
     assert told.endswith("; the process exits\n")
 
