@@ -24,7 +24,7 @@ from tests.mirror.conftest import make_site
 from tests.mirror.raw import commit_raw
 from tests.mirror.toolbox import mirror, topics_of
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 REPLICAS = "transaction.state.log.replication.factor"
 LEAST = "transaction.state.log.min.isr"
@@ -115,7 +115,6 @@ def pair(made: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips where the
         yield cluster
 
 
-@pytest.mark.long
 def test_a_log_of_transactions_without_a_leader_is_named(
     tmp_path: Path, source_cluster: Cluster, pair: KafkaCluster
 ) -> None:

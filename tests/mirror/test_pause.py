@@ -38,7 +38,13 @@ def produce_into(*sites: Site, start: int = 0) -> None:
 
 
 @pytest.mark.parametrize("words", [("pause", "paused", "resume"), ("stop", "stopped", "start")])
-@pytest.mark.parametrize("mode", ["true", "false"], ids=["exactly once", "at least once"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        pytest.param("true", id="exactly once"),
+        pytest.param("false", id="at least once", marks=pytest.mark.long),
+    ],
+)
 def test_a_paused_or_stopped_topic_stands_still_while_others_grow(
     site: Site, mode: str, words: tuple[str, str, str]
 ) -> None:
@@ -73,6 +79,7 @@ def test_a_paused_or_stopped_topic_stands_still_while_others_grow(
         assert one.compare().exact
 
 
+@pytest.mark.long
 def test_a_pause_survives_a_kill_and_is_ordered_without_a_run(site: Site) -> None:
     """The order is on the target: every later run reads it before its first record."""
     other = other_of(site)
