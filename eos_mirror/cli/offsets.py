@@ -60,9 +60,9 @@ def register(subparsers: Any) -> None:
         default=1000,
         help="compare N records at the end of each copy at most (default 1000)",
     )
+    for action in (skip, reset):
+        action.add_argument("--reason", metavar="TEXT", default="", help="kept in the ledger")
     for action, what in ((skip, "skip"), (reset, "delete"), (rebuild, "write")):
-        if action is not rebuild:
-            action.add_argument("--reason", metavar="TEXT", default="", help="kept in the ledger")
         action.add_argument("--plan", action="store_true", help="say what would be done, and stop")
         action.add_argument("--yes", action="store_true", help=f"{what} without asking")
     reset.set_defaults(act=_reset)

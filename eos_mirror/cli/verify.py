@@ -201,7 +201,7 @@ class ProgressLines:
 
 
 def _size(size: float) -> str:
-    """Return a size with two digits and the unit that makes it shortest."""
+    """Return a size with three digits and the unit that makes it shortest."""
     for unit in ("bytes", "kB", "MB"):
         if size < THOUSAND:
             return f"{size:.3g} {unit}"

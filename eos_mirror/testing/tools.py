@@ -63,11 +63,11 @@ def run_script(installation: Installation, script: str, *arguments: str) -> int:
     """
     Do what a script of Kafka's `bin` folder does, on this process's terminal.
 
-    Returns:
-        Its exit code.
-
     Args:
         script: With or without `.sh`.
+
+    Returns:
+        Its exit code.
 
     Raises:
         KeyError: There is no such script; the message lists all.
