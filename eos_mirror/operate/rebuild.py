@@ -9,7 +9,7 @@ from eos_mirror.core.side import Side
 from eos_mirror.driver.cluster_facts import FlowFacts, gather
 from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.driver.topic_sync import TopicSync
-from eos_mirror.errors import ConfigError
+from eos_mirror.errors import ConfigError, UnsafeError
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.offset_maps import whole_map
 from eos_mirror.operate.adopt import pairs_of, switch_of
@@ -54,9 +54,12 @@ class MapOrigin:
 
         Raises:
             ConfigError: The flow has no offset map.
+            UnsafeError: A copy has records, and nothing of it is in the map: its writer is not
+                fenced by our claims.
         """
-        target, pairs = target_admin(self._settings), pairs_of(self._facts())
-        flow = self._settings.flow
+        facts, flow = self._facts(), self._settings.flow
+        target, pairs = target_admin(self._settings), pairs_of(facts)
+        ends = {one.remote: one.end for one in facts.partitions}
         entries = whole_map(ClusterMetadata(target, side=Side.TARGET), flow, target)
         found = {}
         for source in sources:
@@ -65,6 +68,12 @@ class MapOrigin:
                 found[source] = segments[-1].upstream_end
             elif start is not None:
                 found[source] = start.next_offset
+            elif ends.get(pairs[source]):
+                raise UnsafeError(
+                    f"{flow} {source}: {pairs[source]} has records, and the offset map has none of "
+                    f"them: another program wrote them. Take its copy over with `adopt`, or "
+                    f"exclude the topic."
+                )
         return found
 
     def _facts(self) -> FlowFacts:

@@ -81,6 +81,23 @@ def test_a_copy_that_another_client_has_written_is_refused(site: Site) -> None:
     assert offsets(site, "rebuild", "--plan")[0] == 4, "nothing was written"
 
 
+def test_a_copy_of_which_the_map_knows_nothing_is_not_taken_over(site: Site) -> None:
+    """Our claims do not fence its writer. The end of such a copy may fit all the same."""
+    mirror_and_kill(site)
+    other = f"{site.topic}-other"
+    site.source.create_topic(other, 1)
+    site.target.create_topic(f"{site.flow.source}.{other}", 1)
+    for cluster, topic in ((site.source, other), (site.target, f"{site.flow.source}.{other}")):
+        produce_values(cluster, topic, [b"foreign"])
+    lose_shadow_group(site)
+
+    code, answer = offsets(site, "rebuild", "--yes")
+
+    assert code == 4, answer
+    assert f"{site.flow} {other}-0: " in answer
+    assert "another program wrote them. Take its copy over with `adopt`" in answer
+
+
 def test_without_an_offset_map_there_is_nothing_to_rebuild(site: Site) -> None:
     """A flow that never ran is simply run."""
     site.produce(FIRST)
