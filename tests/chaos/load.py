@@ -1,8 +1,10 @@
 """Produces records to the source, and remembers which of them it acknowledged."""
 
+import logging
 import random
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -40,6 +42,8 @@ A request times out early enough to be repeated before the load must end: by def
 60 s for one response.
 """
 SUSPICIOUS_S = 0.25
+LAST_LINES = 80
+"""Of a client's log, in the report of a load that is stuck."""
 WRITER, SETTLE_ATTEMPTS = "chaos-ledger-writer", 6
 
 Delivery = Callable[[KafkaError | None, Message], None]
@@ -86,6 +90,24 @@ class Journal:
         return delivered
 
 
+class ClientLog(logging.Handler):
+    """The last lines of a client's log, which show why it does not send any more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: deque[str] = deque(maxlen=LAST_LINES)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line."""
+        self.lines.append(f"{record.created:.3f} {record.getMessage()}")
+
+    def configured(self, config: dict[str, object]) -> Producer:
+        """Return a producer that logs here what it does as an idempotent producer."""
+        logger = logging.Logger("load", logging.DEBUG)  # noqa: LOG001 (no other logger gets it)
+        logger.addHandler(self)
+        return Producer({**config, "debug": "eos,broker", "log_level": 7}, logger=logger)
+
+
 class Load:
     """
     Produces about 1,600 records a second.
@@ -122,8 +144,9 @@ class Load:
     def _write_plain(self) -> None:
         dice = self._dice[0]
         config = {**self._config, "enable.idempotence": True, "socket.timeout.ms": ANSWER_MS}
-        producer = Producer(config)
-        odd = Producer({**config, "batch.size": SMALL_BYTES // 2})
+        logs = {"plain": ClientLog(), "odd": ClientLog()}
+        producer = logs["plain"].configured(config)
+        odd = logs["odd"].configured({**config, "batch.size": SMALL_BYTES // 2})
         while not self._stop.wait(TICK_S):
             for topic in ODD:
                 partition = dice.randrange(PARTITIONS.get(topic, 1))
@@ -138,8 +161,10 @@ class Load:
                 self.journal.compacted[partition].append(written)
             producer.poll(0)
             odd.poll(0)
-        if left := producer.flush(JOIN_S) + odd.flush(JOIN_S):
-            self.journal.failed.append(f"{left} records were left in the queue of the load")
+        for name, client in (("plain", producer), ("odd", odd)):
+            if left := client.flush(JOIN_S):
+                log = "\n".join(logs[name].lines)
+                self.journal.failed.append(f"{left} records were left in the {name} load: {log}")
 
     def _offer(
         self, producer: Producer, dice: random.Random, where: TopicPartition, *, key: bytes | None
