@@ -91,7 +91,8 @@ EVENTS = {
     r"|A\.\S+ has \d of \d replicas in sync on B, and min\.insync\.replicas is \d",
     "partition.stopped": rf"A->B {PICKY}-\d next_offset=\d+: the target refuses this record .*"
     rf"|A->B {DOOMED}-0: .*"
-    rf"|A->B {LONELY}-0: .* the target lost transaction markers\. .*",
+    rf"|A->B {LONELY}-0.*[ :][Tt]he target lost "
+    r"(transaction markers|a part of a transaction)[.,] .*",
     "partition.resumed": ALWAYS,
     "partition.gap": ALWAYS,
     "commit.suspicious": r"(a connection broke|the commit took .* s): it may have been sent twice"

@@ -77,8 +77,9 @@ def without_markers(restarting: RestartingDriver) -> set[TopicPartition]:
     Return the lonely partition if the target lost its transaction markers.
 
     A coordinator that finds no leader of a partition treats it as deleted and skips its markers, so
-    a transaction hangs there (seen with Kafka 4.3.1: "Couldn't find leader endpoint"). The mirror
-    stops the partition and logs it; the records that it copied until then must be correct.
+    a transaction hangs there (seen with Kafka 4.3.1: "Couldn't find leader endpoint"). If the next
+    transaction of the same producer is aborted, it is aborted, too, and its offset counts. The
+    mirror stops the partition and logs it; the records that it copied until then must be correct.
     """
     lonely = TopicPartition(LONELY, 0)
     stopped = restarting.found("partition.stopped", cause=MARKERS_LOST, partition=str(lonely))

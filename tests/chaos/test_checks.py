@@ -1,18 +1,23 @@
 """Every checker of the nemesis complains about the fault that it is made for."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
+from eos_mirror.core.flow import Flow
 from eos_mirror.core.map_segment import Run, Segment
 from eos_mirror.core.offset_map import MapTail, OffsetMap
-from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.ports import PartitionEnd
+from eos_mirror.replication.lost_markers import split_partitions
+from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.telemetry.events import EVENTS
 from eos_mirror.testing import Record, compare_partition
 from tests.chaos import allowed, checks
 from tests.chaos.audit import transactions_of
 from tests.chaos.restarting_driver import Exit, Heard
+from tests.chaos.site import LONELY
 
 ONE = TopicPartition("orders", 0)
 
@@ -268,6 +273,43 @@ def test_an_explained_event_is_no_complaint(event: Heard) -> None:
 def test_an_unexplained_event_is_seen(event: Heard) -> None:
     """A bug, a permanent stop or an event that the table does not name is a complaint."""
     assert len(allowed.check_events([event], single_node=False)) == 1
+
+
+@pytest.mark.parametrize("seen", [[], [8030]], ids=["aborted", "doubled"])
+def test_a_split_transaction_is_accepted_of_the_partition_without_replicas_only(
+    seen: list[int],
+) -> None:
+    """Its only broker was away when the transaction was decided. Texts are those of the product."""
+
+    def split(topic: str) -> Heard:
+        owned = owned_partition(topic)
+        reader = SimpleNamespace(
+            first_offsets=lambda starts, *, committed: dict.fromkeys(
+                starts, seen if committed else [8029]
+            )
+        )
+        (fault,) = split_partitions(Flow("A", "B"), [owned], reader).values()
+        return heard("partition.stopped", cause="MarkersLost", reason=str(fault))
+
+    assert allowed.check_events([split(LONELY)], single_node=False) == []
+    assert len(allowed.check_events([split("chaos-plain")], single_node=False)) == 1
+
+
+def owned_partition(topic: str) -> OwnedPartition:
+    """Return a partition whose shadow offset counts the record at 8029 of its copy."""
+    tail = MapTail.empty(0, downstream=0)
+    tail.add([(0, 10)], 8020)
+    tail.advance(10)
+    return OwnedPartition(
+        source=TopicPartition(topic, 0),
+        remote=TopicPartition(f"A.{topic}", 0),
+        topic_id="id",
+        position=Position(10),
+        tail=tail,
+        sequence=1,
+        committed=10,
+        committed_at=0.0,
+    )
 
 
 def test_lost_markers_are_accepted_of_a_single_node_only() -> None:
