@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from eos_mirror.core.claims import Claim, ClaimRecord
 from eos_mirror.core.messages import Orders, TaskReport
-from eos_mirror.core.records import Position, RecordRun, TopicPartition
+from eos_mirror.core.records import Position, RecordRun, TopicPartition, TopicRecord
 from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.errors import PartitionStopped
 
@@ -26,8 +26,7 @@ class Polled:
 
     Attributes:
         runs: In arrival order. A partition may appear more than once.
-        ends: End-of-partition events: offset at which the reader reached the end (LSO).
-            They come after the runs.
+        ends: Offset (LSO) at which the reader reached the end of a partition, after the runs.
         faults: Partitions that cannot be read any further after the runs, with the reason.
         more_pending: The poll returned no runs, but more fetched data is in flight. An open
             transaction on the source has the same effect for a moment.
@@ -195,8 +194,8 @@ class TransactionalProducer(Protocol):
             RefusedByTarget: The client itself refuses a record.
         """
 
-    def send_map(self, entries: Mapping[str, bytes | None]) -> None:
-        """Send records of the offset map topic in the open transaction; None is a tombstone."""
+    def send_to(self, topic: str, records: Sequence[TopicRecord]) -> None:
+        """Send records to a topic that accepts them: map or quarantine. A refusal ends the task."""
 
     def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Delivered]:
         """
@@ -221,10 +220,13 @@ class TransactionalProducer(Protocol):
 
 
 class PlainProducer(Protocol):
-    """An idempotent producer without transactions."""
+    """An idempotent producer without transactions; a flush has the role of a commit."""
 
     def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
-        """See `TransactionalProducer.send`; here a flush has the role of a commit."""
+        """See `TransactionalProducer`."""
+
+    def send_to(self, topic: str, records: Sequence[TopicRecord]) -> None:
+        """See `TransactionalProducer`."""
 
     def flush(self, *, within: timedelta) -> None:
         """
@@ -284,8 +286,8 @@ class TargetReader(Protocol):
         Return the first two offsets that hold a record, at or after each start.
 
         Args:
-            starts: Offsets by partition; none is past the end of its partition.
-            committed: True: see what a read_committed reader sees; it stops at the first open
+            starts: Offsets by partition, within the log.
+            committed: True: see what a read_committed reader sees, up to the first open
                 transaction. False: include aborted records.
         """
 

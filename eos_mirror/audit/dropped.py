@@ -1,4 +1,4 @@
-"""Explains records that the ledger lists as dropped: a decided, recorded loss is no alarm."""
+"""Explains records that the ledger lists as dropped or quarantined: that is no alarm."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,11 +10,14 @@ from eos_mirror.audit.proof import PartitionProof
 from eos_mirror.core import ledger
 from eos_mirror.errors import ForeignRecord
 
+LEFT_OUT = frozenset({ledger.Kind.DROP, ledger.Kind.QUARANTINE})
+"""Kinds of entries that name records which are not in the copy."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedRange:
     """
-    Dropped records with start <= upstream offset < end.
+    Records that were left out, with start <= upstream offset < end.
 
     Attributes:
         partition: Partition of the source, such as `orders-3`.
@@ -31,14 +34,14 @@ class DroppedRange:
 
 def dropped_ranges(entries: Iterable[ledger.LedgerEntry]) -> list[DroppedRange]:
     """
-    Return the drops of a ledger, without repetitions. A task that dies during a drop repeats it.
+    Return the drops of a ledger, without repetitions. A task that dies meanwhile repeats one.
 
     Raises:
         ForeignRecord: An entry lacks a field that docs/ledger.md requires.
     """
     found: dict[DroppedRange, None] = {}
     for entry in entries:
-        if entry.kind is not ledger.Kind.DROP:
+        if entry.kind not in LEFT_OUT:
             continue
         try:
             one = DroppedRange(

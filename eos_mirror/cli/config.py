@@ -19,14 +19,12 @@ from eos_mirror.settings import clients
 from eos_mirror.settings.connect import PREFIXES
 from eos_mirror.settings.keys import (
     CLUSTER_ROWS,
-    FILTER_ROWS,
-    FLOW_ROWS,
-    GROUP_ROWS,
     HEARTBEAT_ROWS,
     METRIC_ROWS,
     REST_ROWS,
     TOP_ROWS,
     Row,
+    values_of,
 )
 from eos_mirror.settings.mask import mask
 from eos_mirror.settings.model import FlowSettings, Settings
@@ -104,12 +102,9 @@ def _of_all(settings: Settings) -> Iterator[Shown]:
 
 
 def _of_flow(flow: FlowSettings, settings: Settings) -> Iterator[Shown]:
-    for row in FLOW_ROWS:
-        yield _of_row(row, settings, owner=f"{flow.flow}.", values=flow)
-    for row in GROUP_ROWS:
-        yield _of_row(row, settings, owner=f"{flow.flow}.", values=flow.groups)
-    for row in FILTER_ROWS:
-        yield _of_row(row, settings, owner=f"{flow.flow}.", values=flow.filters)
+    for row, value in values_of(flow):
+        key = f"{flow.flow}.{row.name}"
+        yield Shown(key, _as_written(value, row), settings.origins[key])
     for name, text in flow.transforms.texts.items():
         yield Shown(f"{flow.flow}.{name}", text, settings.origins[f"{flow.flow}.{name}"])
     complete = {

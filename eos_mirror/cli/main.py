@@ -25,6 +25,7 @@ EXAMPLES = {
     "retry": "eos-mirror retry mm2.properties 'A->B' --topics orders",
     "reload": "eos-mirror reload mm2.properties",
     "offsets": "eos-mirror offsets show mm2.properties 'A->B'",
+    "quarantine": "eos-mirror quarantine list mm2.properties 'A->B'",
     "translate": "eos-mirror translate mm2.properties 'A->B' orders 0 2400",
     "verify": "eos-mirror verify mm2.properties 'A->B' --explain",
     "adopt": "eos-mirror adopt mm2.properties 'A->B' --from mm2 --plan",

@@ -12,6 +12,7 @@ from eos_mirror.operate.status import FlowStatus
 KIND_TONES = {
     Kind.STOP: Tone.BAD,
     Kind.DROP: Tone.BAD,
+    Kind.QUARANTINE: Tone.WARNING,
     Kind.STORM: Tone.WARNING,
     Kind.GAP: Tone.WARNING,
     Kind.RESUME: Tone.GOOD,

@@ -52,6 +52,11 @@ class Flow:
         return f"{self.name}.ledger.internal"
 
     @property
+    def quarantine_topic(self) -> str:
+        """On the target: records that it refused, if the user names no other topic."""
+        return f"{self.name}.quarantine"
+
+    @property
     def desired_topic(self) -> str:
         """One partition, compacted, on the target: what operators want of which topics."""
         return f"{self.name}.desired.internal"

@@ -25,6 +25,7 @@ class Kind(Enum):
     RESUME = "resume"
     GAP = "gap"
     DROP = "drop"
+    QUARANTINE = "quarantine"
     STORM = "storm"
     MODE = "mode"
     RESET = "reset"

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eos_mirror.core.offset_map import Segment, decode_segment
-from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.records import TopicPartition, TopicRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +84,11 @@ def segment_key(remote: TopicPartition, number: int) -> str:
 def start_key(remote: TopicPartition) -> str:
     """Return the record key of a start record."""
     return json.dumps([remote.topic, remote.partition, "start"], separators=(",", ":"))
+
+
+def records_of(entries: Mapping[str, bytes | None]) -> list[TopicRecord]:
+    """Return the records to write for these entries; None is a tombstone."""
+    return [TopicRecord(key.encode(), value) for key, value in entries.items()]
 
 
 def segments_of(entries: Mapping[str, bytes], remote: TopicPartition) -> list[Segment]:

@@ -38,6 +38,7 @@ class MirrorConfig:
         keepalive: Idle positions are committed at least this often; the target expires others.
         exactly_once: False is at least once: no claims, no transactions.
         abort_on_send_failure: At least once: stop at a record that the target refuses.
+        quarantine: Topic of the target for records that it refuses; None: stop at such a record.
         provenance: At least once: note the clusters that a record passed, and skip records that
             would come back. Remote topics have other writers.
         measured: Report the metrics of each partition.
@@ -52,6 +53,7 @@ class MirrorConfig:
     keepalive: timedelta
     exactly_once: bool = True
     abort_on_send_failure: bool = True
+    quarantine: str | None = None
     provenance: bool = False
     measured: bool = False
     sender: SenderLimits = field(default_factory=SenderLimits)
@@ -190,8 +192,8 @@ class TaskReport:
     What a mirror task does now, and what it did.
 
     Attributes:
-        records, bytes, transactions, commit_ms, incarnations, fences, dropped: Since its process
-            started.
+        records, bytes, transactions, commit_ms, incarnations, fences, dropped, quarantined: Since
+            its process started.
         owned: Number of partitions that it owns; it does not read the paused ones.
         holds: Which they are; None if they are those of its last report.
         paused: Topics of which it reads nothing, as ordered, sorted.
@@ -212,6 +214,7 @@ class TaskReport:
     incarnations: int = 0
     fences: int = 0
     dropped: int = 0
+    quarantined: int = 0
     owned: int = 0
     holds: tuple[TopicPartition, ...] | None = None
     paused: tuple[str, ...] = ()

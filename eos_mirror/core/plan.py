@@ -23,6 +23,7 @@ class TopicMapping:
     Attributes:
         heartbeats_replicated: `heartbeats.replication.enabled`.
         notes_provenance: Its records list the clusters they passed, and do not come back.
+        queues: Topics of the source that are never mirrored: other flows' quarantines.
     """
 
     flow: Flow
@@ -30,6 +31,7 @@ class TopicMapping:
     topic_filter: NameFilter
     heartbeats_replicated: bool = True
     notes_provenance: bool = False
+    queues: Collection[str] = frozenset()
 
     def remote_of(self, topic: str) -> str | None:
         """Return the name of a source topic on the target; None if it is not mirrored."""
@@ -54,7 +56,7 @@ class TopicMapping:
         return self._came_from_target(topic) and self._is_selected(topic)
 
     def _is_selected(self, topic: str) -> bool:
-        return is_selected(
+        return topic not in self.queues and is_selected(
             topic,
             self.topic_filter,
             policy=self.policy,
@@ -225,7 +227,7 @@ def plan_flow(
     mapping: TopicMapping,
     *,
     others: Collection[TopicMapping] = (),
-    taken: Mapping[str, Flow] = MappingProxyType({}),
+    taken: Mapping[str, str] = MappingProxyType({}),
     mirrored: Collection[str] = (),
 ) -> FlowPlan:
     """
@@ -236,7 +238,7 @@ def plan_flow(
         target_topics: Partition counts of all topics of the target.
         mapping: Topic mapping of the flow.
         others: Topic mappings of flows that run beside it: no topic may be copied back to itself.
-        taken: Target topics that those flows write, with the flow that writes each.
+        taken: Target topics that others write, with what has to change.
         mirrored: Source topics that this flow copies now. They are never refused: of several
             topics for one remote name, the newer ones are.
     """
@@ -328,12 +330,12 @@ def _beyond(kept: int | None, reason: str) -> str:
     return reason if kept is None else f"partitions from {kept} on are not mirrored: {reason}"
 
 
-def _taken(flow: Flow, route: Route, writer: Flow) -> Conflict:
+def _taken(flow: Flow, route: Route, reason: str) -> Conflict:
     return Conflict(
         flow=flow,
         source_topics=(route.source_topic,),
         remote_topic=route.remote_topic,
-        reason=f"{writer} writes it; exclude it from one of them",
+        reason=reason,
     )
 
 

@@ -33,6 +33,14 @@ class Position(NamedTuple):
     leader_epoch: int | None = None
 
 
+class TopicRecord(NamedTuple):
+    """A record for a topic that no partition is copied to; the client chooses its partition."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers | None = None
+
+
 class RecordRun(Protocol):
     """
     Adjacent records of one source partition, in offset order; at least one.

@@ -15,6 +15,7 @@ from eos_mirror.driver.cluster_facts import FlowFacts, gather
 from eos_mirror.driver.coordinator_check import Asked, check_coordinators
 from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.driver.preflight import GRANT, judge, rivals
+from eos_mirror.driver.quarantine import quarantine_faults
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import ConfigError, NotAuthorized, RetriableError, UnsafeError
 from eos_mirror.kafka.authorization import (
@@ -204,9 +205,10 @@ def _tried(
             Asked(Side.TARGET, TRANSACTIONS): lambda: _transactional_id_fault(settings),
             "timeout": lambda: _timeout_fault(settings, target),
         }
+    faults = list(quarantine_faults(settings, clusters))
     wanted = [check for what, check in checks.items() if what not in untouched]
     with ThreadPoolExecutor() as pool:  # the first answers of a new cluster are slow
-        return [fault for fault in pool.map(lambda check: check(), wanted) if fault]
+        return faults + [fault for fault in pool.map(lambda check: check(), wanted) if fault]
 
 
 def _group_fault(flow: Flow, topics: Topics, group: str, alias: str) -> str:

@@ -8,7 +8,7 @@ from eos_mirror.driver.flow import FlowRunner
 from eos_mirror.errors import ConfigError
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.connect import PREFIXES
-from eos_mirror.settings.keys import FILTER_ROWS, FLOW_ROWS, GROUP_ROWS
+from eos_mirror.settings.keys import values_of
 from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.model import FlowSettings, Settings
 
@@ -130,17 +130,8 @@ def with_lists(flow: FlowSettings, written: FlowSettings) -> FlowSettings:
 
 def changed_keys(running: FlowSettings, written: FlowSettings) -> set[str]:
     """Return the keys of a flow whose values differ; client settings by their prefix."""
-    parts = (
-        (FLOW_ROWS, running, written),
-        (GROUP_ROWS, running.groups, written.groups),
-        (FILTER_ROWS, running.filters, written.filters),
-    )
-    changed = {
-        row.name
-        for rows, before, now in parts
-        for row in rows
-        if getattr(before, row.attribute) != getattr(now, row.attribute)
-    }
+    both = zip(values_of(running), values_of(written), strict=True)
+    changed = {row.name for (row, before), (_, now) in both if before != now}
     return changed | {
         f"{prefix}*"
         for role, prefix in PREFIXES.items()

@@ -159,7 +159,7 @@ class FlowRunner:
             counts = self._clusters.mode.note(mode_of(self.settings))
             if counts is not mode_of(self.settings):
                 raise UnsafeError(f"{self.flow}: another run just started it {counts.value}.")
-        if not self.settings.exactly_once and not self.settings.abort_on_send_failure:
+        if self.settings.drops_records:
             self._ledger.create()
         ids = self._clusters.target.topic_ids([self.flow.claims_topic])
         self._claims_topic_id = ids[self.flow.claims_topic]

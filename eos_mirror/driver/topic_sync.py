@@ -20,6 +20,7 @@ from eos_mirror.driver.copy_limits import raise_limits
 from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.driver.history import mirrored_before, owners
 from eos_mirror.driver.preflight import strangers
+from eos_mirror.driver.quarantine import QUARANTINE_FACTOR, quarantine_spec
 from eos_mirror.driver.remote_topics import RemoteTopics
 from eos_mirror.errors import ConfigError, NotAuthorized
 from eos_mirror.kafka.topics import TopicSpec
@@ -92,6 +93,7 @@ class TopicSync:
             topic_filter=topic_filter_of(settings),
             heartbeats_replicated=settings.heartbeats_replicated,
             notes_provenance=settings.filters.provenance,
+            queues=settings.queues,
         )
         is_list = settings.filters.config_class == CONFIG_FILTER
         self.config_sync = ConfigSync(
@@ -129,11 +131,15 @@ class TopicSync:
         mirrored = self.routes.keys() | self._owners
         mappings = [other.mapping for other in self.others]
         taken = {
-            remote: other.mapping.flow
+            remote: f"{other.mapping.flow} writes it; exclude it from one of them"
             for other in self.others
             if other.mapping.flow.target == self._flow.target
             for remote in other.routes.values()
         }
+        if self._settings.quarantine is not None:
+            taken[self._settings.quarantine] = (
+                "it is the quarantine; choose another errors.deadletterqueue.topic.name"
+            )
         return plan_flow(
             source, target, self.mapping, others=mappings, taken=taken, mirrored=mirrored
         )
@@ -339,12 +345,14 @@ class TopicSync:
     def _create_internal(self, specs: Sequence[TopicSpec], *, validate_only: bool = False) -> None:
         """Create internal topics. If one is refused, the whole flow cannot start."""
         refused = self._target.create(specs, validate_only=validate_only)
-        for refusal in refused.values():
+        for name, refusal in refused.items():
             if isinstance(refusal, NotAuthorized):
                 raise refusal
+            is_quarantine = name == self._settings.quarantine
+            key = QUARANTINE_FACTOR if is_quarantine else "internal.topic.replication.factor"
             raise ConfigError(
-                f"{self._flow}: {refusal}. The flow needs this topic: see "
-                f"internal.topic.replication.factor and internal.topic.min.insync.replicas."
+                f"{self._flow}: {refusal}. The flow needs this topic: see {key} and "
+                f"internal.topic.min.insync.replicas."
             )
 
     def _missing_internal(self) -> list[TopicSpec]:
@@ -354,7 +362,7 @@ class TopicSync:
         if self._settings.exactly_once:
             map_config = {**config, "max.message.bytes": MAP_MESSAGE_BYTES}
             configs[self._flow.offset_map_topic] = map_config
-        return [
+        specs = [
             TopicSpec(
                 name=name,
                 partitions=1,
@@ -362,8 +370,10 @@ class TopicSync:
                 config=config,
             )
             for name, config in configs.items()
-            if name not in present
         ]
+        if self._settings.quarantine is not None:
+            specs.append(quarantine_spec(self._settings, self._settings.quarantine))
+        return [spec for spec in specs if spec.name not in present]
 
     def _tell_changes(self, wanted: Mapping[str, Changes], refused: Mapping[str, str]) -> None:
         for remote, changes in wanted.items():

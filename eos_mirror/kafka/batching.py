@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from confluent_kafka import KafkaException, Producer
 
-from eos_mirror.core.records import DecodedRun, TopicPartition
+from eos_mirror.core.records import DecodedRun, TopicPartition, TopicRecord
 from eos_mirror.core.suspects import Refusal
 from eos_mirror.errors import RefusedByTarget
 from eos_mirror.kafka.errors import REFUSED
@@ -149,6 +149,22 @@ def send_one(
         except KafkaException as exc:
             _raise_refusal(exc, remote, run.offsets[i])
             raise
+        else:
+            return
+
+
+def send_record(
+    producer: Producer, topic: str, record: TopicRecord, *, callback: Any = None
+) -> None:
+    """Produce a record to a partition that the client chooses; wait while its queue is full."""
+    key, value, headers = record
+    while True:
+        try:
+            producer.produce(
+                topic, value, key, on_delivery=callback, headers=cast(Any, headers or [])
+            )
+        except BufferError:
+            producer.flush(QUEUE_FULL_WAIT_S)
         else:
             return
 

@@ -1,18 +1,18 @@
 """The idempotent producer of at-least-once mode: no transactions, and no failure is lost."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 from confluent_kafka import KafkaError, Message
 
-from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.records import RecordRun, TopicPartition, TopicRecord
 from eos_mirror.core.side import Side
 from eos_mirror.core.suspects import Refusal
 from eos_mirror.errors import RefusedByTarget, RestartTask, TargetUnavailable
 from eos_mirror.kafka.batch_queue import Batches
-from eos_mirror.kafka.batching import Backlog, send_stretch
+from eos_mirror.kafka.batching import Backlog, send_record, send_stretch
 from eos_mirror.kafka.client import new_producer
 from eos_mirror.kafka.errors import DENIED, REFUSED, as_mirror_error, translated
 
@@ -29,6 +29,7 @@ class KafkaPlainProducer:
         self._backlog = Backlog(self._producer, config)
         self._batches = Batches(self._producer)
         self._failed: dict[TopicPartition, KafkaError] = {}
+        self._own_failure: RestartTask | None = None
 
     def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
         """See `ports.PlainProducer`."""
@@ -48,6 +49,19 @@ class KafkaPlainProducer:
             )
             self._producer.poll(0)
             self._backlog.add(records, remote)
+
+    def send_to(self, topic: str, records: Sequence[TopicRecord]) -> None:
+        """See `ports.PlainProducer`."""
+        with translated(f"produce to {topic}"):
+            for record in records:
+                send_record(self._producer, topic, record, callback=self._on_own_failure)
+        self._backlog.add_unbatched(len(records))
+
+    def _on_own_failure(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._own_failure = RestartTask(
+                f"produce to {message.topic()}: {error.name()} ({error.str()})"
+            )
 
     def _on_failure(self, error: KafkaError | None, message: Message) -> None:
         """Keep the first error of each partition; any other error replaces a refusal."""
@@ -83,6 +97,8 @@ class KafkaPlainProducer:
         """Wait until every record that was handed over has arrived or was refused."""
         with translated("flush"):
             left = self._producer.flush(max(0.0, deadline - time.monotonic()))
+        if self._own_failure is not None:
+            raise self._own_failure
         for remote, error in self._failed.items():
             if error.code() in DENIED:
                 raise as_mirror_error(error, "produce", side=Side.TARGET)

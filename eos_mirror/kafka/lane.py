@@ -40,7 +40,6 @@ class KafkaLane:
             plain_producer_config: Idempotent producer without transactions.
             client_config: Connection to the target and security.
         """
-        self._flow = flow
         self._consumer_config = dict(consumer_config)
         self._producer_config = dict(producer_config)
         self._plain_producer_config = dict(plain_producer_config)
@@ -61,12 +60,7 @@ class KafkaLane:
 
     def open_producer(self, transactional_id: str) -> KafkaProducer:
         """See `ports.Lane`."""
-        return KafkaProducer(
-            self._producer_config,
-            transactional_id,
-            group=self._shadow_group,
-            map_topic=self._flow.offset_map_topic,
-        )
+        return KafkaProducer(self._producer_config, transactional_id, group=self._shadow_group)
 
     def fence(self, transactional_ids: Collection[str]) -> set[str]:
         """See `ports.Lane`."""

@@ -6,7 +6,7 @@ A failed transaction ends with its incarnation; the coordinator or the next clai
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
-from eos_mirror.core.records import DecodedRun, RecordRun, TopicPartition
+from eos_mirror.core.records import DecodedRun, RecordRun, TopicPartition, TopicRecord
 from eos_mirror.core.side import Side
 from eos_mirror.core.suspects import Refusal
 from eos_mirror.errors import (
@@ -24,7 +24,7 @@ from eos_mirror.errors import (
     TargetUnavailable,
 )
 from eos_mirror.kafka.batch_queue import Batches
-from eos_mirror.kafka.batching import LOOK_EVERY_S, Backlog, send_one, send_stretch
+from eos_mirror.kafka.batching import LOOK_EVERY_S, Backlog, send_one, send_record, send_stretch
 from eos_mirror.kafka.client import new_producer
 from eos_mirror.kafka.client_log import CLOSED_CONNECTIONS, logger_for
 from eos_mirror.kafka.connection_watch import ConnectionWatch
@@ -45,9 +45,7 @@ after a broken connection is much faster; `ConnectionWatch` reports those. Sourc
 class KafkaProducer:
     """Implements `ports.TransactionalProducer` with librdkafka (transaction protocol TV1)."""
 
-    def __init__(
-        self, config: Mapping[str, Any], transactional_id: str, *, group: object, map_topic: str
-    ) -> None:
+    def __init__(self, config: Mapping[str, Any], transactional_id: str, *, group: object) -> None:
         """
         Initialise an incarnation.
 
@@ -55,7 +53,6 @@ class KafkaProducer:
             config: Complete client configuration, except the transactional id.
             transactional_id: Never used before.
             group: Group metadata of the shadow group, which has no members.
-            map_topic: Topic that `send_map` writes.
 
         Raises:
             RestartTask: The target did not answer (TargetUnavailable) or did not initialise the id.
@@ -72,7 +69,6 @@ class KafkaProducer:
             logger=logger_for(self._connection),
         )
         self._group = group
-        self._map_topic = map_topic
         self._books: dict[TopicPartition, DeliveryBook] = {}
         self._batches = Batches(self._producer)
         self._backlog = Backlog(self._producer, config)
@@ -139,13 +135,13 @@ class KafkaProducer:
             book.count += last + 1
             self._backlog.add(run, remote)
 
-    def send_map(self, entries: Mapping[str, bytes | None]) -> None:
+    def send_to(self, topic: str, records: Sequence[TopicRecord]) -> None:
         """See `ports.TransactionalProducer`."""
         self._end_pause()
-        with translated(f"produce to {self._map_topic}"):
-            for key, value in entries.items():
-                self._producer.produce(self._map_topic, value, key.encode())
-        self._backlog.add_unbatched(len(entries))
+        with translated(f"produce to {topic}"):
+            for record in records:
+                send_record(self._producer, topic, record)
+        self._backlog.add_unbatched(len(records))
 
     def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Delivered]:
         """See `ports.TransactionalProducer`."""

@@ -13,7 +13,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from eos_mirror.core.map_records import StartRecord, start_key, start_of
+from eos_mirror.core.map_records import StartRecord, records_of, start_key, start_of
 from eos_mirror.core.messages import MirrorConfig, Orders, TaskReport
 from eos_mirror.core.metadata import (
     GroupMetadata,
@@ -165,7 +165,8 @@ class Switch:
             for one in owned
         }
         producer.begin()
-        producer.send_map({**dict.fromkeys(self._old_map(remotes)), **starts})
+        entries = {**dict.fromkeys(self._old_map(remotes)), **starts}
+        producer.send_to(self.config.flow.offset_map_topic, records_of(entries))
         producer.flush(within=FLUSH_BUDGET)
         producer.commit(commits, within=COMMIT_BUDGET)
         ownership.release(remotes)
@@ -268,7 +269,7 @@ class Switch:
         keys = self._old_map(remotes)
         if keys:
             producer.begin()
-            producer.send_map(dict.fromkeys(keys))
+            producer.send_to(self.config.flow.offset_map_topic, records_of(dict.fromkeys(keys)))
             producer.flush(within=FLUSH_BUDGET)
             producer.commit({}, within=COMMIT_BUDGET)
         ownership.release(remotes)

@@ -93,6 +93,7 @@ class Surveyor:
             flow=settings.flow,
             policy=policy_of(settings),
             topic_filter=topic_filter_of(settings),
+            queues=settings.queues,
         )
         self._sources: Mapping[str, str] = {}
 

@@ -16,6 +16,7 @@ class Adapters:
     Clusters and clocks, the same for a task of either mode.
 
     Attributes:
+        ledger: Of the flow.
         now: Monotonic seconds.
         wall_ms: Milliseconds since the epoch.
     """
@@ -23,6 +24,7 @@ class Adapters:
     lane: Lane
     metadata: SourceMetadata
     target: Target
+    ledger: "Ledger"
     now: Callable[[], float]
     wall_ms: Callable[[], int]
 
@@ -45,7 +47,7 @@ class OffsetSyncs(Protocol):
 
 
 class Ledger(Protocol):
-    """Log of what a task dropped. At least once only."""
+    """Log of the records that a task dropped or moved to the quarantine."""
 
     def append(self, kind: Kind, details: Mapping[str, Any]) -> None:
         """

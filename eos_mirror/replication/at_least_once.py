@@ -6,11 +6,11 @@ A crash between the last two steps repeats what was not committed. Nothing is ev
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeVar
 
 from eos_mirror.core.internal_records import OffsetSync
-from eos_mirror.core.ledger import Kind
 from eos_mirror.core.map_records import StartRecord
 from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.metadata import GroupMetadata, encode_group
@@ -20,12 +20,14 @@ from eos_mirror.core.topic_limits import RefusedRecords
 from eos_mirror.errors import NotAuthorized, RefusedByTarget, RestartTask, fields_of
 from eos_mirror.ports import GroupOffset, PlainProducer, SourceGroup, TaskContext
 from eos_mirror.replication.acquisition import Acquisition
-from eos_mirror.replication.adapters import Adapters, Ledger, OffsetSyncs
+from eos_mirror.replication.adapters import Adapters, OffsetSyncs
 from eos_mirror.replication.config import COMMIT_BUDGET, FLUSH_BUDGET, WATCH_MARGIN
+from eos_mirror.replication.dropped import DropNotes, Dropped
 from eos_mirror.replication.group_positions import GroupPositions
 from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.replication.portions import Portions
 from eos_mirror.replication.provenance import Provenance
+from eos_mirror.replication.quarantine import Quarantine
 
 T = TypeVar("T")
 
@@ -46,7 +48,6 @@ class AtLeastOnce:
         adapters: Adapters,
         context: TaskContext,
         *,
-        ledger: Ledger,
         offset_syncs: OffsetSyncs | None,
         reached: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -57,15 +58,19 @@ class AtLeastOnce:
         """
         self._lane = adapters.lane
         self._context = context
-        self._ledger = ledger
+        self._notes = DropNotes(context, adapters.ledger, quarantine=config.quarantine)
+        self._quarantine = (
+            None
+            if config.quarantine is None
+            else Quarantine(config.quarantine, config, adapters.target, adapters.now)
+        )
         self._offset_syncs = offset_syncs
         self._now = adapters.now
         self._reached = reached
         self._reported = Reported()
         self._pairs_from = adapters.now()
         self._onward = Provenance(config.flow).onward if config.provenance else _whole
-        self.dropped = 0
-        self.drops = not config.abort_on_send_failure
+        self.drops = self._quarantine is not None or not config.abort_on_send_failure
         self.acquisition = Acquisition(
             config,
             adapters,
@@ -74,13 +79,24 @@ class AtLeastOnce:
             positions=GroupPositions(config, adapters),
         )
 
+    @property
+    def dropped(self) -> int:
+        """See `Mode`."""
+        return 0 if self._quarantine is not None else self._notes.records
+
+    @property
+    def quarantined(self) -> int:
+        """See `Mode`."""
+        return 0 if self._quarantine is None else self._notes.records
+
     def open(self) -> "Batch":
         """See `Mode`."""
+        self._producer = self._lane.open_plain_producer()
         self._batch = Batch(
-            self._lane.open_plain_producer(),
+            self._producer,
             self._lane.group,
             self._context,
-            hooks=_Hooks(self._onward, self._note, self._pairs, self._committed),
+            hooks=_Hooks(self._onward, self._notes, self._pairs, self._committed),
             now=self._now,
             reached=self._reached,
         )
@@ -88,34 +104,11 @@ class AtLeastOnce:
 
     def drop(self, owned: OwnedPartition, run: RecordRun, refused: RefusedRecords) -> None:
         """See `Mode`; the ledger entry is written before the position is committed."""
-        self._batch.drop(owned, Dropped.of(run, refused))
-
-    def _note(self, owned: OwnedPartition, dropped: "Dropped") -> None:
-        """Write a drop to the ledger before the offsets are committed, so that none is missing."""
-        with self._context.watch("ledger", FLUSH_BUDGET + WATCH_MARGIN):
-            self._ledger.append(
-                Kind.DROP,
-                {
-                    "task": self._context.slot,
-                    "partition": str(owned.source),
-                    "topic_id": owned.topic_id,
-                    "from": dropped.first,
-                    "to": dropped.end,
-                    "records": dropped.records,
-                    "reason": dropped.reason,
-                },
-            )
-        self.dropped += dropped.records
-        self._context.event(
-            "records.dropped",
-            {
-                "partition": str(owned.source),
-                "from": dropped.first,
-                "to": dropped.end,
-                "records": dropped.records,
-                "reason": dropped.reason,
-            },
-        )
+        if self._quarantine is not None:
+            records = self._quarantine.accepted(owned, run, refused)
+            self._producer.send_to(self._quarantine.topic, records)
+            refused = replace(refused, stop=refused.start + len(records))
+        self._batch.drop(Dropped.of(owned, run, refused))
 
     def _pairs(self, touched: Iterable[OwnedPartition]) -> Sequence[OffsetSync]:
         """
@@ -171,45 +164,20 @@ class _NoClaims:
         """Do nothing."""
 
 
-class Dropped(NamedTuple):
-    """
-    Adjacent records that are dropped.
-
-    Attributes:
-        first, end: Their upstream offsets, `end` not included.
-    """
-
-    first: int
-    end: int
-    records: int
-    reason: str
-
-    @classmethod
-    def of(cls, run: RecordRun, refused: RefusedRecords) -> "Dropped":
-        """Return the refused records of a run."""
-        offsets = run.decoded().offsets
-        return cls(
-            first=offsets[refused.start],
-            end=offsets[refused.stop - 1] + 1,
-            records=refused.stop - refused.start,
-            reason=f"{refused.code}: {refused.reason}",
-        )
-
-
 class _Hooks(NamedTuple):
     """
     Callbacks of a batch.
 
     Attributes:
         onward: Returns the part of a run that is copied.
-        dropped: Writes to the ledger that these records are dropped.
+        notes: Notes records that are dropped.
         acknowledged: Called with the partitions of a batch after all of it has arrived and before
             anything else is sent. Its result counts only if the offsets are committed then.
         committed: Called with that result after the commit.
     """
 
     onward: Callable[[RecordRun], RecordRun | None]
-    dropped: Callable[[OwnedPartition, Dropped], None]
+    notes: DropNotes
     acknowledged: Callable[[Iterable[OwnedPartition]], Sequence[OffsetSync]]
     committed: Callable[[Sequence[OffsetSync]], None]
 
@@ -245,7 +213,7 @@ class Batch:
         self._reached = reached
         self._portions = Portions(producer)
         self._touched: dict[TopicPartition, OwnedPartition] = {}
-        self._dropped: list[tuple[OwnedPartition, Dropped]] = []
+        self._dropped: list[Dropped] = []
         self._is_over = False
         self.is_open = False
         self.opened_at = 0.0
@@ -278,12 +246,12 @@ class Batch:
         self.records += run.count
         return sent
 
-    def drop(self, owned: OwnedPartition, dropped: Dropped) -> None:
+    def drop(self, dropped: Dropped) -> None:
         """Drop records; no other record lies between the position and the first of them."""
         self._open()
-        self._touched[owned.remote] = owned
-        self._dropped.append((owned, dropped))
-        owned.position = Position(dropped.end)
+        self._touched[dropped.owned.remote] = dropped.owned
+        self._dropped.append(dropped)
+        dropped.owned.position = Position(dropped.end)
         self.records += dropped.records
 
     def start(self, starts: Mapping[TopicPartition, StartRecord]) -> None:
@@ -302,9 +270,9 @@ class Batch:
             refused = exc
         if self._sent:
             self._reached("flushed")
-        for owned, dropped in self._dropped:
-            if dropped.end <= owned.position.next_offset:
-                self._hooks.dropped(owned, dropped)
+        for dropped in self._dropped:
+            if dropped.end <= dropped.owned.position.next_offset:
+                self._hooks.notes.note(dropped)
         pairs = self._hooks.acknowledged(self._touched.values())
         with self._context.watch("commit", COMMIT_BUDGET + WATCH_MARGIN):
             self._group.commit(
@@ -319,6 +287,7 @@ class Batch:
                 },
                 within=COMMIT_BUDGET,
             )
+        self._hooks.notes.committed()
         self._hooks.committed(pairs)
         sent = self._settle()
         if refused is not None:

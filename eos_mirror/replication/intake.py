@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
+from eos_mirror.core.topic_limits import RefusedRecords
 from eos_mirror.errors import PartitionStopped, RecordRefused
 from eos_mirror.ports import Polled, SourceMetadata
 from eos_mirror.replication.holdings import Holdings
@@ -77,14 +78,28 @@ class Intake:
                 return
             if refused is None:
                 return
-            if self.mode.drops:
-                self.mode.drop(owned, left, refused)
-                left = left.from_offset(owned.position.next_offset)
-            else:
-                place = f"{self.config.flow} {owned.source} {refused.place(left.decoded())}"
-                fault = RecordRefused(place)
+            fault = self._refuse(owned, left, refused)
+            if fault is None and self.refusals.was_found(owned, left, refused):
+                # the next batch may be refused, too: without a commit before it, the search for
+                # that record would forget this one, and the two would alternate endlessly
+                self.holdings.hold_back([owned])
+                return
+            left = left.from_offset(owned.position.next_offset)
         if fault is not None:
             faults[owned.source] = fault
+
+    def _refuse(
+        self, owned: OwnedPartition, run: RecordRun, refused: RefusedRecords
+    ) -> RecordRefused | None:
+        """Drop refused records if the mode does that; otherwise return why the partition stops."""
+        if not self.mode.drops:
+            place = refused.place(run.decoded())
+            return RecordRefused(f"{self.config.flow} {owned.source} {place}")
+        try:
+            self.mode.drop(owned, run, refused)
+        except RecordRefused as exc:
+            return exc
+        return None
 
     def _send(self, owned: OwnedPartition, run: RecordRun, writer: Writer) -> bool:
         """Send the run; return True if all of it had room, otherwise hold the partition back."""

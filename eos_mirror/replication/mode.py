@@ -74,7 +74,8 @@ class Mode(Protocol):
         acquisition: Brings partitions from granted to owned.
         advises: Positions are kept elsewhere; the source group's are informational only.
         reopens: A refused batch spoils everything that is not committed.
-        drops: A record that the target refuses is dropped, and its partition continues.
+        drops: A record that the target refuses is dropped or moved to the quarantine, and its
+            partition continues.
     """
 
     acquisition: Acquisition
@@ -90,6 +91,10 @@ class Mode(Protocol):
     def dropped(self) -> int:
         """Records that the target refused, and that were dropped as configured."""
 
+    @property
+    def quarantined(self) -> int:
+        """Records that the target refused, and that were moved to the quarantine."""
+
     def open(self) -> Writer:
         """Return the first writer of the task."""
 
@@ -97,7 +102,12 @@ class Mode(Protocol):
         """Return a new writer with the partitions that the task holds."""
 
     def drop(self, owned: OwnedPartition, run: RecordRun, refused: RefusedRecords) -> None:
-        """Drop these records of the run, and move the position after them."""
+        """
+        Drop these records of the run, at least the first one, and move the position after them.
+
+        Raises:
+            RecordRefused: The quarantine does not accept the first one.
+        """
 
     def release(self, remotes: Iterable[TopicPartition]) -> None:
         """Let others write these; every transaction of ours on them is decided."""

@@ -111,13 +111,20 @@ class Refusals:
         self, owned: OwnedPartition, run: RecordRun
     ) -> tuple[RecordRun | None, RefusedRecords | None]:
         """Return the records before the first refused one, and the refused ones."""
-        refused = self._known(owned, run) or self._foreseen(owned, run)
-        if refused is None:
+        known, foreseen = self._known(owned, run), self._foreseen(owned, run)
+        found = [one for one in (known, foreseen) if one is not None]
+        if not found:
             return run, None
+        refused = min(found, key=lambda one: one.start)
         if not refused.start:
             return None, refused
         before = owned.position.leader_epoch
         return run.decoded().head(refused.start, after=before), refused
+
+    def was_found(self, owned: OwnedPartition, run: RecordRun, refused: RefusedRecords) -> bool:
+        """Return True if the first of these records was searched for; limits do not foresee it."""
+        suspect = self._suspects.get(owned.source)
+        return suspect is not None and run.decoded().offsets[refused.start] in suspect.refused
 
     def _foreseen(self, owned: OwnedPartition, run: RecordRun) -> RefusedRecords | None:
         topic = owned.remote.topic

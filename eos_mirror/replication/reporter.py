@@ -38,6 +38,7 @@ class Reporter:
             **asdict(self.counters),
             fences=mode.fences,
             dropped=mode.dropped,
+            quarantined=mode.quarantined,
             owned=len(holdings.owned),
             holds=self._changed_holdings(),
             paused=holdings.pauses.topics,

@@ -5,10 +5,12 @@ This is the only module that begins or commits. Nothing here aborts: a failed tr
 its incarnation, and the coordinator or the next claimer aborts it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from eos_mirror.core.map_records import StartRecord, segment_key, start_key
-from eos_mirror.core.records import Position, RecordRun, TopicPartition
+from eos_mirror.core.map_records import StartRecord, records_of, segment_key, start_key
+from eos_mirror.core.messages import MirrorConfig
+from eos_mirror.core.records import Position, RecordRun, TopicPartition, TopicRecord
 from eos_mirror.errors import (
     ForeignWriter,
     NewIncarnation,
@@ -22,8 +24,24 @@ from eos_mirror.replication.config import (
     FLUSH_BUDGET,
     WATCH_MARGIN,
 )
+from eos_mirror.replication.dropped import DropNotes, Dropped
 from eos_mirror.replication.partition import OwnedPartition
 from eos_mirror.replication.portions import Portions
+
+
+class Hooks(NamedTuple):
+    """
+    What a transaction uses besides its producer.
+
+    Attributes:
+        now: Returns monotonic seconds.
+        reached: Called at named points, so that tests can stop a task exactly there.
+        notes: Notes records that go to the quarantine.
+    """
+
+    now: Callable[[], float]
+    reached: Callable[[str], None]
+    notes: DropNotes
 
 
 class Transaction:
@@ -31,7 +49,7 @@ class Transaction:
     The open transaction of one incarnation, begun with its first record.
 
     Invariants:
-        A: The data, the shadow offsets and the map are committed together.
+        A: The data, the quarantine, the shadow offsets and the map are committed together.
         B: After any exception this object begins no other transaction: the process exits, or,
            after `NewIncarnation`, `RefusedByTarget` and `TransactionVoid`, another object takes
            over.
@@ -41,27 +59,22 @@ class Transaction:
         self,
         producer: TransactionalProducer,
         context: TaskContext,
+        config: MirrorConfig,
         *,
         incarnation: str,
-        claims_topic_id: str,
-        now: Callable[[], float],
-        reached: Callable[[str], None],
+        hooks: Hooks,
     ) -> None:
-        """
-        Args:
-            now: Monotonic seconds.
-            reached: Called at named points, so that tests can stop a task exactly there.
-        """
         self._producer = producer
         self._context = context
+        self._config = config
+        self._map_topic = config.flow.offset_map_topic
         self._incarnation = incarnation
-        self._claims_topic_id = claims_topic_id
-        self._now = now
-        self._reached = reached
+        self._now, self._reached, self._notes = hooks
         self._portions = Portions(producer)
         self._touched: dict[TopicPartition, OwnedPartition] = {}
         self._stretches: dict[TopicPartition, list[tuple[int, int]]] = {}
         self._last_delivered: dict[TopicPartition, int] = {}
+        self._dropped: list[Dropped] = []
         self._is_open = False
         self._is_over = False
         self.opened_at = 0.0
@@ -87,6 +100,15 @@ class Transaction:
         self.records += sent.count
         return sent
 
+    def drop(self, dropped: Dropped, records: Sequence[TopicRecord]) -> None:
+        """Move records to the quarantine; none lies between the position and the first one."""
+        self.touch(dropped.owned)
+        self._producer.send_to(self._config.quarantine or "", records)
+        self._dropped.append(dropped)
+        dropped.owned.position = Position(dropped.end)
+        self.size_bytes += sum(len(record.value or b"") for record in records)
+        self.records += dropped.records
+
     def touch(self, owned: OwnedPartition) -> None:
         """Commit this position, too, although none of its records is in the transaction."""
         if not self._is_open:
@@ -97,7 +119,8 @@ class Transaction:
         """Store how partitions begin. This is committed before their first record."""
         if not self._is_open:
             self._open()
-        self._producer.send_map({start_key(p): record.encode() for p, record in starts.items()})
+        entries = {start_key(p): record.encode() for p, record in starts.items()}
+        self._producer.send_to(self._map_topic, records_of(entries))
 
     def _open(self) -> None:
         if self._is_over:
@@ -132,19 +155,22 @@ class Transaction:
         if delivered:
             self._reached("flushed")
         self._note(delivered)
-        segments = {}
+        for dropped in self._dropped:
+            self._notes.note(dropped)
+        segments: dict[str, bytes | None] = {}
         for owned in self._touched.values():
             owned.tail.advance(owned.position.next_offset)
             if owned.tail.runs and (spill or owned.tail.needs_spill()):
                 segment, encoded = owned.tail.spill()
                 segments[segment_key(owned.remote, segment)] = encoded
         if segments:
-            self._producer.send_map(segments)
+            self._producer.send_to(self._map_topic, records_of(segments))
         with self._context.watch("commit", COMMIT_BUDGET + WATCH_MARGIN):
             committed = self._producer.commit(
                 {
                     remote: owned.commit_of(
-                        incarnation=self._incarnation, claims_topic_id=self._claims_topic_id
+                        incarnation=self._incarnation,
+                        claims_topic_id=self._config.claims_topic_id,
                     )
                     for remote, owned in self._touched.items()
                 },
@@ -196,6 +222,8 @@ class Transaction:
                 # one commit marker lies between two transactions
                 owned.expected_downstream = self._last_delivered.pop(remote) + 2
         self._touched.clear()
+        self._dropped.clear()
+        self._notes.committed()
         self._is_open = False
         self.size_bytes = self.records = 0
         self._reached("committed")

@@ -208,10 +208,11 @@ def task_config(
             start_position=flow.start_position,
             claims_topic_id=claims_topic_id,
             exactly_once=flow.exactly_once,
-            abort_on_send_failure=flow.abort_on_send_failure,
+            abort_on_send_failure=flow.refusals.abort_on_send_failure,
+            quarantine=flow.quarantine,
             provenance=flow.filters.provenance,
             measured=measured,
-            sender=_sender(producer),
+            sender=sender_limits(flow),
             keepalive=flow.offsets_keepalive,
             transforms=flow.transforms.chain,
         ),
@@ -299,8 +300,9 @@ def _boundary(flow: FlowSettings) -> Boundary:
     )
 
 
-def _sender(producer: Mapping[str, str]) -> SenderLimits:
+def sender_limits(flow: FlowSettings) -> SenderLimits:
     """Return the limits that decide if a record fits into a topic, and how many fill a batch."""
+    producer = target_producer(flow)
     return SenderLimits(
         max_request_bytes=int(producer["message.max.bytes"]),
         compression=producer.get("compression.type", "none"),

@@ -32,6 +32,8 @@ def fingerprint(flow: FlowSettings) -> str:
         decisive["topic.filter"] = flow.filters.topic_class
     if flow.filters.provenance:
         decisive["provenance"] = True
+    if flow.quarantine is not None:
+        decisive["quarantine"] = flow.quarantine
     if flow.transforms.chain:
         decisive["transforms"] = [asdict(one) for one in flow.transforms.chain]
     if flow.transforms.routers:

@@ -22,9 +22,7 @@ from eos_mirror.settings.keys import (
     CLUSTER_ROWS,
     CLUSTERS_ROW,
     ENABLED_ROW,
-    FILTER_ROWS,
-    FLOW_ROWS,
-    GROUP_ROWS,
+    FLOW_PARTS,
     HEARTBEAT_ROWS,
     METRIC_ROWS,
     REST_ROWS,
@@ -46,6 +44,8 @@ from eos_mirror.settings.plugins import (
     topic_filter_of,
 )
 from eos_mirror.settings.properties import Property, read_properties
+from eos_mirror.settings.queues import with_queues
+from eos_mirror.settings.refusals import RefusalSettings
 from eos_mirror.settings.resolve import DEFAULT, Report, Resolver
 from eos_mirror.settings.rest import RestSettings
 from eos_mirror.settings.sections import AUDITS, Sections, nearest, sort_lines
@@ -124,7 +124,7 @@ def check_properties(
     return Settings(
         path=path,
         clusters=tuple(cluster for cluster in known.values() if cluster is not None),
-        flows=tuple(flow for flow in flows if flow is not None),
+        flows=with_queues([flow for flow in flows if flow is not None]),
         heartbeats=tuple(pair for pair in pairs if pair is not None),
         metrics=MetricSettings(**metrics),
         rest=rest,
@@ -220,21 +220,22 @@ def _flow(
 ) -> FlowSettings | None:
     """Return the settings of a flow; None if some are wrong, which is then reported."""
     owners = (f"{flow}.", f"{flow.target}.", "")
-    values = resolver.values(FLOW_ROWS, owners) | _taken(flow, lines, owners, resolver)
+    found = {part: resolver.values(rows, owners) for part, rows in FLOW_PARTS.items()}
+    values = found.pop("") | _taken(flow, lines, owners, resolver)
     factor = values.get("internal_topic_replication_factor", USUAL_MIN_ISR)
     usual = None if factor is None else min(USUAL_MIN_ISR, factor)
     values.setdefault("internal_topic_min_insync_replicas", usual)
-    groups = resolver.values(GROUP_ROWS, owners)
-    filters = resolver.values(FILTER_ROWS, owners)
     clients = connect(flow, clusters, lines, resolver)
-    rows = len(FLOW_ROWS) + len(GROUP_ROWS) + len(FILTER_ROWS)
-    if clients is None or len(values) + len(groups) + len(filters) < rows:
+    count = len(values) + sum(map(len, found.values()))
+    if clients is None or count < sum(map(len, FLOW_PARTS.values())):
         return None
+    filters = found["filters"]
     settings = FlowSettings(
         flow=flow,
         clients=clients,
-        groups=GroupSettings(**groups),
+        groups=GroupSettings(**found["groups"]),
         filters=FilterSettings(**filters),
+        refusals=RefusalSettings(**found["refusals"]),
         transforms=transforms_of(filters["transforms"], filters["predicates"], owners, resolver),
         **values,
     )
@@ -371,7 +372,7 @@ def _note_untargeted(
     report: Report,
 ) -> None:
     """Add a note for each setting of flows into a cluster that is no target."""
-    rows = (*FLOW_ROWS, *GROUP_ROWS, *FILTER_ROWS)
+    rows = [row for part in FLOW_PARTS.values() for row in part]
     targets = {flow.target for flow in enabled}
     report.note(
         *(

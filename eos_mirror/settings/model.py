@@ -17,10 +17,10 @@ from eos_mirror.settings.heartbeats import HeartbeatSettings
 from eos_mirror.settings.key import Key
 from eos_mirror.settings.mask import Masked
 from eos_mirror.settings.metrics import MetricSettings
+from eos_mirror.settings.refusals import RefusalSettings, Tolerance
 from eos_mirror.settings.rest import RestSettings
 from eos_mirror.settings.values import (
     AclChoice,
-    Aliases,
     Boolean,
     BoundaryChoice,
     Bytes,
@@ -29,7 +29,6 @@ from eos_mirror.settings.values import (
     CountOrBrokerDefault,
     DefaultsChoice,
     DeletedChoice,
-    Kind,
     Milliseconds,
     NameFormats,
     Patterns,
@@ -69,13 +68,19 @@ class FlowClients:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowSettings:
-    """One enabled flow. Durations are timedeltas, sizes are bytes, patterns match whole names."""
+    """
+    One enabled flow. Durations are timedeltas, sizes are bytes, patterns match whole names.
+
+    `queues` has quarantines of other flows on its source: they are never mirrored.
+    """
 
     flow: Flow
     clients: FlowClients
     groups: GroupSettings
     filters: FilterSettings
+    refusals: RefusalSettings
     transforms: Transforms
+    queues: frozenset[str] = frozenset()
 
     topics: Annotated[
         Patterns, Key("topics", ".*", "Source topics to mirror; whole names; empty means none.")
@@ -206,15 +211,6 @@ class FlowSettings:
             "source group, a crash causes duplicates.",
         ),
     ]
-    abort_on_send_failure: Annotated[
-        Boolean,
-        Key(
-            "abort.on.send.failure",
-            "true",
-            "At least once: stop a partition at a record that the target refuses. "
-            "`false`: drop the record and add an entry to the ledger.",
-        ),
-    ]
     transaction_boundary: Annotated[
         BoundaryChoice,
         Key("transaction.boundary", "interval", "Commit by time and size, or after each `poll`."),
@@ -307,6 +303,24 @@ class FlowSettings:
     ]
 
     @property
+    def quarantine(self) -> str | None:
+        """Return the topic for refused records; None if they stop their partitions."""
+        if self.refusals.tolerance is Tolerance.NONE:
+            return None
+        return self.quarantine_topic
+
+    @property
+    def quarantine_topic(self) -> str:
+        """Return the name of the quarantine, whether or not it is used."""
+        return self.refusals.quarantine or self.flow.quarantine_topic
+
+    @property
+    def drops_records(self) -> bool:
+        """Whether tasks write a ledger entry for each record that the target refuses."""
+        drops = not self.exactly_once and not self.refusals.abort_on_send_failure
+        return drops or self.quarantine is not None
+
+    @property
     def min_in_sync(self) -> dict[str, str]:
         """Return the entry for new internal topics; none if the brokers' default counts."""
         least = self.internal_topic_min_insync_replicas
@@ -370,31 +384,3 @@ class Settings:
         Milliseconds,
         Key("shutdown.timeout.ms", "10000", "How long a stop waits for tasks before killing them."),
     ]
-
-
-CLUSTERS = Annotated[
-    Aliases, Key("clusters", None, "The aliases of all clusters, separated by commas.")
-]
-ENABLED = Annotated[
-    Boolean, Key("enabled", "false", "Whether the flow runs. Only `A->B.enabled` counts.")
-]
-SPARK = Annotated[
-    str,
-    Kind("string"),
-    Key(
-        "spark.*",
-        None,
-        "Passed to the Spark session.",
-        shown_default="without `spark.master`: this machine with one slot per task",
-    ),
-]
-VERIFY_SPARK = Annotated[
-    str,
-    Kind("string"),
-    Key(
-        "verify.spark.*",
-        None,
-        "Passed to the Spark session of `verify`.",
-        shown_default="the values of `spark.*`; with `runtime = local` no Spark",
-    ),
-]

@@ -13,6 +13,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator
 
+from eos_mirror.core.plan import MAX_TOPIC_CHARS
 from eos_mirror.core.plugins import find_class
 from eos_mirror.core.policy import Rename
 from eos_mirror.core.start_positions import StartRule, encode_rules, rule_of
@@ -321,8 +322,17 @@ def one_of(choices: type[Enum]) -> Kind:
     return Kind(" | ".join(str(choice.value) for choice in choices))
 
 
-def _lower(text: str) -> str:
+def lower_case(text: str) -> str:
+    """Return the text in lower case, as values of enumerations are written."""
     return text.lower()
+
+
+def _topic_name(text: str) -> str:
+    if text and (not _TOPIC_CHARACTERS.fullmatch(text) or len(text) > MAX_TOPIC_CHARS):
+        raise ValueError(
+            f"expected the name of a topic: letters, digits, . _ -, at most {MAX_TOPIC_CHARS}"
+        )
+    return text
 
 
 Boolean = Annotated[bool, BeforeValidator(_boolean), Kind("boolean")]
@@ -343,12 +353,13 @@ HttpListeners = Annotated[
 ]
 Text = Annotated[str, Kind("string")]
 Separator = Annotated[str, BeforeValidator(_separator), Kind("string")]
+TopicName = Annotated[str, BeforeValidator(_topic_name), Kind("string")]
 StartPosition = Annotated[str, BeforeValidator(_start_positions), Kind("list")]
 Renames = Annotated[tuple[Rename, ...], BeforeValidator(_renames), Kind("list of regex:name")]
 Policy = Annotated[str, BeforeValidator(_policy), Kind("class")]
-RuntimeChoice = Annotated[Runtime, BeforeValidator(_lower), one_of(Runtime)]
-ConnectorChoice = Annotated[ConnectorType, BeforeValidator(_lower), one_of(ConnectorType)]
-BoundaryChoice = Annotated[BoundaryMode, BeforeValidator(_lower), one_of(BoundaryMode)]
-AclChoice = Annotated[AclMode, BeforeValidator(_lower), one_of(AclMode)]
-DeletedChoice = Annotated[WhenDeleted, BeforeValidator(_lower), one_of(WhenDeleted)]
-DefaultsChoice = Annotated[DefaultsFrom, BeforeValidator(_lower), one_of(DefaultsFrom)]
+RuntimeChoice = Annotated[Runtime, BeforeValidator(lower_case), one_of(Runtime)]
+ConnectorChoice = Annotated[ConnectorType, BeforeValidator(lower_case), one_of(ConnectorType)]
+BoundaryChoice = Annotated[BoundaryMode, BeforeValidator(lower_case), one_of(BoundaryMode)]
+AclChoice = Annotated[AclMode, BeforeValidator(lower_case), one_of(AclMode)]
+DeletedChoice = Annotated[WhenDeleted, BeforeValidator(lower_case), one_of(WhenDeleted)]
+DefaultsChoice = Annotated[DefaultsFrom, BeforeValidator(lower_case), one_of(DefaultsFrom)]

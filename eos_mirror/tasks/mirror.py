@@ -100,7 +100,12 @@ def _adapters(config: TaskConfig, slot: int, *, fencing: Fencing) -> tuple[Adapt
         client_config=clients.target_admin,
     )
     adapters = Adapters(
-        lane=lane, metadata=metadata, target=target, now=time.monotonic, wall_ms=_wall_ms
+        lane=lane,
+        metadata=metadata,
+        target=target,
+        ledger=KafkaLedger(clients.claims_producer, flow.ledger_topic),
+        now=time.monotonic,
+        wall_ms=_wall_ms,
     )
     return adapters, target
 
@@ -122,13 +127,11 @@ def _at_least_once(
     *,
     reached: Reached,
 ) -> Mode:
-    ledger = KafkaLedger(config.clients.claims_producer, config.mirror.flow.ledger_topic)
     syncs = None if config.syncs is None else _offset_syncs(config.syncs, config.clients)
     return AtLeastOnce(
         config.mirror,
         adapters,
         context,
-        ledger=ledger,
         offset_syncs=syncs,
         reached=reached,
     )

@@ -161,6 +161,11 @@ EVENTS: Final = (
         "At least once: the target refuses these records, and the configuration says to drop them.",
     ),
     Event(
+        "records.quarantined",
+        Level.WARNING,
+        "The target refuses these records: they are in the quarantine, and not in the copy.",
+    ),
+    Event(
         "batch.refused",
         Level.WARNING,
         "The target refused a batch; its records are sent again in smaller ones.",

@@ -104,6 +104,13 @@ _ALWAYS: Final = (
         "dropped",
     ),
     Metric(
+        "eos_mirror.quarantined",
+        "{record}",
+        Kind.COUNTER,
+        "Records refused by the target and moved to the quarantine.",
+        "quarantined",
+    ),
+    Metric(
         "eos_mirror.restarts", "{process}", Kind.COUNTER, "Task processes replaced.", "restarts"
     ),
     Metric(

@@ -99,7 +99,7 @@ def test_a_larger_chunk_takes_no_more_python(
     monkeypatch.setattr(source_module, "new_consumer", PreparedConsumer)
 
     def mirrored(count: int) -> int:
-        producer = KafkaProducer({}, "id", group=None, map_topic="map")
+        producer = KafkaProducer({}, "id", group=None)
         producer.begin()
         source = KafkaSource({}, Nobody())
         source._consumer = PreparedConsumer(  # type: ignore[assignment]  # noqa: SLF001 (a fake)

@@ -176,6 +176,7 @@ def tasks() -> list[Panel]:
         graph("Incarnations", growth("incarnations", BY_TASK), TASK, "incarnations"),
         graph("Fences", growth("fences", BY_TASK), TASK, "fences"),
         graph("Dropped records", growth("dropped", BY_TASK), TASK, "dropped"),
+        graph("Quarantined records", growth("quarantined", BY_TASK), TASK, "quarantined"),
     ]
 
 

@@ -44,8 +44,11 @@ class CheckedScenario:
         fencing: Fencing = Fencing.CLAIMS,
         engine: Callable[..., MirrorTask] = MirrorTask,
         start_position: str = "earliest",
+        quarantine: str | None = None,
     ) -> None:
-        self.stage = Stage(fencing=fencing, engine=engine, start_position=start_position)
+        self.stage = Stage(
+            fencing=fencing, engine=engine, start_position=start_position, quarantine=quarantine
+        )
         self.oracle = Oracle(self.stage)
         self.slots = range(slots)
         self.endings: list[str] = []

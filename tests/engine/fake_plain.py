@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.records import RecordRun, TopicPartition, TopicRecord
 from eos_mirror.core.suspects import Refusal
 from eos_mirror.errors import RefusedByTarget
 from eos_mirror.ports import GroupOffset
-from tests.engine.outbox import Outbox
-from tests.engine.refusing import RefusedBatch, judge, refusal_of
+from tests.engine.outbox import Outbox, own_record
+from tests.engine.refusing import RefusedBatch, refusal_of
 from tests.engine.requests import Requests
 from tests.engine.target_cluster import TargetCluster
+from tests.engine.target_log import Record
 
 
 class FakePlainProducer:
@@ -25,13 +26,20 @@ class FakePlainProducer:
         self._cluster = cluster
         self._requests = requests
         self._waiting = Outbox()
+        self._own: dict[TopicPartition, list[Record]] = {}
 
     def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
         """See the port."""
         self._waiting.add(run, remote, batch)
 
+    def send_to(self, topic: str, records: Sequence[TopicRecord]) -> None:
+        """See the port."""
+        self._own.setdefault(TopicPartition(topic, 0), []).extend(map(own_record, records))
+
     def flush(self, *, within: timedelta) -> None:  # noqa: ARG002 (of the port)
         """See the port."""
+        while self._own:
+            self._produce(*self._own.popitem())
         refused: dict[TopicPartition, Refusal] = {}
         while self._waiting:
             batch = self._waiting.popleft()
@@ -46,12 +54,9 @@ class FakePlainProducer:
         if refused:
             raise RefusedByTarget("refused", refused=refused)
 
-    def _produce(self, remote: TopicPartition, records: Sequence[object]) -> None:
-        cluster = self._cluster
-        judged = judge(records, cluster.limits_of(remote.topic), cluster.forbidden)  # type: ignore[arg-type]
-        if judged is not None:
-            raise judged
-        cluster.logs[remote].append_plain(records)  # type: ignore[arg-type]
+    def _produce(self, remote: TopicPartition, records: Sequence[Record]) -> None:
+        self._cluster.check_batch(remote, records)
+        self._cluster.logs[remote].append_plain(records)
 
 
 class FakeSourceGroup:

@@ -1,16 +1,17 @@
 """A fake `ports.TransactionalProducer`: librdkafka's behaviour, one request at a time."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
-from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.records import RecordRun, TopicPartition, TopicRecord
 from eos_mirror.errors import CommitOutcomeUnknown, RefusedByTarget, RestartTask, TargetUnavailable
 from eos_mirror.kafka.transactional_producer import DOUBTFUL_COMMIT_S
 from eos_mirror.ports import Committed, Delivered, ShadowCommit
 from tests.engine.coordinator import Code, Refused
 from tests.engine.gate import Fate
-from tests.engine.outbox import Outbox
+from tests.engine.outbox import Outbox, own_record
 from tests.engine.refusing import RefusedBatch, refusal_of
 from tests.engine.requests import Requests
 from tests.engine.target_cluster import GROUP, TargetCluster
@@ -43,7 +44,7 @@ class FakeProducer:
         self._cluster = cluster
         self._requests = requests
         self._waiting = Outbox()
-        self._map_waiting: list[Record] = []
+        self._own: dict[TopicPartition, list[Record]] = {}
         self._books: dict[TopicPartition, Book] = {}
         self._added: set[TopicPartition] = set()
         self._is_dead = False
@@ -64,17 +65,17 @@ class FakeProducer:
         self._waiting.add(run, remote, batch)
         self._books.setdefault(remote, Book()).count += run.count
 
-    def send_map(self, entries: Mapping[str, bytes | None]) -> None:
+    def send_to(self, topic: str, records: Sequence[TopicRecord]) -> None:
         """See the port."""
         self._check_alive()
-        self._map_waiting += [Record(k.encode(), v, None, 0) for k, v in entries.items()]
+        self._own.setdefault(TopicPartition(topic, 0), []).extend(map(own_record, records))
 
     def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Delivered]:
         """See the port."""
         self._check_alive()
         while self._waiting:
             self._send_next(within)
-        self._flush_map(within)
+        self._flush_own(within)
         return {
             remote: Delivered(first=book.first, last=book.last, count=book.count)
             for remote, book in self._books.items()
@@ -88,7 +89,7 @@ class FakeProducer:
         took_s = QUICK_COMMIT_S
         if offsets:
             took_s = max(took_s, self.send_offsets(offsets, within))
-        self._flush_map(within)
+        self._flush_own(within)
         if self._added:
             took_s = max(took_s, self._end(within))
         return Committed(doubt=self._doubt(took_s))
@@ -183,12 +184,12 @@ class FakeProducer:
         book.batches += 1
         book.last = None if first is None else first + count - 1
 
-    def _flush_map(self, within: timedelta) -> None:
-        if self._map_waiting:
-            self._add(self._cluster.map_partition, within)
-            where, records = self._cluster.map_partition, self._map_waiting
-            self._try("map", lambda: self._cluster.produce(self._who, where, records))
-            self._map_waiting = []
+    def _flush_own(self, within: timedelta) -> None:
+        while self._own:
+            where, records = self._own.popitem()
+            self._add(where, within)
+            what = "map" if where == self._cluster.map_partition else "quarantine"
+            self._try(what, partial(self._cluster.produce, self._who, where, records))
 
     def send_offsets(
         self, offsets: Mapping[TopicPartition, ShadowCommit], within: timedelta

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from eos_mirror.core.map_records import segments_of, start_of
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
-from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.quarantine import QuarantinedRecord, decode_quarantined
+from eos_mirror.core.records import TopicPartition, TopicRecord
 from eos_mirror.ports import ShadowOffset
 from tests.engine.source_cluster import SourceEntry, SourceLog
 from tests.engine.stage import Stage, remote_of
@@ -76,11 +77,29 @@ class Oracle:
             if decided or shadow is not None:
                 raise Violation(f"{remote}: mirrored without a start record")
             return
-        expected = self._stage.log(source).visible(start.next_offset)
+        moved = self.quarantined(source)
+        visible = self._stage.log(source).visible(start.next_offset)
+        _compare_quarantined(source, moved, visible)
+        expected = [entry for entry in visible if entry.offset not in moved]
         _compare(remote, decided, expected)
         if shadow is not None:
             _check_shadow(remote, shadow, decided, expected)
             _check_map(remote, shadow, decided, expected, entries)
+
+    def quarantined(self, source: TopicPartition) -> dict[int, QuarantinedRecord]:
+        """Return the records of a partition that the quarantine has, by upstream offset."""
+        where = TopicPartition(self._stage.quarantine or "", 0)
+        if where not in self._stage.target.logs:
+            return {}
+        found: dict[int, QuarantinedRecord] = {}
+        for _, record in self._stage.target.decided_records(where):
+            headers = None if record.headers is None else list(record.headers)
+            one = decode_quarantined(TopicRecord(record.key, record.value, headers))
+            if one.source == source:
+                if one.offset in found:
+                    raise Violation(f"{source} offset={one.offset}: quarantined twice")
+                found[one.offset] = one
+        return found
 
     def _check_prefix_of_original(
         self, source: TopicPartition, decided: Sequence[tuple[int, Record]]
@@ -107,6 +126,18 @@ class Oracle:
         """Return whether everything is mirrored: the shadow offset is at the source's end."""
         shadow = self._stage.target.decided_offsets().get(remote_of(source))
         return shadow is not None and shadow.position.next_offset == self._stage.log(source).stable
+
+
+def _compare_quarantined(
+    source: TopicPartition,
+    moved: Mapping[int, QuarantinedRecord],
+    visible: Sequence[SourceEntry],
+) -> None:
+    originals = {entry.offset: entry.record for entry in visible}
+    for offset, one in moved.items():
+        headers = None if one.headers is None else tuple(one.headers)
+        if originals[offset] != Record(one.key, one.value, headers, one.timestamp):
+            raise Violation(f"{source} offset={offset}: changed in the quarantine")
 
 
 def _compare(

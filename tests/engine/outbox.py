@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from eos_mirror.core.records import RecordRun, TopicPartition
+from eos_mirror.core.records import RecordRun, TopicPartition, TopicRecord
 from tests.engine.target_log import Record
 
 BATCH_RECORDS = 4
@@ -18,6 +18,12 @@ class Batch:
     number: int | None
     offsets: list[int] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
+
+
+def own_record(record: TopicRecord) -> Record:
+    """Return a record for one of the flow's own topics as its log holds it."""
+    headers = None if record.headers is None else tuple(record.headers)
+    return Record(record.key, record.value, headers, 0)
 
 
 class Outbox(deque[Batch]):

@@ -13,6 +13,7 @@ from unittest import mock
 from eos_mirror.core import offset_map
 from eos_mirror.core.boundary import Boundary
 from eos_mirror.core.flow import Flow
+from eos_mirror.core.ledger import Kind
 from eos_mirror.core.messages import MirrorConfig, Orders, TaskReport
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.topic_limits import SenderLimits
@@ -114,6 +115,7 @@ class Stage:
         boundary: What ends a transaction.
         exactly_once: False: at least once, which uses `abort_on_send_failure`.
         abort_on_send_failure: As in the configuration.
+        quarantine: Topic for refused records.
         engine: Makes the task; tests of broken engines pass their own.
     """
 
@@ -125,6 +127,7 @@ class Stage:
         boundary: Boundary = BOUNDARY,
         exactly_once: bool = True,
         abort_on_send_failure: bool = True,
+        quarantine: str | None = None,
         engine: Callable[..., MirrorTask] = MirrorTask,
     ) -> None:
         self.clock = Clock()
@@ -150,7 +153,11 @@ class Stage:
             sender=SENDER,
             exactly_once=exactly_once,
             abort_on_send_failure=abort_on_send_failure,
+            quarantine=quarantine,
         )
+        self.quarantine = quarantine
+        if quarantine is not None:
+            self.target.create_topic(quarantine, 1)
         self.source_offsets: dict[TopicPartition, GroupOffset] = {}
         self.ledger: list[Mapping[str, Any]] = []
         self._patches = ExitStack()
@@ -197,7 +204,12 @@ class Stage:
             open_plain_producer=lambda: FakePlainProducer(self.target, Requests(gate, self.clock)),
         )
         adapters = Adapters(
-            lane=lane, metadata=metadata, target=target, now=self.clock, wall_ms=lambda: 0
+            lane=lane,
+            metadata=metadata,
+            target=target,
+            ledger=SimpleNamespace(append=self._note),
+            now=self.clock,
+            wall_ms=lambda: 0,
         )
         mode = self._mode(adapters, context, FakeClaims(self.target, gate, self.clock))
         self._engine(self._config, adapters, context, mode=mode).run()
@@ -207,8 +219,10 @@ class Stage:
             return ExactlyOnce(
                 self._config, adapters, context, claims=claims, fencing=self._fencing
             )
-        ledger = SimpleNamespace(append=lambda _, details: self.ledger.append(details))
-        return AtLeastOnce(self._config, adapters, context, ledger=ledger, offset_syncs=None)
+        return AtLeastOnce(self._config, adapters, context, offset_syncs=None)
+
+    def _note(self, _: Kind, details: Mapping[str, Any]) -> None:
+        self.ledger.append(details)
 
     def current(self, slot: int) -> Process | None:
         """Return the newest process of a slot, if it is alive."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from eos_mirror.core.claims import Claim
-from eos_mirror.core.flow import Flow
+from eos_mirror.core.flow import INTERNAL_PREFIX, Flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.ports import ShadowCommit, ShadowOffset
@@ -47,7 +47,7 @@ class TargetCluster:
         self.leaderless: set[TopicPartition] = set()
         self.shrunk: set[TopicPartition] = set()
         self.forbidden: set[bytes] = set()
-        """Values that every topic refuses, for a reason that cannot be foreseen."""
+        """Values that every copy refuses, for a reason that cannot be foreseen."""
         self.map_partition = TopicPartition(flow.offset_map_topic, 0)
         self.create_topic(flow.offset_map_topic, 1)
 
@@ -77,10 +77,15 @@ class TargetCluster:
     def produce(self, who: Identity, remote: TopicPartition, records: Sequence[Record]) -> int:
         """Append to a partition of the open transaction; return the first record's offset."""
         self.coordinator.verify(who, remote)
-        refused = judge(records, self.limits_of(remote.topic), self.forbidden)
+        self.check_batch(remote, records)
+        return self.logs[remote].append(who.pid, who.epoch, records)
+
+    def check_batch(self, remote: TopicPartition, records: Sequence[Record]) -> None:
+        """Raise RefusedBatch if the topic does not accept these records."""
+        is_own = remote.topic.startswith(INTERNAL_PREFIX)
+        refused = judge(records, self.limits_of(remote.topic), () if is_own else self.forbidden)
         if refused is not None:
             raise refused
-        return self.logs[remote].append(who.pid, who.epoch, records)
 
     def limits_of(self, topic: str) -> TopicLimits:
         """Return Kafka's defaults, or the limits that were set."""

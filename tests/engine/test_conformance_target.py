@@ -1,11 +1,12 @@
 """The fake target answers as Kafka does. The engine's tests may rely on what is asserted here."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
 from eos_mirror.core.claims import Claim
-from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.core.map_records import records_of
+from eos_mirror.core.records import Position, TopicPartition, TopicRecord
 from eos_mirror.errors import RestartTask
 from eos_mirror.ports import ShadowOffset, TransactionalProducer, Unstable
 from tests.engine.bench import BUDGET, TargetBench, is_refused, run_of, shadow
@@ -188,6 +189,13 @@ def test_an_expired_offset_looks_like_none(target_bench: TargetBench) -> None:
     assert isinstance(found[other], ShadowOffset)
 
 
+def send_map(
+    bench: TargetBench, producer: TransactionalProducer, entries: Mapping[str, bytes | None]
+) -> None:
+    """Send entries of the offset map."""
+    producer.send_to(bench.flow.offset_map_topic, records_of(entries))
+
+
 def test_map_records_are_part_of_the_transaction(target_bench: TargetBench) -> None:
     """The commit makes map records visible: the newest of each key, for the requested topic."""
     remote, target = partition_of(target_bench), target_bench.target()
@@ -198,16 +206,37 @@ def test_map_records_are_part_of_the_transaction(target_bench: TargetBench) -> N
 
     lost = new_id(target_bench)
     aborted = open_transaction(target_bench, remote, lost)
-    aborted.send_map({key("a"): b"never"})
+    send_map(target_bench, aborted, {key("a"): b"never"})
     target_bench.lane().fence([lost])
     producer = target_bench.lane().open_producer(new_id(target_bench))
     for entries in ({key("a"): b"1", key("b"): b"1", '["other",0,0]': b"1"}, {key("a"): b"2"}):
         producer.begin()
-        producer.send_map(entries)
+        send_map(target_bench, producer, entries)
         producer.commit({remote: shadow(1)}, within=BUDGET)
 
     wanted = {key("a"): b"2", key("b"): b"1"}
     target_bench.until(lambda: target.map_entries(topic) == wanted, f"map {wanted}")
+
+
+def test_records_beside_the_copies_are_part_of_the_transaction(target_bench: TargetBench) -> None:
+    """Readers see them after the commit only, as they were sent."""
+    remote, other = partition_of(target_bench), partition_of(target_bench, partitions=1)
+    record = TopicRecord(None, b"moved", [("a", b"1"), ("a", None)])
+    lost = new_id(target_bench)
+    open_transaction(target_bench, remote, lost).send_to(other.topic, [record])
+    target_bench.lane().fence([lost])
+    producer = target_bench.lane().open_producer(new_id(target_bench))
+    producer.begin()
+    producer.send_to(other.topic, [record, TopicRecord(b"k", None)])
+    delivered = producer.flush(within=BUDGET)
+
+    assert delivered == {}, "only copies are checked for their offsets"
+    assert target_bench.read(other) == []
+    producer.commit({remote: shadow(1)}, within=BUDGET)
+    target_bench.until(
+        lambda: [value for _, value in target_bench.read(other)] == [b"moved", None],
+        "the records",
+    )
 
 
 def test_a_map_is_not_read_past_an_open_transaction(target_bench: TargetBench) -> None:
@@ -216,11 +245,11 @@ def test_a_map_is_not_read_past_an_open_transaction(target_bench: TargetBench) -
     first, second = (f'["{remote.topic}",0,"{name}"]' for name in "ab")
     lost = new_id(target_bench)
     undecided = open_transaction(target_bench, remote, lost)
-    undecided.send_map({first: b"never"})
+    send_map(target_bench, undecided, {first: b"never"})
     undecided.flush(within=BUDGET)
     producer = target_bench.lane().open_producer(new_id(target_bench))
     producer.begin()
-    producer.send_map({second: b"1"})
+    send_map(target_bench, producer, {second: b"1"})
     producer.commit({remote: shadow(1)}, within=BUDGET)
 
     assert isinstance(target.map_entries(remote.topic), Unstable)

@@ -66,7 +66,6 @@ def a_producer(cluster: KafkaCluster, name: str, **config: object) -> Iterator[K
         {**servers, "acks": "all", "retry.backoff.ms": 5, **more},
         name,
         group=group.consumer_group_metadata(),
-        map_topic="map",
     )
     yield producer
     producer.close()

@@ -82,7 +82,16 @@ def verb(name: str, config: Path, site: Site, *arguments: str) -> str:
 
 def offsets(site: Site, action: str, *arguments: str) -> tuple[int, str]:
     """Run an action of `offsets`; return its exit code and what it prints."""
-    command = [sys.executable, "-m", "eos_mirror.cli.main", "offsets", action]
+    return _action("offsets", action, site, *arguments)
+
+
+def quarantine(site: Site, action: str, *arguments: str) -> tuple[int, str]:
+    """Run an action of `quarantine`; return its exit code and what it prints."""
+    return _action("quarantine", action, site, *arguments)
+
+
+def _action(verb: str, action: str, site: Site, *arguments: str) -> tuple[int, str]:
+    command = [sys.executable, "-m", "eos_mirror.cli.main", verb, action]
     done = subprocess.run(
         [*command, str(site.config()), str(site.flow), *arguments],
         capture_output=True, text=True, check=False, timeout=120,

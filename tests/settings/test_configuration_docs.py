@@ -15,6 +15,7 @@ from eos_mirror.settings.keys import (
     GROUP_ROWS,
     HEARTBEAT_ROWS,
     METRIC_ROWS,
+    REFUSAL_ROWS,
     REST_ROWS,
     ROWS,
     TABLE,
@@ -23,6 +24,7 @@ from eos_mirror.settings.keys import (
 from eos_mirror.settings.metrics import MetricSettings
 from eos_mirror.settings.model import FlowSettings, Settings
 from eos_mirror.settings.reference import BEGIN, END, reference
+from eos_mirror.settings.refusals import RefusalSettings
 from eos_mirror.settings.rest import RestSettings
 from eos_mirror.settings.values import RESERVED_ALIASES
 from tests.settings.conftest import Load
@@ -33,6 +35,7 @@ ALL_ROWS = (
     *GROUP_ROWS,
     *HEARTBEAT_ROWS,
     *METRIC_ROWS,
+    *REFUSAL_ROWS,
     *REST_ROWS,
     *TOP_ROWS,
 )
@@ -61,13 +64,14 @@ def test_every_field_has_its_row() -> None:
     """Every field of the settings has a key."""
     composed = {"flow", "clients", "path", "clusters", "flows", "notes", "origins"}
     composed |= {"spark", "verify_spark", "heartbeats", "client", "groups", "metrics", "filters"}
-    composed |= {"rest"}
+    composed |= {"rest", "refusals", "queues"}
     models = (
         FlowSettings,
         FilterSettings,
         GroupSettings,
         HeartbeatSettings,
         MetricSettings,
+        RefusalSettings,
         RestSettings,
         Settings,
     )

@@ -1,0 +1,116 @@
+"""
+The records of a quarantine: what the target refused, with its place and the reason.
+
+Key, value and headers are those of the source record. Seven headers follow its own; those that
+Connect's dead letter queues have, too, have the same names here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from eos_mirror.core.records import Headers, TopicPartition, TopicRecord
+from eos_mirror.core.topic_limits import BATCH_HEADER_BYTES, SenderLimits, TopicLimits, room_of
+
+SOURCE_TOPIC: Final = "__connect.errors.topic"
+SOURCE_PARTITION: Final = "__connect.errors.partition"
+SOURCE_OFFSET: Final = "__connect.errors.offset"
+REASON: Final = "__connect.errors.exception.message"
+CODE: Final = "eos-mirror.code"
+TIMESTAMP: Final = "eos-mirror.timestamp"
+TOPIC_ID: Final = "eos-mirror.topic.id"
+ADDED: Final = (SOURCE_TOPIC, SOURCE_PARTITION, SOURCE_OFFSET, REASON, CODE, TIMESTAMP, TOPIC_ID)
+
+ENVELOPE_BYTES: Final = 4_096
+"""Most bytes of the added headers: names of topics have at most 249 characters, and the longest
+reason has some 600."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantinedRecord:
+    """
+    A record that the target refused.
+
+    Attributes:
+        source: Where it is on the source.
+        offset: Its upstream offset.
+        topic_id: Id of the source topic; empty if the source has none.
+        code: Kafka's name of the error.
+        reason: In words, with the setting that helps.
+        timestamp: Its own, in milliseconds since the epoch; -1: it has none.
+    """
+
+    source: TopicPartition
+    offset: int
+    topic_id: str
+    code: str
+    reason: str
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers | None
+
+    def encode(self) -> TopicRecord:
+        """Return the record to write."""
+        texts = (
+            self.source.topic,
+            self.source.partition,
+            self.offset,
+            self.reason,
+            self.code,
+            self.timestamp,
+            self.topic_id,
+        )
+        added = [(name, str(text).encode()) for name, text in zip(ADDED, texts, strict=True)]
+        return TopicRecord(self.key, self.value, [*(self.headers or ()), *added])
+
+
+def decode_quarantined(record: TopicRecord) -> QuarantinedRecord:
+    """
+    Decode a record of a quarantine.
+
+    Raises:
+        ValueError: Another program wrote it.
+    """
+    headers = record.headers or []
+    own, added = headers[: -len(ADDED)], headers[-len(ADDED) :]
+    if tuple(name for name, _ in added) != ADDED:
+        raise ValueError("it has no headers of eos_mirror")
+    topic, partition, offset, reason, code, timestamp, topic_id = (
+        (value or b"").decode() for _, value in added
+    )
+    return QuarantinedRecord(
+        source=TopicPartition(topic, int(partition)),
+        offset=int(offset),
+        topic_id=topic_id,
+        code=code,
+        reason=reason,
+        timestamp=int(timestamp),
+        key=record.key,
+        value=record.value,
+        headers=own or None,
+    )
+
+
+def fault_of(limits: TopicLimits | None, sender: SenderLimits) -> str:
+    """Return why a topic cannot be a quarantine; empty if it can. Without limits, it is gone."""
+    if limits is None:
+        return "it does not exist. Create it with one partition, or restart the flow"
+    if limits.needs_keys:
+        return "it is compacted. Set its cleanup.policy to delete"
+    least = sender.batch_bytes + BATCH_HEADER_BYTES
+    if limits.max_message_bytes < least:
+        return (
+            f"it accepts {limits.max_message_bytes} bytes. Raise its max.message.bytes to {least}"
+        )
+    return ""
+
+
+def fitting(
+    records: Sequence[TopicRecord], limits: TopicLimits, sender: SenderLimits
+) -> Sequence[TopicRecord]:
+    """Return the records before the first one that is too large for a quarantine."""
+    most = min(limits.max_message_bytes - BATCH_HEADER_BYTES, sender.max_request_bytes)
+    sizes = (room_of(record.key, record.value, record.headers) for record in records)
+    count = next((i for i, size in enumerate(sizes) if size > most), len(records))
+    return records[:count]
