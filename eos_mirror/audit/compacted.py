@@ -21,6 +21,7 @@ class Why(StrEnum):
     COMPACTED_ON_SOURCE = "compacted on the source"
     COMPACTED_ON_TARGET = "compacted on the target"
     DROPPED = "left out, and in the ledger"
+    REPLAYED = "replayed from the quarantine, and in the ledger"
 
 
 class Keyed(NamedTuple):

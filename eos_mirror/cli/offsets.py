@@ -130,6 +130,9 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
 def _skip(flow: FlowSettings, args: argparse.Namespace) -> int:
     source = TopicPartition(args.topic, args.partition)
     skipper = Skipper(flow, source, args.to, on_event=lambda *_: None)
+    if not args.plan and skipper.finish():
+        sys.stdout.write(f"{source} was skipped before; the flow continues at {args.to}\n")
+        return 0
     plan = skipper.plan()
     if args.plan:
         sys.stdout.write(f"{_described(plan)} would not be mirrored\n{_listed(skipper, plan)}")

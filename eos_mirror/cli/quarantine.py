@@ -1,30 +1,48 @@
-"""`eos-mirror quarantine`: shows the records that the target refused."""
+"""`eos-mirror quarantine`: shows the records that the target refused, and replays them."""
 
 import argparse
 import json
 import re
 import sys
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
 
+from eos_mirror.cli.confirmation import is_confirmed
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.core.desired import ALL
 from eos_mirror.core.plural import counted
 from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.operate.desired import checked_pattern
 from eos_mirror.operate.quarantine import Held, quarantined
+from eos_mirror.operate.replay import Replayer, Verdict
 from eos_mirror.settings.model import FlowSettings
+
+NOT_ALL: Final = 1
+CHANGES: Final = 5
+"""Exit code of `--plan` if there is something to do."""
 
 
 def register(subparsers: Any) -> None:
     """Add the verb to the command line."""
-    parser = subparsers.add_parser("quarantine", help="show the records that the target refused")
+    parser = subparsers.add_parser(
+        "quarantine", help="show the records that the target refused, or replay them"
+    )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     show = actions.add_parser("list", help="print a line for each record")
-    show.add_argument("file", metavar="FILE", help="an mm2.properties")
-    show.add_argument("flow", metavar="A->B")
-    show.add_argument("--topics", metavar="REGEX", default=ALL, help="source topics (default: all)")
+    replay = actions.add_parser("replay", help="append records to their copies")
+    for action in (show, replay):
+        action.add_argument("file", metavar="FILE", help="an mm2.properties")
+        action.add_argument("flow", metavar="A->B")
+        action.add_argument(
+            "--topics", metavar="REGEX", default=ALL, help="source topics (default: all)"
+        )
     show.add_argument("--json", action="store_true", help="print a JSON object for each record")
     show.set_defaults(act=_list)
+    replay.add_argument("--reason", metavar="TEXT", default="", help="kept in the ledger")
+    replay.add_argument("--plan", action="store_true", help="say what would be done, and stop")
+    replay.add_argument("--yes", action="store_true", help="replay without asking")
+    replay.set_defaults(act=_replay)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,13 +51,13 @@ def run(args: argparse.Namespace) -> int:
     flow = flow_named(settings, args.flow)
     pattern = re.compile(checked_pattern(args.topics))
     reach_clusters(settings, [flow])
-    code: int = args.act(flow, args, pattern)
+    code: int = args.act(flow, args, lambda topic: pattern.fullmatch(topic) is not None)
     return code
 
 
-def _list(flow: FlowSettings, args: argparse.Namespace, pattern: re.Pattern[str]) -> int:
+def _list(flow: FlowSettings, args: argparse.Namespace, is_wanted: Callable[[str], bool]) -> int:
     count = 0
-    for held in quarantined(flow, lambda topic: pattern.fullmatch(topic) is not None):
+    for held in quarantined(flow, is_wanted):
         count += 1
         sys.stdout.write(json.dumps(_fields(held)) if args.json else _line(held))
         sys.stdout.write("\n")
@@ -48,12 +66,44 @@ def _list(flow: FlowSettings, args: argparse.Namespace, pattern: re.Pattern[str]
     return 0
 
 
+def _replay(flow: FlowSettings, args: argparse.Namespace, is_wanted: Callable[[str], bool]) -> int:
+    replayer = Replayer(flow, is_wanted)
+    plan = replayer.plan()
+    if not plan:
+        for topic in () if args.plan else replayer.finish():
+            sys.stdout.write(f"{topic} was replayed before; the flow continues with it\n")
+        sys.stdout.write(f"{flow.flow}: no record waits to be replayed\n")
+        return 0
+    if args.plan:
+        sys.stdout.write(_verdicts(plan, "would be replayed"))
+        return CHANGES
+    count = sum(not one.refusal for one in plan)
+    what = f"{counted(count, 'record')} will be appended to their copies, after later records"
+    details = partial(_verdicts, plan, "will be replayed")
+    if not args.yes and not is_confirmed(what, details=details):
+        sys.stderr.write("eos-mirror: nothing was replayed\n")
+        return NOT_ALL
+    done = replayer.run(reason=args.reason)
+    sys.stdout.write(_verdicts(done, "replayed"))
+    return NOT_ALL if any(one.refusal for one in done) else 0
+
+
+def _verdicts(verdicts: Sequence[Verdict], what: str) -> str:
+    """Return a line for each record."""
+    return "".join(
+        f"{one.held.record.source} offset {one.held.record.offset}: "
+        f"{f'not replayed: {one.refusal}' if one.refusal else what}\n"
+        for one in verdicts
+    )
+
+
 def _line(held: Held) -> str:
-    one = held.record
+    one, place = held.record, held.place
+    replayed = ", replayed" if held.is_replayed else ""
     return (
         f"{one.source} offset {one.offset}: moved {held.moved_at:%Y-%m-%d %H:%M:%S} UTC to "
-        f"{held.place} offset {held.at}; key {_size(one.key)}, value {_size(one.value)}; "
-        f"{one.code}: {one.reason}"
+        f"partition {place.partition} offset {place.offset}{replayed}; key {_size(one.key)}, "
+        f"value {_size(one.value)}; {one.code}: {one.reason}"
     )
 
 
@@ -69,8 +119,9 @@ def _fields(held: Held) -> dict[str, object]:
         "code": one.code,
         "reason": one.reason,
         "moved_at": held.moved_at.isoformat(timespec="milliseconds"),
-        "quarantine": str(held.place),
-        "quarantine_offset": held.at,
+        "quarantine_partition": held.place.partition,
+        "quarantine_offset": held.place.offset,
+        "replayed": held.is_replayed,
     }
 
 

@@ -16,6 +16,7 @@ KIND_TONES = {
     Kind.STORM: Tone.WARNING,
     Kind.GAP: Tone.WARNING,
     Kind.RESUME: Tone.GOOD,
+    Kind.REPLAY: Tone.GOOD,
 }
 """The tone of each kind of entry that is not an everyday one."""
 

@@ -26,6 +26,7 @@ class Kind(Enum):
     GAP = "gap"
     DROP = "drop"
     QUARANTINE = "quarantine"
+    REPLAY = "replay"
     STORM = "storm"
     MODE = "mode"
     RESET = "reset"

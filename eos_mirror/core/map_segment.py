@@ -4,6 +4,9 @@ Segments of an offset map: the links of the chain and their bytes.
 Bytes: format, then varints: number, commits, upstream start, downstream start + 1 (0: unknown),
 count of runs; for each run the upstream gap and the downstream gap before it and its length;
 last, the upstream gap between the last run and the end.
+
+Format 2 has, too, the copies of each record after each length, and a downstream gap at the end.
+It is written only where format 1 cannot say the same, so that earlier versions read all else.
 """
 
 from collections.abc import Sequence
@@ -11,7 +14,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 FORMAT: Final = 1
-"""First byte of an encoded segment."""
+"""First byte of an encoded segment with one copy of each record, and none after the last."""
+
+WIDE_FORMAT: Final = 2
+"""First byte of any other segment."""
 
 MAX_OFFSET: Final = 2**63 - 1
 MAX_VARINT_BYTES: Final = 9
@@ -22,11 +28,19 @@ _MORE: Final = 0x80
 
 
 class Run(NamedTuple):
-    """A stretch of mirrored records in which both offsets grow by one."""
+    """
+    A stretch of adjacent records of the source, with adjacent copies.
+
+    Attributes:
+        upstream, downstream: Offsets of the first record, and of its first copy.
+        length: Records of the source.
+        copies: Of each of them.
+    """
 
     upstream: int
     downstream: int
     length: int
+    copies: int = 1
 
     @property
     def upstream_end(self) -> int:
@@ -35,8 +49,16 @@ class Run(NamedTuple):
 
     @property
     def downstream_end(self) -> int:
-        """Downstream offset of the last record + 1."""
-        return self.downstream + self.length
+        """Downstream offset of the last copy + 1."""
+        return self.downstream + self.length * self.copies
+
+    def copy_of(self, upstream: int) -> int:
+        """Return the offset of the first copy of this record, or of the first one in the run."""
+        return self.downstream + max(0, upstream - self.upstream) * self.copies
+
+    def original_of(self, downstream: int) -> int:
+        """Return the offset of the record with this copy, or of the first one in the run."""
+        return self.upstream + max(0, downstream - self.downstream) // self.copies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +73,8 @@ class Segment:
         upstream_end: next_offset after its last transaction.
         downstream_start: Where its predecessor ended; None if nothing is known before it.
         runs: In order; upstream offsets between them have no record on the target.
+        downstream_gap: Offsets after the last copy that others may have written: records that were
+            replayed from the quarantine.
     """
 
     number: int
@@ -59,11 +83,31 @@ class Segment:
     upstream_end: int
     downstream_start: int | None
     runs: Sequence[Run]
+    downstream_gap: int = 0
 
     @property
     def downstream_end(self) -> int | None:
-        """Downstream offset after the last mirrored record; None if there was none."""
-        return self.runs[-1].downstream_end if self.runs else self.downstream_start
+        """Downstream offset after everything that it covers; None if there is nothing."""
+        last = self.runs[-1].downstream_end if self.runs else self.downstream_start
+        return None if last is None else last + self.downstream_gap
+
+    def encode(self) -> bytes:
+        """Return the segment as bytes, in format 1 if that is possible."""
+        is_wide = self.downstream_gap > 0 or any(run.copies != 1 for run in self.runs)
+        out = bytearray((WIDE_FORMAT if is_wide else FORMAT,))
+        start = 0 if self.downstream_start is None else self.downstream_start + 1
+        for head in (self.number, self.commits, self.upstream_start, start, len(self.runs)):
+            put_varint(out, head)
+        upstream, downstream = self.upstream_start, self.downstream_start or 0
+        for run in self.runs:
+            gaps = (run.upstream - upstream, run.downstream - downstream)
+            for part in (*gaps, run.length, *((run.copies,) if is_wide else ())):
+                put_varint(out, part)
+            upstream, downstream = run.upstream_end, run.downstream_end
+        put_varint(out, self.upstream_end - upstream)
+        if is_wide:
+            put_varint(out, self.downstream_gap)
+        return bytes(out)
 
 
 def decode_segment(data: bytes) -> Segment:
@@ -73,26 +117,24 @@ def decode_segment(data: bytes) -> Segment:
     Raises:
         ValueError: Malformed, or written in a newer format.
     """
-    if not data or data[0] != FORMAT:
-        raise ValueError(f"offset map format {data[0] if data else 'missing'}, not {FORMAT}")
+    if not data or data[0] not in {FORMAT, WIDE_FORMAT}:
+        found = data[0] if data else "missing"
+        raise ValueError(f"offset map format {found}, not {FORMAT} or {WIDE_FORMAT}")
+    is_wide = data[0] == WIDE_FORMAT
     reader = _Reader(data, 1)
     number, commits, upstream_start = reader.varint(), reader.varint(), reader.varint()
     known, count = reader.varint(), reader.varint()
     if count * MIN_RUN_BYTES > len(data) - reader.at:
         raise ValueError(f"offset map says {count} runs, more than its {len(data)} bytes can hold")
-    upstream, downstream = upstream_start, max(0, known - 1)
-    runs: list[Run] = []
-    for _ in range(count):
-        upstream_gap, downstream_gap, length = reader.varint(), reader.varint(), reader.varint()
-        if length == 0 or (runs and upstream_gap == downstream_gap == 0):
-            raise ValueError("offset map run is empty or continues the one before")
-        run = Run(upstream + upstream_gap, downstream + downstream_gap, length)
-        upstream, downstream = run.upstream_end, run.downstream_end
-        runs.append(run)
-    upstream_end = upstream + reader.varint()
+    runs = _runs_of(reader, count, upstream_start, max(0, known - 1), is_wide=is_wide)
+    upstream_end = (runs[-1].upstream_end if runs else upstream_start) + reader.varint()
+    downstream = runs[-1].downstream_end if runs else max(0, known - 1)
+    downstream_gap = reader.varint() if is_wide else 0
+    if is_wide and not downstream_gap and all(run.copies == 1 for run in runs):
+        raise ValueError("offset map has another format than it needs")
     if reader.at != len(data):
         raise ValueError(f"offset map has {len(data) - reader.at} bytes too many")
-    if max(upstream_end, downstream) > MAX_OFFSET:
+    if max(upstream_end, downstream + downstream_gap) > MAX_OFFSET:
         raise ValueError("offset map goes past the largest offset")
     return Segment(
         number=number,
@@ -101,7 +143,23 @@ def decode_segment(data: bytes) -> Segment:
         upstream_end=upstream_end,
         downstream_start=known - 1 if known else None,
         runs=tuple(runs),
+        downstream_gap=downstream_gap,
     )
+
+
+def _runs_of(
+    reader: "_Reader", count: int, upstream: int, downstream: int, *, is_wide: bool
+) -> list[Run]:
+    runs: list[Run] = []
+    for _ in range(count):
+        upstream_gap, downstream_gap, length = reader.varint(), reader.varint(), reader.varint()
+        copies = reader.varint() if is_wide else 1
+        continues = runs and upstream_gap == downstream_gap == 0 and copies == runs[-1].copies
+        if length == 0 or copies == 0 or continues:
+            raise ValueError("offset map run is empty or continues the one before")
+        runs.append(Run(upstream + upstream_gap, downstream + downstream_gap, length, copies))
+        upstream, downstream = runs[-1].upstream_end, runs[-1].downstream_end
+    return runs
 
 
 def upstream_start_of(data: bytes) -> int:

@@ -15,6 +15,7 @@ from typing import Final, Self
 
 from eos_mirror.core.map_segment import (
     FORMAT,
+    MAX_VARINT_BYTES,
     Run,
     Segment,
     check_links,
@@ -69,6 +70,8 @@ class MapTail:
         upstream_end: next_offset that the map covers.
         downstream_start: Downstream end of the segments before; None if nothing is known.
         runs: Runs since the last spill.
+        downstream_gap: Offsets after the last copy that hold replayed records.
+        is_wide: Whether its bytes need format 2.
     """
 
     segment: int
@@ -77,6 +80,8 @@ class MapTail:
     upstream_end: int
     downstream_start: int | None
     runs: list[Run] = field(default_factory=list)
+    downstream_gap: int = 0
+    is_wide: bool = False
     _packed: bytearray = field(default_factory=bytearray, repr=False)
 
     @classmethod
@@ -111,15 +116,17 @@ class MapTail:
             segment.upstream_start, segment=segment.number, downstream=segment.downstream_start
         )
         for run in segment.runs:
-            tail.add([(run.upstream, run.length)], run.downstream)
+            tail._append(run)  # noqa: SLF001 (of this class)
         tail.commits = segment.commits
         tail.upstream_end = segment.upstream_end
+        tail.downstream_gap = segment.downstream_gap
         return tail
 
     @property
     def downstream_end(self) -> int | None:
-        """Downstream offset after the last mirrored record; None if there was none."""
-        return self.runs[-1].downstream_end if self.runs else self.downstream_start
+        """Downstream offset after everything that it covers; None if there is nothing."""
+        last = self.runs[-1].downstream_end if self.runs else self.downstream_start
+        return None if last is None else last + self.downstream_gap
 
     def add(self, mirrored: Iterable[tuple[int, int]], first_downstream: int) -> None:
         """
@@ -146,7 +153,7 @@ class MapTail:
                     f"upstream offset {first} (length {length}) was mirrored before: "
                     f"next_offset={upstream_end}"
                 )
-            self._append(first, downstream, length)
+            self._append(Run(first, downstream, length))
             upstream_end = first + length
             downstream += length
         self.upstream_end = upstream_end
@@ -163,9 +170,21 @@ class MapTail:
             raise ValueError(f"next_offset={next_offset} is before {self.upstream_end}")
         self.upstream_end = next_offset
 
+    def pass_over(self, downstream_end: int) -> None:
+        """
+        Cover downstream offsets without copies: records that were replayed from the quarantine.
+
+        Raises:
+            ValueError: That would go back, or nothing is known of the target's end.
+        """
+        if self.downstream_end is None or downstream_end < self.downstream_end:
+            raise ValueError(f"{downstream_end} is before the map's end {self.downstream_end}")
+        self.downstream_gap += downstream_end - self.downstream_end
+
     def needs_spill(self) -> bool:
         """True when the tail must be spilled before it is committed again."""
-        return self.commits >= MAX_COMMITS or len(self._packed) > MAX_PACKED_BYTES
+        copies = MAX_VARINT_BYTES * len(self.runs) if self.is_wide else 0
+        return self.commits >= MAX_COMMITS or len(self._packed) + copies > MAX_PACKED_BYTES
 
     def spill(self) -> tuple[int, bytes]:
         """
@@ -181,11 +200,14 @@ class MapTail:
         self.segment += 1
         self.commits = 0
         self.runs = []
+        self.downstream_gap, self.is_wide = 0, False
         self._packed = bytearray()
         return number, data
 
     def encode(self) -> bytes:
         """Return the tail as bytes: absolute start, then gaps before and length of each run."""
+        if self.is_wide or self.downstream_gap:
+            return self.freeze().encode()
         out = bytearray((FORMAT,))
         put_varint(out, self.segment)
         put_varint(out, self.commits)
@@ -209,20 +231,23 @@ class MapTail:
             upstream_end=self.upstream_end,
             downstream_start=self.downstream_start,
             runs=tuple(self.runs),
+            downstream_gap=self.downstream_gap,
         )
 
-    def _append(self, upstream: int, downstream: int, length: int) -> None:
-        covered_upstream, covered_downstream = self.upstream_start, self.downstream_start or 0
+    def _append(self, run: Run) -> None:
+        upstream, downstream = self.upstream_start, self.downstream_start or 0
         if self.runs:
             last = self.runs[-1]
-            covered_upstream, covered_downstream = last.upstream_end, last.downstream_end
-            if upstream == covered_upstream and downstream == covered_downstream:
-                self.runs[-1] = Run(last.upstream, last.downstream, last.length + length)
+            upstream, downstream = last.upstream_end, last.downstream_end
+            if (run.upstream, run.downstream, run.copies) == (upstream, downstream, last.copies):
+                self.runs[-1] = last._replace(length=last.length + run.length)
                 return
             put_varint(self._packed, last.length)
-        put_varint(self._packed, upstream - covered_upstream)
-        put_varint(self._packed, downstream - covered_downstream)
-        self.runs.append(Run(upstream, downstream, length))
+        put_varint(self._packed, run.upstream - upstream)
+        put_varint(self._packed, run.downstream - downstream)
+        self.runs.append(run)
+        self.is_wide = self.is_wide or run.copies != 1
+        self.downstream_gap = 0
 
 
 class OffsetMap:
@@ -271,8 +296,7 @@ class OffsetMap:
         index = bisect_right(self._runs, upstream, key=attrgetter("upstream_end"))
         if index == len(self._runs):
             return self.downstream_end
-        run = self._runs[index]
-        return run.downstream + max(0, upstream - run.upstream)
+        return self._runs[index].copy_of(upstream)
 
     def reverse(self, downstream: int) -> int | Untranslatable:
         """
@@ -289,8 +313,7 @@ class OffsetMap:
         index = bisect_right(self._runs, downstream, key=attrgetter("downstream_end"))
         if index == len(self._runs):
             return self.upstream_end
-        run = self._runs[index]
-        return run.upstream + max(0, downstream - run.downstream)
+        return self._runs[index].original_of(downstream)
 
     def copy_of(self, upstream: int) -> int:
         """Return where the copy of a mirrored record, or of the next, is: `translate`, clamped."""
@@ -302,8 +325,7 @@ class OffsetMap:
         index = bisect_right(self._runs, downstream, key=attrgetter("downstream_end"))
         if index == len(self._runs) or downstream < self._runs[index].downstream:
             return None
-        run = self._runs[index]
-        return run.upstream + downstream - run.downstream
+        return self._runs[index].original_of(downstream)
 
 
 def check_chain(segments: Iterable[Segment], tail: MapTail) -> list[Segment]:

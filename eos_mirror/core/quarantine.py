@@ -7,7 +7,7 @@ Connect's dead letter queues have, too, have the same names here.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from eos_mirror.core.records import Headers, TopicPartition, TopicRecord
 from eos_mirror.core.topic_limits import BATCH_HEADER_BYTES, SenderLimits, TopicLimits, room_of
@@ -19,6 +19,8 @@ REASON: Final = "__connect.errors.exception.message"
 CODE: Final = "eos-mirror.code"
 TIMESTAMP: Final = "eos-mirror.timestamp"
 TOPIC_ID: Final = "eos-mirror.topic.id"
+REPLAYED_FROM: Final = "eos-mirror.replayed.partition"
+REPLAYED_AT: Final = "eos-mirror.replayed.offset"
 ADDED: Final = (SOURCE_TOPIC, SOURCE_PARTITION, SOURCE_OFFSET, REASON, CODE, TIMESTAMP, TOPIC_ID)
 
 ENVELOPE_BYTES: Final = 4_096
@@ -63,6 +65,30 @@ class QuarantinedRecord:
         )
         added = [(name, str(text).encode()) for name, text in zip(ADDED, texts, strict=True)]
         return TopicRecord(self.key, self.value, [*(self.headers or ()), *added])
+
+
+class Place(NamedTuple):
+    """Where a record is in a quarantine: partition and offset."""
+
+    partition: int
+    offset: int
+
+    def replayed(self) -> TopicRecord:
+        """Return the record that says that this one was replayed."""
+        headers: Headers = [
+            (REPLAYED_FROM, str(self.partition).encode()),
+            (REPLAYED_AT, str(self.offset).encode()),
+        ]
+        return TopicRecord(None, None, headers)
+
+
+def decode_replayed(record: TopicRecord) -> Place | None:
+    """Return which record of the quarantine was replayed; None if the record does not say that."""
+    names = tuple(name for name, _ in record.headers or ())
+    if names != (REPLAYED_FROM, REPLAYED_AT) or record.value is not None:
+        return None
+    partition, offset = (int(value or b"-1") for _, value in record.headers or ())
+    return Place(partition, offset)
 
 
 def decode_quarantined(record: TopicRecord) -> QuarantinedRecord:

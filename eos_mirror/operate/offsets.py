@@ -23,11 +23,12 @@ from eos_mirror.kafka.ranges import RangeReader
 from eos_mirror.kafka.topic_reader import read_compacted
 from eos_mirror.operate.adopt import pairs_of, switch_of
 from eos_mirror.operate.status import flow_status
-from eos_mirror.operate.stopped_topic import stopped_topic
+from eos_mirror.operate.stopped_topic import start_left_stopped, stopped_topic
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.clients import mode_of, source_admin, target_admin
 from eos_mirror.settings.model import FlowSettings
 
+COMMAND: Final = "offsets skip"
 SHOWN: Final = 5
 """Number of records that are shown of those to skip."""
 
@@ -220,7 +221,7 @@ class Skipper:
         facts = self._gather()
         remote = self._remote(facts)
         topic = self._source.topic
-        with stopped_topic(self._settings, self._clusters, topic, "offsets skip", reason):
+        with stopped_topic(self._settings, self._clusters, topic, COMMAND, reason):
             switch = switch_of(self._settings, self._clusters, facts)
             with replace(switch, pairs={self._source: remote}).fenced() as fenced:
                 shadow = fenced.shadows[remote]
@@ -228,6 +229,21 @@ class Skipper:
                 self._note(skip, decode(shadow.metadata).topic_id, reason)
                 fenced.move(remote, skip.end)
         return skip
+
+    def finish(self) -> bool:
+        """
+        Finish a command that was interrupted after it had moved the position.
+
+        Returns:
+            Whether there was one.
+
+        Errors: as `run`.
+        """
+        remote = self._remote(self._gather())
+        shadow = self._clusters.shadow_offsets.read([remote]).get(remote)
+        if shadow is None or shadow.position.next_offset != self._to:
+            return False
+        return start_left_stopped(self._settings, self._clusters, self._source.topic, COMMAND)
 
     def _gather(self) -> FlowFacts:
         flow, mode = self._settings.flow, mode_of(self._settings)

@@ -5,12 +5,17 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from eos_mirror.core.quarantine import QuarantinedRecord, decode_quarantined
+from eos_mirror.core.quarantine import (
+    Place,
+    QuarantinedRecord,
+    decode_quarantined,
+    decode_replayed,
+)
 from eos_mirror.core.records import TopicPartition, TopicRecord
 from eos_mirror.core.side import Side
 from eos_mirror.errors import ConfigError
 from eos_mirror.kafka.metadata import ClusterMetadata
-from eos_mirror.kafka.ranges import Columns, RangeReader
+from eos_mirror.kafka.ranges import RangeReader
 from eos_mirror.settings.clients import target_admin
 from eos_mirror.settings.model import FlowSettings
 
@@ -21,15 +26,15 @@ class Held:
     A record in a quarantine.
 
     Attributes:
-        place: Partition of the quarantine.
-        at: Its offset there.
+        place: Where it is there.
         moved_at: When it was moved there.
+        is_replayed: True if it was appended to its copy since.
     """
 
-    place: TopicPartition
-    at: int
+    place: Place
     moved_at: datetime
     record: QuarantinedRecord
+    is_replayed: bool
 
 
 def quarantined(settings: FlowSettings, is_wanted: Callable[[str], bool]) -> Iterator[Held]:
@@ -44,30 +49,50 @@ def quarantined(settings: FlowSettings, is_wanted: Callable[[str], bool]) -> Ite
         RangeUnreadable: Records were deleted while they were read.
         RestartTask: The target did not answer (TargetUnavailable).
     """
-    topic, config = settings.quarantine_topic, target_admin(settings)
+    config = target_admin(settings)
     metadata = ClusterMetadata(config, side=Side.TARGET)
+    places = _partitions(settings, metadata)
+    starts, ends = metadata.starts(places), metadata.ends(places)
+    with closing(RangeReader(config, side=Side.TARGET)) as reader:
+
+        def records() -> Iterator[tuple[Place, datetime, TopicRecord]]:
+            for place in places:
+                yield from _read(reader, place, starts[place], ends[place])
+
+        # what is replayed is noted after it: a record may be replayed while it is read here
+        replayed = {place for _, _, raw in records() if (place := decode_replayed(raw))}
+        for place, moved_at, raw in records():
+            try:
+                record = decode_quarantined(raw)
+            except ValueError:
+                continue
+            if is_wanted(record.source.topic):
+                yield Held(
+                    place=place,
+                    moved_at=moved_at,
+                    record=record,
+                    is_replayed=place in replayed,
+                )
+
+
+def _partitions(settings: FlowSettings, metadata: ClusterMetadata) -> list[TopicPartition]:
+    topic = settings.quarantine_topic
     known = metadata.topics([topic]).get(topic)
     if known is None:
         raise ConfigError(
             f"{settings.flow}: there is no quarantine {topic} on {settings.flow.target}: a run "
             f"with errors.tolerance = all creates it"
         )
-    places = [TopicPartition(topic, number) for number in range(known.partitions)]
-    starts, ends = metadata.starts(places), metadata.ends(places)
-    with closing(RangeReader(config, side=Side.TARGET)) as reader:
-        for place in places:
-            for columns in reader.read(place, starts[place], ends[place]):
-                yield from (
-                    held for held in _decoded(place, columns) if is_wanted(held.record.source.topic)
-                )
+    return [TopicPartition(topic, number) for number in range(known.partitions)]
 
 
-def _decoded(place: TopicPartition, columns: Columns) -> Iterator[Held]:
-    for i, offset in enumerate(columns.offsets):
-        raw = TopicRecord(columns.keys[i], columns.values[i], columns.headers[i])
-        try:
-            record = decode_quarantined(raw)
-        except ValueError:
-            continue
-        moved_at = datetime.fromtimestamp(columns.timestamps[i][1] / 1000, UTC)
-        yield Held(place=place, at=offset, moved_at=moved_at, record=record)
+def _read(
+    reader: RangeReader, partition: TopicPartition, start: int, end: int
+) -> Iterator[tuple[Place, datetime, TopicRecord]]:
+    for columns in reader.read(partition, start, end):
+        for i, offset in enumerate(columns.offsets):
+            yield (
+                Place(partition.partition, offset),
+                datetime.fromtimestamp(columns.timestamps[i][1] / 1000, UTC),
+                TopicRecord(columns.keys[i], columns.values[i], columns.headers[i]),
+            )

@@ -45,6 +45,25 @@ def stopped_topic(
             _check(settings, topic, withdraw(settings, topics=pattern))
 
 
+def start_left_stopped(
+    settings: FlowSettings, clusters: FlowClusters, topic: str, command: str
+) -> bool:
+    """
+    Start a topic that an interrupted run of this command has left stopped; return whether it has.
+
+    Raises:
+        UnsafeError: The run has not reported in time that the topic is started.
+        TargetUnavailable: The target did not answer.
+    """
+    before, pattern = desired_state(settings, clusters).of(topic), re.escape(topic)
+    if before is None or before.wanted is not Wanted.STOPPED or before.topics != pattern:
+        return False
+    if not before.reason.startswith(command):
+        return False
+    _check(settings, topic, withdraw(settings, topics=pattern))
+    return True
+
+
 def _check(settings: FlowSettings, topic: str, outcome: Outcome) -> None:
     if outcome.has_run and outcome.applied is None:
         raise UnsafeError(

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from eos_mirror.audit.differences import Difference, Kind
+from eos_mirror.audit.differences import Difference
 from eos_mirror.audit.digest import Folder, random_base
-from eos_mirror.audit.dropped import dropped_ranges, explain_dropped
+from eos_mirror.audit.explained import explain, explanations
 from eos_mirror.audit.extent import PartitionSnapshot, plan_extent
 from eos_mirror.audit.local import LocalPool
 from eos_mirror.audit.plan import TopicPlan, minutes_of, plan_topic
@@ -154,7 +154,7 @@ class Verification:
     Proves several topics of a flow.
 
     Attributes:
-        ledger: Reads the ledger; called when records are missing.
+        ledger: Reads the ledger; called when something differs.
         source: Reads records to show from the source; `target` does so from the target.
     """
 
@@ -186,12 +186,11 @@ class Verification:
             return []
         prover = self.compacted if plan.is_compacted else self.plain
         proofs = prover.prove(plan.snapshots, max_offsets=plan.max_offsets)
-        kinds = {difference.kind for one in proofs for difference in one.differences}
-        if Kind.MISSING not in kinds:
+        if not any(one.differences for one in proofs):
             return proofs
-        dropped = dropped_ranges(self.ledger())
+        reasons = explanations(self.ledger())
         return [
-            explain_dropped(proof, snapshot.source_topic_id, dropped)
+            explain(proof, snapshot.source_topic_id, reasons)
             for proof, snapshot in zip(proofs, plan.snapshots, strict=True)
         ]
 

@@ -21,6 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--runtime", choices=("local", "spark"), default="local")
     parser.add_argument("--mode", choices=(EXACTLY_ONCE, AT_LEAST_ONCE), default=EXACTLY_ONCE)
+    parser.add_argument("--quarantine", action="store_true", help="with errors.tolerance = all")
     parser.add_argument("--broken", choices=("naive", "stable-only"))
     parser.add_argument("--replication", type=int, choices=(1, 3), default=3)
     parser.add_argument("--faults", default="", help=f"comma-separated: {', '.join(KINDS)}")
@@ -37,6 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         minutes=args.minutes,
         runtime=args.runtime,
         mode=args.mode,
+        quarantine=args.quarantine,
         broken=args.broken,
         replication=args.replication,
         kinds=kinds,

@@ -101,7 +101,7 @@ EVENTS = {
     r"|a connection broke: the commit may have been sent twice",
     "offsets.unexpected": ALWAYS,
     "records.dropped": NEVER,
-    "records.quarantined": NEVER,
+    "records.quarantined": ALWAYS,
     "chore.failed": BY_CAUSE,
     "ledger.failed": BY_CAUSE,
     "failure.over": ALWAYS,

@@ -18,6 +18,7 @@ from eos_mirror.testing import PartitionComparison, Record, compare_partition, r
 from tests.chaos import checks
 from tests.chaos.drain import positions, source_ends
 from tests.chaos.load import Journal, number_of
+from tests.chaos.quarantine import Moved, check_quarantined, without
 from tests.chaos.site import COMPACTED, DOOMED, FLOW, PARTITIONS, SOURCES, Site, remote
 
 READ_WITHIN = timedelta(seconds=120)
@@ -65,6 +66,7 @@ def audit_records(
     source: Records,
     target: Records,
     *,
+    moved: Moved,
     journal: Journal,
     beginnings: Collection[TopicPartition],
     exactly_once: bool,
@@ -73,10 +75,12 @@ def audit_records(
     Run checker 1, and check that the source kept what it acknowledged.
 
     Args:
+        moved: What the quarantine has instead of the copies.
         beginnings: Source partitions that stopped for an allowed reason: the copy may be a prefix.
     """
     for one in SOURCES:
-        before, after = source[one], target[remote(one)]
+        before, after = without(source[one], moved[one]), target[remote(one)]
+        audit.add("quarantine", one, check_quarantined(source[one], moved[one]))
         if one in beginnings:
             before = [] if one.topic == COMPACTED else before[: len(after)]
         if one.topic == COMPACTED:
@@ -121,7 +125,12 @@ def audit_map(
     target: Records,
     journal: Journal,
 ) -> None:
-    """Run checkers 4 and 5."""
+    """
+    Run checkers 4 and 5.
+
+    Args:
+        source: Without what the quarantine has.
+    """
     ends = source_ends(site.view)
     reader = MapReader(flow=FLOW, client_config=site.target.client_config())
     for one in sources:

@@ -30,6 +30,7 @@ from tests.chaos.drain import Drained, behind, wait_drained, without_markers, wr
 from tests.chaos.faults import applicable
 from tests.chaos.load import Load, number_of
 from tests.chaos.nemesis import Nemesis, plan
+from tests.chaos.quarantine import NOTHING, Moved, read_quarantine, without
 from tests.chaos.report import Report
 from tests.chaos.restarting_driver import RestartingDriver
 from tests.chaos.site import (
@@ -59,6 +60,7 @@ class Options:
 
     Attributes:
         mode: `exactly-once` or `at-least-once`.
+        quarantine: Refused records move to the quarantine, instead of stopping their partition.
         broken: `naive` or `stable-only`: the broken fencing that the run must catch.
         kinds: Kinds of faults; all if empty.
         keep: Folder for events, faults, logs and the output of Kafka's tools.
@@ -68,6 +70,7 @@ class Options:
     minutes: float
     runtime: str = "local"
     mode: str = EXACTLY_ONCE
+    quarantine: bool = False
     broken: str | None = None
     replication: int = SAFE_REPLICATION
     kinds: Sequence[str] = ()
@@ -96,6 +99,7 @@ class Session:
         self._audit = Audit()
         self._drained = Drained.NO
         self._drain_s = 0.0
+        self._moved: Moved = NOTHING
 
     def run(self) -> Report:
         """Run everything and return the report; no process stays frozen or running afterwards."""
@@ -140,10 +144,13 @@ class Session:
         audit.add("graceful stop", "driver", [f"exit code {code}"] * (whole and code != expected))
         source = read_all(self._site.source.client_config(), copies=False)
         target = read_all(self._site.target.client_config(), copies=True)
+        if self._options.quarantine:
+            self._moved = read_quarantine(self._site.target.client_config())
         audit_records(
             audit,
             source,
             target,
+            moved=self._moved,
             journal=journal,
             beginnings=lost if whole else set(SOURCES),
             exactly_once=self._site.exactly_once,
@@ -161,7 +168,8 @@ class Session:
             whole_ones = [one for one in SOURCES if one not in lost]
             audit_positions(audit, self._site, whole_ones)
             if self._site.exactly_once:
-                audit_map(audit, self._site, whole_ones, source, target, journal)
+                copied = {one: without(source[one], self._moved[one]) for one in SOURCES}
+                audit_map(audit, self._site, whole_ones, copied, target, journal)
             audit_leftovers(audit, self._site, whole_ones, self._survivors())
 
     def _records_seen(self) -> dict[TopicPartition, list[Record]]:
@@ -215,6 +223,7 @@ class Session:
                 "replication": options.replication,
                 "version": __version__,
                 **({"broken": options.broken} if options.broken else {}),
+                **({"quarantine": "yes"} if options.quarantine else {}),
             },
             faults=Counter(strike.kind for strike in strikes),
             figures=self._figures(arrivals, recovered),
@@ -229,6 +238,7 @@ class Session:
         compared, restarting = self._audit.compared.values(), self._restarting
         spent = [s for kind in recovered.values() for s in kind]
         done = measures.counters(restarting.events)
+        moved = sum(map(len, self._moved.values()))
         return {
             "faults": len(self._nemesis.strikes),
             "faults that met nothing": len(self._nemesis.missed),
@@ -245,6 +255,7 @@ class Session:
             **({} if self._site.exactly_once else {"explained": self._processes * A_BATCH}),
             "missing": sum(one.missing for one in compared),
             "reordered": sum(one.reordered for one in compared),
+            **({"quarantined": moved} if self._options.quarantine else {}),
             "altered": sum(one.altered + one.foreign for one in compared),
             "aborted in vain on the source": self._audit.aborted_in_vain,
             "offsets translated": self._audit.translated,
@@ -297,5 +308,6 @@ def run(options: Options, folder: Path) -> Report:
         replication=options.replication,
         runtime=options.runtime,
         exactly_once=options.mode == EXACTLY_ONCE,
+        more={"errors_tolerance": "all"} if options.quarantine else {},
     ) as site:
         return Session(options, site).run()

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
@@ -36,6 +37,8 @@ POINTS = ("begun", "flushed", "committed")
 TASKS = 3
 BATCH_RECORDS, POLL_RECORDS = 500, 500
 """With at least once, a batch ends with the poll that fills it."""
+
+AT_LEAST_ONCE = {"transaction_producer": "false", "transaction_boundary_records": BATCH_RECORDS}
 
 SESSION_S = 6.0
 SAFE_REPLICATION = 3
@@ -102,9 +105,19 @@ def remote(partition: TopicPartition) -> TopicPartition:
 
 @contextmanager
 def open_site(
-    folder: Path, *, replication: int, runtime: str, exactly_once: bool = True
+    folder: Path,
+    *,
+    replication: int,
+    runtime: str,
+    exactly_once: bool = True,
+    more: Mapping[str, object] = MappingProxyType({}),
 ) -> Iterator[Site]:
-    """Start everything except the mirror; stop it at the end of the block."""
+    """
+    Start everything except the mirror; stop it at the end of the block.
+
+    Args:
+        more: Further lines of the configuration.
+    """
     source = KafkaCluster(name="source", broker_config=SOURCE_CONFIG)
     target = KafkaCluster(
         replication,
@@ -124,7 +137,7 @@ def open_site(
             target,
             replication=replication,
             runtime=runtime,
-            exactly_once=exactly_once,
+            more=more if exactly_once else {**AT_LEAST_ONCE, **more},
         )
         with fault_proxies(target.proxy_ports) as proxies:
             yield Site(
@@ -156,13 +169,8 @@ def _write(
     *,
     replication: int,
     runtime: str,
-    exactly_once: bool,
+    more: Mapping[str, object],
 ) -> Path:
-    mode = (
-        {}
-        if exactly_once
-        else {"transaction_producer": "false", "transaction_boundary_records": BATCH_RECORDS}
-    )
     config = write_config(
         folder,
         flow=FLOW,
@@ -177,7 +185,7 @@ def _write(
         session_timeout_ms=int(SESSION_S * 1000),
         transaction_boundary_interval_ms=100,
         summary_interval_seconds=1,
-        **mode,
+        **more,
     )
     config.write_text(config.read_text().replace(target.bootstrap, target.proxied_bootstrap))
     return config

@@ -52,10 +52,26 @@ def _small_tail() -> MapTail:
     return tail
 
 
+def _tail_with_replays() -> MapTail:
+    tail = MapTail.empty(100)
+    tail.add([(100, 3)], 0)
+    tail.pass_over(5)
+    return tail
+
+
+def _tail_with_spilled_replays() -> MapTail:
+    tail = _tail_with_replays()
+    tail.spill()
+    tail.add([(103, 3)], 5)
+    return tail
+
+
 GOLDEN: list[tuple[Callable[[], MapTail], str]] = [
     (lambda: MapTail.empty(0), "01000000000000"),
     (lambda: MapTail.empty(300, segment=2, downstream=0), "010200ac02010000"),
     (_small_tail, "01000264000300000302000200010101"),
+    (_tail_with_replays, "020001640001000003010002"),
+    (_tail_with_spilled_replays, "01010167060100000300"),
 ]
 
 
@@ -70,7 +86,10 @@ def test_bytes_are_stable(make: Callable[[], MapTail], expected: str) -> None:
     ("data", "reason"),
     [
         ("", "format missing"),
-        ("02000000000000", "format 2, not 1"),
+        ("03000000000000", "format 3, not 1 or 2"),
+        ("0200000000000000", "another format than it needs"),
+        ("020000000001000001000000", "run is empty"),
+        ("02000000000200000102000001020000", "continues the one before"),
         ("0100000000ffffffffffffffff7f00", "says 9223372036854775807 runs"),
         ("01000000000100000000", "run is empty"),
         ("010000000002000001000001" + "00", "continues the one before"),
@@ -85,7 +104,11 @@ def test_malformed_bytes_are_refused_with_the_reason(data: str, reason: str) -> 
         decode_segment(bytes.fromhex(data))
 
 
-@given(st.binary(max_size=60).map(lambda rest: b"\x01" + rest) | st.binary(max_size=20))
+@given(
+    st.binary(max_size=60).map(lambda rest: b"\x01" + rest)
+    | st.binary(max_size=60).map(lambda rest: b"\x02" + rest)
+    | st.binary(max_size=20)
+)
 def test_random_bytes_are_refused_or_read_as_what_they_say(data: bytes) -> None:
     """Foreign bytes are refused, unless they are a valid encoding."""
     try:
@@ -145,3 +168,46 @@ def test_records_past_the_end_of_their_segment_are_refused() -> None:
 
     with pytest.raises(ValueError, match="records up to 5, but ends at 4"):
         check_chain([], tail)
+
+
+RUNS = st.lists(
+    st.tuples(*(st.integers(0, 3), st.integers(0, 3), st.integers(1, 5), st.integers(1, 4))),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(RUNS, st.integers(0, 9), st.integers(0, 5))
+def test_records_with_several_copies_are_translated_to_the_first_one(
+    pieces: list[tuple[int, int, int, int]], start: int, gap: int
+) -> None:
+    """Inside the copies of a record, the way back is the record: it repeats, and never skips."""
+    runs: list[Run] = []
+    upstream = downstream = start
+    for before, below, length, copies in pieces:
+        alike = before == below == 0 and runs and copies == runs[-1].copies
+        upstream, downstream = upstream + before + bool(alike), downstream + below
+        runs.append(Run(upstream, downstream, length, copies))
+        upstream, downstream = runs[-1].upstream_end, runs[-1].downstream_end
+    segment = Segment(
+        number=0,
+        commits=len(runs),
+        upstream_start=start,
+        upstream_end=upstream + gap,
+        downstream_start=start,
+        runs=tuple(runs),
+        downstream_gap=gap,
+    )
+
+    data = segment.encode()
+    assert decode_segment(data) == segment
+    assert MapTail.decode(data).encode() == data
+    offsets = OffsetMap([], MapTail.decode(data))
+    for run in runs:
+        for i in range(run.length):
+            first = run.downstream + i * run.copies
+            assert offsets.translate(run.upstream + i) == first
+            for copy in range(first, first + run.copies):
+                assert offsets.reverse(copy) == run.upstream + i
+                assert offsets.original_of(copy) == run.upstream + i
+    assert offsets.translate(upstream + gap) == segment.downstream_end

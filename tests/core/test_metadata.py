@@ -127,7 +127,7 @@ def test_a_tail_that_should_have_been_spilled_is_refused() -> None:
         (GOLDEN[0][1] + "A" * 1000, "characters, more than 1024"),
         (GOLDEN[0][1] + "AAA", "damaged offset map"),
         (GOLDEN[0][1][:-1] + "B", "damaged offset map: stray bits"),
-        (GOLDEN[0][1].replace("AQAA", "AgAA"), "offset map format 2"),
+        (GOLDEN[0][1].replace("AQAA", "AwAA"), "offset map format 3"),
         (GOLDEN[0][1][:-2], "offset map is cut off"),
     ],
 )

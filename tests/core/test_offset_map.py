@@ -31,6 +31,7 @@ STEP: st.SearchStrategy[Step] = st.one_of(
     TRANSACTION,
     st.tuples(st.just("abort"), st.integers(1, 6)),
     st.tuples(st.just("advance"), st.integers(0, 4)),
+    st.tuples(st.just("replay"), st.integers(1, 4)),
     st.tuples(st.just("spill"), st.none()),
     st.tuples(st.just("restart"), st.none()),
 )
@@ -45,13 +46,15 @@ class Mirror:
 
     tail: MapTail
     target_end: int
+    end: int | None = None
     mapped: dict[int, int] = field(default_factory=dict)
     spilled: list[bytes] = field(default_factory=list)
 
     @classmethod
     def started(cls, next_upstream: int, target_end: int | None) -> "Mirror":
         """Return one before its first record; `target_end` None: a new, empty target partition."""
-        return cls(MapTail.empty(next_upstream, downstream=target_end), target_end or 0)
+        tail = MapTail.empty(next_upstream, downstream=target_end)
+        return cls(tail, target_end or 0, end=target_end)
 
     def play(self, history: Sequence[Step]) -> "Mirror":
         """Apply the steps; also spill where the tail needs it."""
@@ -70,11 +73,19 @@ class Mirror:
             upstream = offsets[-1] + 1
         self.mapped |= {u: first_downstream + i for i, u in enumerate(offsets)}
         self.tail.add(stretches(offsets), first_downstream)
-        self.target_end += len(offsets) + 1
+        self.end = first_downstream + len(offsets)
+        self.target_end = self.end + 1
 
     def abort(self, records: int) -> None:
         """Abort a transaction: its records and its marker stay in the log, invisible."""
         self.target_end += records + 1
+
+    def replay(self, records: int) -> None:
+        """Append records that have no place in the map, once something is known of the end."""
+        if self.end is not None:
+            self.end = self.target_end + records
+            self.tail.pass_over(self.end)
+            self.target_end = self.end + 1
 
     def advance(self, upstream: int) -> None:
         """Advance past control records of the source partition."""
@@ -114,7 +125,7 @@ def test_translate_is_exact_for_every_offset(
         later = [d for u, d in mirror.mapped.items() if u >= upstream]
         if later:
             return min(later)
-        return max(mirror.mapped.values()) + 1 if mirror.mapped else target_end or 0
+        return mirror.end or 0
 
     for upstream in range(max(0, start - 3), shadow + 4):
         assert offset_map.translate(upstream) == expected(upstream), upstream

@@ -5,6 +5,8 @@ from datetime import timedelta
 
 from confluent_kafka import Producer
 
+from eos_mirror.core.quarantine import QuarantinedRecord, decode_quarantined, decode_replayed
+from eos_mirror.core.records import TopicRecord
 from eos_mirror.testing.checker import read_topic
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site
@@ -13,6 +15,12 @@ from tests.mirror.toolbox import Mirror
 AT_LEAST_ONCE = {"transaction_producer": "false"}
 DROPPING = {**AT_LEAST_ONCE, "abort_on_send_failure": "false"}
 """At-least-once mode, in which a refused record is dropped."""
+
+TOLERANT = {
+    "errors_tolerance": "all",
+    "errors_deadletterqueue_topic_replication_factor": "1",
+}
+"""A refused record moves to the quarantine."""
 
 WITHIN = timedelta(seconds=40)
 """For a copy to have its records."""
@@ -47,3 +55,18 @@ def values(site: Site, topic: str) -> list[bytes | None]:
 def assert_no_process_ended(running: Mirror) -> None:
     """Assert that refusals caused a new incarnation at most, and no restart of a task."""
     assert not running.found("task.restarting"), running.found("task.restarting")
+
+
+def quarantined(
+    site: Site, queue: str | None = None, *, partitions: int = 1
+) -> list[QuarantinedRecord]:
+    """Return the records in the quarantine, in order."""
+    topic = queue or site.flow.quarantine_topic
+    found = read_topic(site.target.client_config(), topic, partitions=partitions)
+    records = (TopicRecord(one.key, one.value, list(one.headers)) for some in found for one in some)
+    return [decode_quarantined(one) for one in records if decode_replayed(one) is None]
+
+
+def mixed(count: int) -> list[Record]:
+    """Return records, every third of which has no key."""
+    return [(None if n % 3 == 1 else b"k", b"%d" % n) for n in range(count)]

@@ -1,6 +1,7 @@
 """`eos-mirror offsets` shows positions, and gets a partition past records that cannot be copied."""
 
 import re
+import signal
 
 import pytest
 
@@ -11,6 +12,7 @@ from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.testing.checker import read_topic
 from tests.mirror.command_line import offsets, shown
 from tests.mirror.conftest import Site
+from tests.mirror.killed_verb import verb
 from tests.mirror.proofs import verify
 from tests.mirror.surgery import delete_records, produce_values
 from tests.mirror.toolbox import mirror
@@ -73,6 +75,32 @@ def test_records_that_are_gone_are_skipped(site: Site, runs: bool) -> None:
     assert (drop["from"], drop["to"], drop["reason"]) == (20, 50, "expired in the outage")
     code, _, text = verify(site)
     assert code == 0, text
+
+
+SKIP_STEPS = {
+    "the topic is stopped": ("eos_mirror.operate.offsets", "switch_of"),
+    "the ledger has its entry": ("eos_mirror.operate.carry_positions", "FencedPositions.move"),
+    "the position is moved": ("eos_mirror.replication.ownership", "Ownership.release"),
+    "the claims are released": ("eos_mirror.operate.stopped_topic", "withdraw"),
+}
+"""What is done when the command is killed, and where."""
+
+
+@pytest.mark.parametrize("step", SKIP_STEPS)
+def test_a_killed_skip_is_run_again(site: Site, step: str) -> None:
+    """The partition continues at the offset, and no order is left."""
+    lose_records(site)
+    arguments = ("offsets", "skip", str(site.config()), str(site.flow), site.topic, "0")
+    to = ("--to", str(COPIED + GONE), "--yes")
+    killed = verb(*arguments, *to, killed=SKIP_STEPS[step])
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    again = verb(*arguments, *to)
+    assert again.returncode == 0, again.stderr
+
+    with mirror(site.config(), "--once") as running:
+        assert running.wait() == 0, running.errors
+        assert not running.found("topics.stopped"), "an order is left"
+    assert site.values()[0] == [b"%d" % number for number in range(COPIED)] + LATER
 
 
 def test_records_that_exist_are_skipped_on_purpose(site: Site) -> None:

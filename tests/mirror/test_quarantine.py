@@ -10,31 +10,27 @@ from functools import partial
 import pytest
 
 from eos_mirror.core.ledger import Kind
-from eos_mirror.core.quarantine import QuarantinedRecord, decode_quarantined
-from eos_mirror.core.records import TopicRecord
 from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.testing import wait_until
-from eos_mirror.testing.checker import read_topic
 from tests.mirror.command_line import quarantine, verb
 from tests.mirror.conftest import Site
 from tests.mirror.proofs import verify
 from tests.mirror.refused_records import (
     AT_LEAST_ONCE,
+    TOLERANT,
     WITHIN,
     Record,
     assert_no_process_ended,
     configure,
+    mixed,
     offer,
+    quarantined,
     values,
 )
 from tests.mirror.toolbox import mirror, topics_of
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
-TOLERANT = {
-    "errors_tolerance": "all",
-    "errors_deadletterqueue_topic_replication_factor": "1",
-}
 HOUR_MS = 3_600_000
 
 
@@ -44,24 +40,6 @@ def topic(site: Site) -> str:
     name = f"{site.topic}-refused"
     site.source.create_topic(name, 1)
     return name
-
-
-def quarantined(
-    site: Site, queue: str | None = None, *, partitions: int = 1
-) -> list[QuarantinedRecord]:
-    """Return the records in the quarantine, in order."""
-    topic = queue or site.flow.quarantine_topic
-    found = read_topic(site.target.client_config(), topic, partitions=partitions)
-    return [
-        decode_quarantined(TopicRecord(one.key, one.value, list(one.headers)))
-        for partition in found
-        for one in partition
-    ]
-
-
-def mixed(count: int) -> list[Record]:
-    """Return records, every third of which has no key."""
-    return [(None if n % 3 == 1 else b"k", b"%d" % n) for n in range(count)]
 
 
 def assert_split(site: Site, topic: str, records: list[Record]) -> None:
@@ -100,7 +78,8 @@ def test_refused_records_are_in_the_quarantine(
     assert code == 0, text
     listed = [json.loads(line) for line in text.splitlines()]
     assert [one["offset"] for one in listed] == [one.offset for one in found]
-    assert listed[0]["quarantine"] == f"{site.flow.quarantine_topic}-0"
+    assert [one["quarantine_partition"] for one in listed] == [0] * len(found)
+    assert not any(one["replayed"] for one in listed)
     code, text = quarantine(site, "list", "--topics", "no-such-topic")
     assert (code, text) == (0, f"{site.flow}: no record is in {site.flow.quarantine_topic}\n")
 

@@ -7,7 +7,7 @@ import pytest
 
 from eos_mirror.audit.compacted import Why
 from eos_mirror.audit.differences import Difference, Kind
-from eos_mirror.audit.dropped import DroppedRange, dropped_ranges, explain_dropped
+from eos_mirror.audit.explained import Explanation, explain, explanations
 from eos_mirror.audit.proof import PartitionProof
 from eos_mirror.audit.ranges import Range
 from eos_mirror.core import ledger
@@ -16,7 +16,9 @@ from eos_mirror.errors import ForeignRecord
 
 SOURCE, TARGET = TopicPartition("orders", 3), TopicPartition("A.orders", 3)
 ID = "A" * 22
-TWO_OF_FIVE = DroppedRange(partition="orders-3", topic_id=ID, start=10, end=15, count=2)
+TWO_OF_FIVE = Explanation(
+    why=Why.DROPPED, partition="orders-3", topic_id=ID, start=10, end=15, count=2
+)
 
 
 def missing(*offsets: int, kind: Kind = Kind.MISSING) -> list[Difference]:
@@ -44,11 +46,11 @@ def proof(differences: list[Difference], explained: dict[Why, int] | None = None
     )
 
 
-def drop(**details: Any) -> ledger.LedgerEntry:
-    """Return the ledger entry of a drop, as a task writes it."""
+def drop(kind: ledger.Kind = ledger.Kind.DROP, /, **details: Any) -> ledger.LedgerEntry:
+    """Return a ledger entry of a drop, or another kind, as a task writes it."""
     known = {"task": 0, "partition": "orders-3", "topic_id": ID, "from": 10, "to": 15, "records": 2}
     return ledger.LedgerEntry(
-        kind=ledger.Kind.DROP,
+        kind=kind,
         at=datetime(2026, 3, 1, tzinfo=UTC),
         by="host-7:4711",
         details={**known, "reason": "MSG_SIZE_TOO_LARGE", **details},
@@ -58,7 +60,7 @@ def drop(**details: Any) -> ledger.LedgerEntry:
 def test_what_was_dropped_is_no_difference() -> None:
     """A dropped record is no difference; it is counted with the other explained records."""
     before = proof(missing(11, 14), {Why.COMPACTED_ON_SOURCE: 7})
-    after = explain_dropped(before, ID, [TWO_OF_FIVE])
+    after = explain(before, ID, [TWO_OF_FIVE])
 
     assert after.differences == []
     assert after.explained == {Why.COMPACTED_ON_SOURCE: 7, Why.DROPPED: 2}
@@ -74,30 +76,33 @@ def test_what_was_dropped_is_no_difference() -> None:
 )
 def test_what_was_not_dropped_is_still_a_difference(left: list[Difference]) -> None:
     """An entry explains only missing records in its own range."""
-    after = explain_dropped(proof([*missing(10), *left]), ID, [TWO_OF_FIVE])
+    after = explain(proof([*missing(10), *left]), ID, [TWO_OF_FIVE])
 
     assert (after.differences, after.explained) == (left, {Why.DROPPED: 1})
 
 
 def test_no_more_is_explained_than_was_dropped() -> None:
     """An entry explains no more missing records than it dropped."""
-    after = explain_dropped(proof(missing(10, 11, 12)), ID, [TWO_OF_FIVE])
+    after = explain(proof(missing(10, 11, 12)), ID, [TWO_OF_FIVE])
 
     assert (after.differences, after.explained) == (missing(12), {Why.DROPPED: 2})
 
 
 @pytest.mark.parametrize("other", [{"partition": "orders-4"}, {"topic_id": "B" * 22}])
-def test_another_partition_or_a_topic_created_again_is_not_excused(other: dict[str, str]) -> None:
+def test_another_partition_or_a_topic_created_again_is_not_excused(other: dict[str, Any]) -> None:
     """An entry explains nothing in another partition, or in a topic that was created again."""
     before = proof(missing(11))
-    assert explain_dropped(before, ID, dropped_ranges([drop(**other)])) == before
+    assert explain(before, ID, explanations([drop(**other)])) == before
+
+
+SECOND: dict[str, Any] = {"from": 15, "to": 16, "records": 1}
 
 
 def test_an_entry_that_was_written_twice_counts_once() -> None:
     """A repeated entry counts once: a task that dies before it commits the offsets repeats it."""
-    assert dropped_ranges([drop(), drop(), drop(**{"from": 15, "to": 16, "records": 1})]) == [
+    assert explanations([drop(), drop(), drop(**SECOND)]) == [
         TWO_OF_FIVE,
-        DroppedRange(partition="orders-3", topic_id=ID, start=15, end=16, count=1),
+        Explanation(why=Why.DROPPED, partition="orders-3", topic_id=ID, start=15, end=16, count=1),
     ]
 
 
@@ -107,10 +112,25 @@ def test_other_entries_explain_nothing() -> None:
     fence = ledger.LedgerEntry(
         kind=ledger.Kind.FENCE, at=entry.at, by=entry.by, details=entry.details
     )
-    assert dropped_ranges([fence]) == []
+    assert explanations([fence]) == []
 
 
 def test_an_entry_that_is_not_whole_is_named() -> None:
     """An incomplete entry is an error, because it might hide a loss."""
     with pytest.raises(ForeignRecord, match=r"not a whole drop: .*'records': None"):
-        dropped_ranges([drop(records=None)])
+        explanations([drop(records=None)])
+
+
+def test_a_quarantined_record_is_explained_like_a_dropped_one() -> None:
+    """Both are missing in the copy."""
+    assert explanations([drop(ledger.Kind.QUARANTINE)]) == explanations([drop()]) == [TWO_OF_FIVE]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.MISSING])
+def test_a_replayed_record_is_explained_by_its_place_in_the_copy(kind: Kind) -> None:
+    """It looks foreign, moved or doubled, as its original is compared with others."""
+    reasons = explanations([drop(ledger.Kind.REPLAY, to=12)])
+    after = explain(proof([*missing(11, 12, kind=kind), *missing(10)]), ID, reasons)
+
+    assert after.differences == [*missing(12, kind=kind), *missing(10)]
+    assert after.explained == {Why.REPLAYED: 1}

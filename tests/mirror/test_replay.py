@@ -1,0 +1,155 @@
+"""`quarantine replay` appends quarantined records to their copies, each once."""
+
+import json
+import signal
+
+import pytest
+
+from eos_mirror.core.ledger import Kind
+from eos_mirror.kafka.ledger import read_ledger
+from tests.mirror.command_line import quarantine
+from tests.mirror.conftest import Site
+from tests.mirror.killed_verb import verb
+from tests.mirror.proofs import verify
+from tests.mirror.refused_records import (
+    AT_LEAST_ONCE,
+    TOLERANT,
+    assert_no_process_ended,
+    configure,
+    mixed,
+    offer,
+    values,
+)
+from tests.mirror.toolbox import mirror
+
+pytestmark = [pytest.mark.brokers, pytest.mark.long]
+
+KEPT = [b"%d" % n for n in range(9) if n % 3 != 1]
+MOVED = [b"1", b"4", b"7"]
+AFTER = [b"after"]
+
+REPLAY = "eos_mirror.operate.replay"
+STEPS = {
+    "the topic is stopped": (REPLAY, "switch_of"),
+    "the partition is claimed": ("eos_mirror.operate.carry_positions", "FencedPositions.append"),
+    "the records are written": (REPLAY, "note"),
+    "the ledger has its entry": (
+        "eos_mirror.kafka.transactional_producer",
+        "KafkaProducer.commit",
+    ),
+    "the records are committed": ("eos_mirror.replication.ownership", "Ownership.release"),
+    "the claims are released": ("eos_mirror.operate.stopped_topic", "withdraw"),
+}
+"""What is done when the process is killed, and where it is killed."""
+
+
+@pytest.fixture
+def topic(site: Site) -> str:
+    """A topic of which three records are in the quarantine; its copy accepts them now."""
+    name = f"{site.topic}-refused"
+    site.source.create_topic(name, 1)
+    offer(site, name, mixed(9))
+    configure(site.source, name, "cleanup.policy=compact")
+    with mirror(site.config(**TOLERANT), "--once") as running:
+        assert running.wait() == 0, running.errors
+    configure(site.source, name, "cleanup.policy=delete")
+    configure(site.target, remote(site, name), "cleanup.policy=delete")
+    return name
+
+
+def remote(site: Site, topic: str) -> str:
+    """Return the copy of a topic."""
+    return f"{site.flow.source}.{topic}"
+
+
+def mirror_more(site: Site, topic: str) -> None:
+    """Mirror one more record, in another run."""
+    offer(site, topic, [(b"k", AFTER[0])])
+    with mirror(site.config(**TOLERANT), "--once") as running:
+        assert running.wait() == 0, running.errors
+
+
+def test_replayed_records_follow_the_others(site: Site, topic: str) -> None:
+    """`verify` counts them, the map passes over them, and they are not replayed twice."""
+    code, text = quarantine(site, "replay", "--plan")
+    assert code == 5, text
+    assert text.splitlines() == [f"{topic}-0 offset {n}: would be replayed" for n in (1, 4, 7)]
+    assert values(site, topic) == KEPT
+
+    code, text = quarantine(site, "replay", "--yes", "--reason", "keys are optional now")
+
+    assert code == 0, text
+    assert text.splitlines() == [f"{topic}-0 offset {n}: replayed" for n in (1, 4, 7)]
+    mirror_more(site, topic)
+    assert values(site, topic) == KEPT + MOVED + AFTER
+    code, _, text = verify(site)
+    assert code == 0, text
+    assert "explained: 3 replayed from the quarantine, and in the ledger" in text
+    entries = read_ledger(site.target.client_config(), site.flow)
+    (entry,) = [one.details for one in entries if one.kind is Kind.REPLAY]
+    assert (entry["records"], entry["reason"]) == (3, "keys are optional now")
+    code, text = quarantine(site, "list", "--json")
+    assert [json.loads(line)["replayed"] for line in text.splitlines()] == [True] * 3
+    code, text = quarantine(site, "replay", "--yes")
+    assert (code, text) == (0, f"{site.flow}: no record waits to be replayed\n")
+
+
+def test_a_running_flow_continues(site: Site, topic: str) -> None:
+    """The topic is stopped for the moment, by an order that is withdrawn."""
+    with mirror(site.config(**TOLERANT)) as running:
+        running.wait_for("ready")
+        code, text = quarantine(site, "replay", "--yes")
+        assert code == 0, text
+        running.wait_for("topics.stopped")
+        running.wait_for("topics.resumed")
+        offer(site, topic, [(b"k", AFTER[0])])
+        site.view.wait_caught_up(topic, remote(site, topic), partitions=1)
+        assert running.stop() == 0, running.errors
+        assert_no_process_ended(running)
+
+    assert values(site, topic) == KEPT + MOVED + AFTER
+
+
+def test_a_record_that_is_still_refused_stays(site: Site, topic: str) -> None:
+    """The others are replayed; the exit code says that something is left."""
+    configure(site.target, remote(site, topic), "cleanup.policy=compact")
+    other = f"{site.topic}-other"
+    site.source.create_topic(other, 1)
+    offer(site, other, mixed(3))
+    configure(site.source, other, "cleanup.policy=compact")
+    with mirror(site.config(**TOLERANT), "--once") as running:
+        assert running.wait() == 0, running.errors
+    configure(site.target, remote(site, other), "cleanup.policy=delete")
+
+    code, text = quarantine(site, "replay", "--yes")
+
+    assert code == 1, text
+    assert f"{other}-0 offset 1: replayed" in text
+    assert f"{topic}-0 offset 1: not replayed: INVALID_RECORD: the record has no key" in text
+    assert values(site, topic) == KEPT
+    assert values(site, other) == [b"0", b"2", b"1"]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_killed_replay_is_run_again(site: Site, topic: str, step: str) -> None:
+    """Each record is appended once, whatever was done when the process was killed."""
+    arguments = ("quarantine", "replay", str(site.config()), str(site.flow), "--yes")
+    killed = verb(*arguments, killed=STEPS[step])
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    again = verb(*arguments)
+    assert again.returncode == 0, again.stderr
+
+    mirror_more(site, topic)
+    assert values(site, topic) == KEPT + MOVED + AFTER
+    code, _, text = verify(site)
+    assert code == 0, text
+
+
+def test_at_least_once_needs_no_replay(site: Site, topic: str) -> None:
+    """One line says why, with exit code 2."""
+    arguments = ("quarantine", "replay", str(site.config(**AT_LEAST_ONCE)), str(site.flow), "--yes")
+    done = verb(*arguments)
+
+    assert done.returncode == 2, done.stderr
+    assert "at least once, records can be appended to a copy with any producer" in done.stderr
+    assert values(site, topic) == KEPT
