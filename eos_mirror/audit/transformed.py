@@ -5,17 +5,63 @@ from dataclasses import replace
 from typing import TypeVar
 
 from eos_mirror.audit.examine import Reader
-from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.handlers import MessageHandler, handled
+from eos_mirror.core.records import DecodedRun, TopicPartition
 from eos_mirror.core.transforms import Chain, Kept, Transform
 from eos_mirror.kafka.ranges import Columns
 
 T = TypeVar("T")
 
 
-def as_mirrored(reader: Reader, transforms: Sequence[Transform], *, remote_topic: str) -> Reader:
+def as_mirrored(
+    reader: Reader,
+    transforms: Sequence[Transform],
+    *,
+    remote_topic: str,
+    handler: MessageHandler | None = None,
+) -> Reader:
     """Return a reader of a source topic that yields what is mirrored of it."""
     chain = Chain(transforms, remote_topic=remote_topic)
-    return reader if chain.is_empty else TransformedReader(reader, chain)
+    changed = reader if chain.is_empty else TransformedReader(reader, chain)
+    return changed if handler is None else HandledReader(changed, handler)
+
+
+class HandledReader:
+    """
+    Implements `examine.Reader` over a reader of the source: it yields the copies of each record.
+
+    A record for which the handler fails is yielded as it is: it is in no copy.
+    """
+
+    def __init__(self, reader: Reader, handler: MessageHandler) -> None:
+        self._reader = reader
+        self._handler = handler
+
+    def read(self, partition: TopicPartition, start: int, end: int) -> Iterator[Columns]:
+        """Yield the copies of the records in a range. See `kafka.ranges.RangeReader`."""
+        for columns in self._reader.read(partition, start, end):
+            kind = columns.timestamps[0][0]
+            for run in handled(self._handler, _run(partition, columns)):
+                yield Columns(
+                    offsets=run.offsets,
+                    timestamps=[(kind, at) for at in run.timestamps],
+                    keys=run.keys,
+                    values=run.values,
+                    headers=run.headers,
+                )
+
+
+def _run(partition: TopicPartition, columns: Columns) -> DecodedRun:
+    return DecodedRun(
+        partition=partition,
+        offsets=columns.offsets,
+        timestamps=[at for _, at in columns.timestamps],
+        keys=columns.keys,
+        values=columns.values,
+        headers=columns.headers,
+        leader_epoch=None,
+        size_bytes=0,
+    )
 
 
 class TransformedReader:

@@ -25,6 +25,7 @@ from eos_mirror.audit.examine import (
 )
 from eos_mirror.audit.ranges import Range
 from eos_mirror.audit.transformed import as_mirrored
+from eos_mirror.core.handlers import HandlerSpec, MessageHandler
 from eos_mirror.core.offset_map import OffsetMap
 from eos_mirror.core.side import Side
 from eos_mirror.core.transforms import Transform
@@ -36,6 +37,7 @@ Found = Mapping[bytes, int]
 """Offsets by digest."""
 
 _readers: dict[object, RangeReader] = {}
+_handlers: dict[HandlerSpec, MessageHandler] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,7 @@ class Work:
 
     Attributes:
         source: Connection and security of the source; `target` has those of the target.
-        transforms: What the flow does to the records of the source.
+        transforms, handler: What the flow does to the records of the source.
         base: Base of the folds.
     """
 
@@ -89,6 +91,7 @@ class Work:
     target: Mapping[str, str] = field(repr=False)
     base: int = field(repr=False)
     transforms: tuple[Transform, ...] = ()
+    handler: HandlerSpec | None = None
 
     def match(self, where: Range) -> Matched | Unreadable:
         """
@@ -162,7 +165,10 @@ class Work:
 
     def _readers(self, where: Range) -> tuple[Reader, Reader]:
         source = _reader(self.source, side=Side.SOURCE)
-        mirrored = as_mirrored(source, self.transforms, remote_topic=where.target.topic)
+        handler = None if self.handler is None else _handler(self.handler)
+        mirrored = as_mirrored(
+            source, self.transforms, remote_topic=where.target.topic, handler=handler
+        )
         return mirrored, _reader(self.target, side=Side.TARGET)
 
 
@@ -171,6 +177,12 @@ def _unless_unreadable(look: Callable[[], R]) -> R | Unreadable:
         return look()
     except RangeUnreadable as exc:
         return Unreadable(reason=str(exc))
+
+
+def _handler(spec: HandlerSpec) -> MessageHandler:
+    if spec not in _handlers:
+        _handlers[spec] = spec.make()
+    return _handlers[spec]
 
 
 def _reader(config: Mapping[str, str], *, side: Side) -> RangeReader:

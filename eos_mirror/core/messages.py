@@ -12,6 +12,7 @@ from typing import Any
 
 from eos_mirror.core.boundary import Boundary
 from eos_mirror.core.flow import Flow
+from eos_mirror.core.handlers import HandlerSpec
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.spread import Spread
 from eos_mirror.core.suspects import Suspect
@@ -44,6 +45,7 @@ class MirrorConfig:
         measured: Report the metrics of each partition.
         sender: What the producer does with records of every topic.
         transforms: What changes or drops records, in order.
+        handler: What makes copies of what they leave; None: one of each record.
     """
 
     flow: Flow
@@ -58,6 +60,7 @@ class MirrorConfig:
     measured: bool = False
     sender: SenderLimits = field(default_factory=SenderLimits)
     transforms: tuple[Transform, ...] = ()
+    handler: HandlerSpec | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import starmap
 from operator import attrgetter
 from typing import Final, Self
 
@@ -22,6 +23,7 @@ from eos_mirror.core.map_segment import (
     decode_segment,
     put_varint,
 )
+from eos_mirror.core.records import Stretch
 
 __all__ = [
     "BEFORE_START",
@@ -128,13 +130,12 @@ class MapTail:
         last = self.runs[-1].downstream_end if self.runs else self.downstream_start
         return None if last is None else last + self.downstream_gap
 
-    def add(self, mirrored: Iterable[tuple[int, int]], first_downstream: int) -> None:
+    def add(self, mirrored: Iterable[Stretch | tuple[int, int]], first_downstream: int) -> None:
         """
         Add one transaction.
 
         Args:
-            mirrored: Stretches (first upstream offset, length) in order, without the upstream
-                offsets that have no record.
+            mirrored: Upstream offsets in order, without those that have no record.
             first_downstream: Where the first record went; the others follow without a gap.
 
         Raises:
@@ -147,15 +148,15 @@ class MapTail:
                 f"the map ends at {self.downstream_end}"
             )
         upstream_end, downstream = self.upstream_end, first_downstream
-        for first, length in mirrored:
+        for first, length, copies in starmap(Stretch, mirrored):
             if first < upstream_end or length < 1:
                 raise ValueError(
                     f"upstream offset {first} (length {length}) was mirrored before: "
                     f"next_offset={upstream_end}"
                 )
-            self._append(Run(first, downstream, length))
+            self._append(Run(first, downstream, length, copies))
             upstream_end = first + length
-            downstream += length
+            downstream += length * copies
         self.upstream_end = upstream_end
         self.commits += 1
 

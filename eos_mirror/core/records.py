@@ -2,10 +2,10 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from operator import sub
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 Headers = list[tuple[str, bytes | None]]
 
@@ -31,6 +31,14 @@ class Position(NamedTuple):
 
     next_offset: int
     leader_epoch: int | None = None
+
+
+class Stretch(NamedTuple):
+    """Adjacent records of the source, and how many copies each of them has."""
+
+    first: int
+    length: int
+    copies: int = 1
 
 
 class TopicRecord(NamedTuple):
@@ -73,7 +81,11 @@ class RecordRun(Protocol):
     def next_offset(self) -> int:
         """Where reading resumes after the run."""
 
-    def stretches(self) -> list[tuple[int, int]]:
+    @property
+    def failure(self) -> str:
+        """Why the message handler failed for its only record; empty if it did not."""
+
+    def stretches(self) -> Sequence[Stretch | tuple[int, int]]:
         """Return the upstream offsets as stretches without a gap: (first, length)."""
 
     def from_offset(self, next_offset: int) -> "RecordRun | None":
@@ -105,6 +117,9 @@ class DecodedRun:
     leader_epoch: int | None
     size_bytes: int
 
+    failure: ClassVar[str] = ""
+    """See `RecordRun`."""
+
     @property
     def count(self) -> int:
         """See `RecordRun`."""
@@ -115,9 +130,17 @@ class DecodedRun:
         """See `RecordRun`."""
         return self.offsets[-1] + 1
 
-    def stretches(self) -> list[tuple[int, int]]:
+    def stretches(self) -> Sequence[Stretch | tuple[int, int]]:
         """See `RecordRun`."""
         return stretches(self.offsets)
+
+    def whole(self, count: int) -> int:
+        """Return how many of these first records can be separated from the others."""
+        return count
+
+    def siblings(self, start: int, stop: int) -> tuple[int, int]:
+        """Return the range of these records with all copies of the same records of the source."""
+        return start, stop
 
     def decoded(self) -> "DecodedRun":
         """Return the run itself."""
@@ -153,8 +176,8 @@ class DecodedRun:
         if start == 0 and stop == len(self.offsets):
             return self
         values = self.values[start:stop]
-        return DecodedRun(
-            partition=self.partition,
+        return replace(
+            self,
             offsets=self.offsets[start:stop],
             timestamps=self.timestamps[start:stop],
             keys=self.keys[start:stop],
@@ -171,8 +194,8 @@ class DecodedRun:
         The epoch is unknown without the last record, as in `part`.
         """
         values = [self.values[i] for i in indices]
-        return DecodedRun(
-            partition=self.partition,
+        return replace(
+            self,
             offsets=[self.offsets[i] for i in indices],
             timestamps=[self.timestamps[i] for i in indices],
             keys=[self.keys[i] for i in indices],

@@ -165,7 +165,7 @@ class BatchCutter:
                 continue
             if i > start:
                 yield self.count, run.part(start, i)
-            if self.count == MOST_BATCHES:
+            if self.count >= MOST_BATCHES and run.whole(i) == i:
                 self._is_full = True
                 return
             start = i

@@ -92,9 +92,10 @@ class RefusedRecords:
 
     def place(self, run: DecodedRun) -> str:
         """Return where the first one is, how large, and why it is refused."""
+        who = "message handler" if run.failure else "target"
         key, value = _sized("key", run.keys[self.start]), _sized("value", run.values[self.start])
         return (
-            f"next_offset={run.offsets[self.start]}: the target refuses this record "
+            f"next_offset={run.offsets[self.start]}: the {who} refuses this record "
             f"({self.code}; {key}, {value}): {self.reason}"
         )
 

@@ -9,6 +9,7 @@ from time import time_ns
 from typing import Final
 
 from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.handlers import FAILED
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.plural import counted
@@ -200,6 +201,8 @@ class Replayer:
 
 
 def _refusal(held: Held, remote: TopicPartition, limits: TopicLimits, sender: SenderLimits) -> str:
+    if held.record.code == FAILED:
+        return "its message handler failed; the copies that it makes are not known"
     now_ms = time_ns() // 1_000_000
     refused = first_refused(_run([held]), remote.topic, limits, sender, now_ms=now_ms)
     return "" if refused is None else f"{refused.code}: {refused.reason}"

@@ -116,12 +116,7 @@ def auditing(
     _require_map(settings)
     surveyor = Surveyor(settings)
     surveys = [surveyor.survey(wanted.is_topic, wanted.period)]  # refused before anything starts
-    work = Work(
-        source=clients.source_admin(settings),
-        target=clients.target_admin(settings),
-        base=random_base(),
-        transforms=settings.transforms.chain,
-    )
+    work = _work(settings)
     with (
         _pool(spark, app=f"eos-mirror verify {settings.flow}", look=watcher.look) as pool,
         closing(RangeReader(work.source, side=Side.SOURCE)) as source,
@@ -201,6 +196,16 @@ class Verification:
             for partition in partitions
             for one in partition.differences[:CLOSE_UPS]
         }
+
+
+def _work(settings: FlowSettings) -> Work:
+    return Work(
+        source=clients.source_admin(settings),
+        target=clients.target_admin(settings),
+        base=random_base(),
+        transforms=settings.transforms.chain,
+        handler=settings.transforms.handler,
+    )
 
 
 def _planned(plans: Sequence[TopicPlan], *, slots: int) -> Planned:

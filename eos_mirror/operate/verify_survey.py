@@ -34,6 +34,10 @@ SETTLED_WITHIN_S = 10.0
 OPEN_FOR = timedelta(seconds=5)
 """A transaction of the source that stays open for this long hides records from the comparison."""
 
+HANDLED_AND_COMPACTED = (
+    "it is compacted, and a message handler makes its records: which of them compaction may remove "
+    "is not known"
+)
 CREATE_TIME = "CreateTime"
 CLEANUP_POLICY, COMPACT = "cleanup.policy", "compact"
 
@@ -96,6 +100,7 @@ class Surveyor:
             queues=settings.queues,
         )
         self._sources: Mapping[str, str] = {}
+        self._has_handler = settings.transforms.handler is not None
 
     def survey(self, is_wanted: Callable[[str], bool], period: Period | None = None) -> Survey:
         """
@@ -130,7 +135,10 @@ class Surveyor:
         snapshot = self._in_period(self._standings(maps, starts), period or Period())
         copies: defaultdict[str, list[PartitionSnapshot]] = defaultdict(list)
         for one in sorted(snapshot, key=lambda one: one.source):
-            copies[one.target.topic].append(one)
+            if self._has_handler and one.compaction is not None:
+                faults[one.target] = HANDLED_AND_COMPACTED
+            else:
+                copies[one.target.topic].append(one)
         incomparable = [
             Incomparable(source=self._source_of(remote), target=remote, reason=reason)
             for remote, reason in sorted(faults.items())

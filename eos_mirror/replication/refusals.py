@@ -6,8 +6,9 @@ searched for: the records of that batch are sent again in smaller ones (core/sus
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
+from eos_mirror.core.handlers import FAILED
 from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.core.suspects import (
@@ -111,15 +112,14 @@ class Refusals:
         self, owned: OwnedPartition, run: RecordRun
     ) -> tuple[RecordRun | None, RefusedRecords | None]:
         """Return the records before the first refused one, and the refused ones."""
-        known, foreseen = self._known(owned, run), self._foreseen(owned, run)
-        found = [one for one in (known, foreseen) if one is not None]
-        if not found:
+        refused = self._first(owned, run, self._foreseen(owned, run))
+        if refused is None:
             return run, None
-        refused = min(found, key=lambda one: one.start)
-        if not refused.start:
-            return None, refused
+        records = run.decoded()
+        start, stop = records.siblings(refused.start, refused.stop)
+        refused = replace(refused, start=start, stop=stop)
         before = owned.position.leader_epoch
-        return run.decoded().head(refused.start, after=before), refused
+        return (records.head(start, after=before) if start else None), refused
 
     def was_found(self, owned: OwnedPartition, run: RecordRun, refused: RefusedRecords) -> bool:
         """Return True if the first of these records was searched for; limits do not foresee it."""
@@ -127,6 +127,8 @@ class Refusals:
         return suspect is not None and run.decoded().offsets[refused.start] in suspect.refused
 
     def _foreseen(self, owned: OwnedPartition, run: RecordRun) -> RefusedRecords | None:
+        if run.failure:
+            return RefusedRecords(start=0, stop=1, code=FAILED, reason=run.failure)
         topic = owned.remote.topic
         refused = self._by_limits(topic, run)
         if refused is not None and self._now() - self._learned_at[topic] > FRESH_S:
@@ -140,16 +142,21 @@ class Refusals:
             return None
         return first_refused(run.decoded(), topic, limits, self._sender, now_ms=self._wall_ms())
 
-    def _known(self, owned: OwnedPartition, run: RecordRun) -> RefusedRecords | None:
+    def _first(
+        self, owned: OwnedPartition, run: RecordRun, foreseen: RefusedRecords | None
+    ) -> RefusedRecords | None:
+        """Return those that are foreseen, or one before them that was searched for."""
         suspect = self._suspects.get(owned.source)
         if suspect is None:
-            return None
+            return foreseen
         for start, offset in enumerate(run.decoded().offsets):
+            if foreseen is not None and start >= foreseen.start:
+                break
             if offset in suspect.refused:
                 return RefusedRecords(
                     start=start, stop=start + 1, code=suspect.code, reason=suspect.reason
                 )
-        return None
+        return foreseen
 
     def met(
         self,

@@ -295,6 +295,8 @@ class ThrottledSource:
             waiting.runs.popleft()
             self._count(run, sign=-1)
             if room < run.count:
+                room = run.decoded().whole(room)
+            if room < run.count:
                 whole = run.decoded()
                 run = whole.head(room, after=self._epochs.get(partition))
                 rest = whole.part(room, whole.count)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from eos_mirror.core.map_records import StartRecord, records_of, segment_key, start_key
 from eos_mirror.core.messages import MirrorConfig
-from eos_mirror.core.records import Position, RecordRun, TopicPartition, TopicRecord
+from eos_mirror.core.records import Position, RecordRun, Stretch, TopicPartition, TopicRecord
 from eos_mirror.errors import (
     ForeignWriter,
     NewIncarnation,
@@ -72,7 +72,7 @@ class Transaction:
         self._now, self._reached, self._notes = hooks
         self._portions = Portions(producer)
         self._touched: dict[TopicPartition, OwnedPartition] = {}
-        self._stretches: dict[TopicPartition, list[tuple[int, int]]] = {}
+        self._stretches: dict[TopicPartition, list[Stretch | tuple[int, int]]] = {}
         self._last_delivered: dict[TopicPartition, int] = {}
         self._dropped: list[Dropped] = []
         self._is_open = False

@@ -1,5 +1,5 @@
 """
-Applies the transforms of a flow to what a task reads.
+Applies the transforms of a flow, and its message handler, to what a task reads.
 
 The engine sees a source that never had the dropped records, as after compaction. Its position
 moves past them: with the next record, or as at an end of the partition if none follows.
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from eos_mirror.core.handlers import MessageHandler, handled
 from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.core.transforms import Chain, Transform
@@ -21,11 +22,17 @@ OpenSource = Callable[[RebalanceListener], Source]
 
 
 def opener_of(lane: Lane, config: MirrorConfig, remote_of: RemoteOf) -> OpenSource:
-    """Return what opens the source of a lane, with the transforms of the flow."""
-    if not config.transforms:
+    """
+    Return what opens the source of a lane, with transforms and message handler of the flow.
+
+    Raises:
+        ConfigError: The class of the handler cannot be used.
+    """
+    if not config.transforms and config.handler is None:
         return lane.open_source
+    handler = None if config.handler is None else config.handler.make()
     return lambda listener: TransformedSource(
-        lane.open_source(listener), config.transforms, remote_of
+        lane.open_source(listener), config.transforms, remote_of, handler
     )
 
 
@@ -33,11 +40,16 @@ class TransformedSource:
     """Implements `ports.Source` over another source. Used by one thread."""
 
     def __init__(
-        self, source: Source, transforms: Sequence[Transform], remote_of: RemoteOf
+        self,
+        source: Source,
+        transforms: Sequence[Transform],
+        remote_of: RemoteOf,
+        handler: MessageHandler | None = None,
     ) -> None:
         self._source = source
         self._transforms = transforms
         self._remote_of = remote_of
+        self._handler = handler
         self._chains: dict[str, Chain] = {}
 
     def subscribe(self, topics: Sequence[str]) -> None:
@@ -74,14 +86,18 @@ class TransformedSource:
         ends: dict[TopicPartition, int] = {}
         for run in read:
             left = self._left(run)
-            if left is not None:
-                polled.runs.append(left)
-            if left is None or left.next_offset < run.next_offset:
+            pieces = [] if left is None else self._handled(left)
+            polled.runs += pieces
+            if not pieces or pieces[-1].next_offset < run.next_offset:
                 ends[run.partition] = run.next_offset
             else:
                 ends.pop(run.partition, None)
         for partition, end in ends.items():
             polled.ends[partition] = max(end, polled.ends.get(partition, end))
+
+    def _handled(self, run: RecordRun) -> list[RecordRun]:
+        """Return what the message handler makes of a run."""
+        return [run] if self._handler is None else list(handled(self._handler, run.decoded()))
 
     def _left(self, run: RecordRun) -> RecordRun | None:
         """Return what the transforms leave of a run; None if that is nothing."""

@@ -215,6 +215,7 @@ def task_config(
             sender=sender_limits(flow),
             keepalive=flow.offsets_keepalive,
             transforms=flow.transforms.chain,
+            handler=flow.transforms.handler,
         ),
         clients=MirrorClients(
             source_consumer=consumer,

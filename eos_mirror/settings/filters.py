@@ -6,11 +6,12 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator
 
+from eos_mirror.core.handlers import HandlerSpec
 from eos_mirror.core.plugins import find_class
 from eos_mirror.core.regex_router import RegexRouter
 from eos_mirror.core.transforms import Transform
 from eos_mirror.settings.key import Key
-from eos_mirror.settings.values import MM2_PACKAGE, Boolean, Kind, Names
+from eos_mirror.settings.values import MM2_PACKAGE, Boolean, Kind, Names, Text
 
 TOPIC_FILTER: Final = "DefaultTopicFilter"
 GROUP_FILTER: Final = "DefaultGroupFilter"
@@ -25,6 +26,13 @@ def _filter_class(text: str) -> str:
     return name
 
 
+def _handler_class(text: str) -> str:
+    if text:
+        find_class(text)
+    return text
+
+
+HandlerClass = Annotated[str, BeforeValidator(_handler_class), Kind("class")]
 FilterClass = Annotated[str, BeforeValidator(_filter_class), Kind("class")]
 
 
@@ -74,6 +82,19 @@ class FilterSettings:
             shown_default="none",
         ),
     ]
+    handler: Annotated[
+        HandlerClass,
+        Key(
+            "message.handler",
+            "",
+            "A [Python class](plugins.md#a-message-handler) that makes the copies of each record: "
+            "none, one or several.",
+            shown_default="one copy of each record",
+        ),
+    ]
+    handler_args: Annotated[
+        Text, Key("message.handler.args", "", "Passed to the class.", shown_default="none")
+    ]
     provenance: Annotated[
         Boolean,
         Key(
@@ -94,11 +115,13 @@ class Transforms:
         chain: Those of records, in the order in which they are applied.
         routers: Those of names of topics, in order.
         texts: Each line that sets one of them or a predicate, without the prefix of the flow.
+        handler: What makes copies of what the chain leaves; None: one of each record.
     """
 
     chain: tuple[Transform, ...]
     routers: tuple[RegexRouter, ...]
     texts: Mapping[str, str]
+    handler: HandlerSpec | None = None
 
 
 NO_TRANSFORMS: Final = Transforms(chain=(), routers=(), texts={})

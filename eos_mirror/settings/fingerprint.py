@@ -36,6 +36,8 @@ def fingerprint(flow: FlowSettings) -> str:
         decisive["quarantine"] = flow.quarantine
     if flow.transforms.chain:
         decisive["transforms"] = [asdict(one) for one in flow.transforms.chain]
+    if flow.transforms.handler is not None:
+        decisive["handler"] = [flow.filters.handler, flow.filters.handler_args]
     if flow.transforms.routers:
         decisive["routers"] = [_described(one) for one in flow.transforms.routers]
     if flow.renames:

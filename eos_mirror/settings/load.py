@@ -40,6 +40,7 @@ from eos_mirror.settings.model import (
 from eos_mirror.settings.plugins import (
     config_filter_of,
     group_filter_of,
+    handler_of,
     policy_of,
     topic_filter_of,
 )
@@ -236,7 +237,7 @@ def _flow(
         groups=GroupSettings(**found["groups"]),
         filters=FilterSettings(**filters),
         refusals=RefusalSettings(**found["refusals"]),
-        transforms=transforms_of(filters["transforms"], filters["predicates"], owners, resolver),
+        transforms=transforms_of(flow, FilterSettings(**filters), owners, resolver),
         **values,
     )
     _check_together(settings, resolver, owners)
@@ -331,6 +332,7 @@ def _check_classes(flow: FlowSettings, fault: Callable[[Sequence[str], str], Non
         ("topic.filter.class", topic_filter_of),
         ("group.filter.class", group_filter_of),
         ("config.property.filter.class", config_filter_of),
+        ("message.handler", handler_of),
     ):
         try:
             of(flow)

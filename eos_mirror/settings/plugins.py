@@ -6,6 +6,7 @@ takes one argument: the flow's keys that concern names, as text.
 """
 
 from eos_mirror.core.filters import NameFilter, TopicFilter
+from eos_mirror.core.handlers import MessageHandler
 from eos_mirror.core.plugins import make
 from eos_mirror.core.policy import RenamingPolicy, ReplicationPolicy, replication_policy
 from eos_mirror.core.regex_router import RoutingPolicy
@@ -55,6 +56,12 @@ def group_filter_of(flow: FlowSettings) -> NameFilter:
         return TopicFilter(_texts(flow.groups.include), _texts(flow.groups.exclude))
     found: NameFilter = make(flow.filters.group_class, plugin_config(flow), FILTER_HAS)
     return found
+
+
+def handler_of(flow: FlowSettings) -> MessageHandler | None:
+    """Return the message handler; None if each record has one copy. Raises as `policy_of`."""
+    spec = flow.transforms.handler
+    return None if spec is None else spec.make()
 
 
 def config_filter_of(flow: FlowSettings) -> NameFilter:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from eos_mirror.core.flow import Flow
+from eos_mirror.core.handlers import ARGUMENTS, HandlerSpec
 from eos_mirror.core.regex_router import RegexRouter, replacement_parts
 from eos_mirror.core.transforms import (
     DROP_HEADERS,
@@ -20,7 +22,7 @@ from eos_mirror.core.transforms import (
     Predicate,
     Transform,
 )
-from eos_mirror.settings.filters import Transforms
+from eos_mirror.settings.filters import FilterSettings, Transforms
 from eos_mirror.settings.patterns import as_java_reads
 from eos_mirror.settings.properties import Property
 from eos_mirror.settings.resolve import Resolver
@@ -52,16 +54,15 @@ _ELSEWHERE: Final[Mapping[str, str]] = {"TimestampRouter": _ONE_COPY}
 
 
 def transforms_of(
-    names: Sequence[str], predicates: Sequence[str], owners: Sequence[str], resolver: Resolver
+    flow: Flow, filters: FilterSettings, owners: Sequence[str], resolver: Resolver
 ) -> Transforms:
     """
     Read the transforms of a flow. What is wrong is reported, and missing in the answer.
 
     Args:
-        names: Of the transforms, in order.
-        predicates: Names of the predicates.
         owners: Prefixes of the keys, strongest first.
     """
+    names, predicates = filters.transforms, filters.predicates
     listed = {TRANSFORMS: names, PREDICATES: predicates}
     _note_unlisted(listed, owners[0], resolver)
     texts: dict[str, str] = {}
@@ -80,7 +81,19 @@ def transforms_of(
         chain=tuple(one for one in found.values() if isinstance(one, Transform)),
         routers=tuple(one for one in found.values() if isinstance(one, RegexRouter)),
         texts=texts,
+        handler=_handler(flow, filters),
     )
+
+
+def _handler(flow: Flow, filters: FilterSettings) -> HandlerSpec | None:
+    if not filters.handler:
+        return None
+    config = {
+        "source.cluster.alias": flow.source,
+        "target.cluster.alias": flow.target,
+        ARGUMENTS: filters.handler_args,
+    }
+    return HandlerSpec(path=filters.handler, config=tuple(config.items()))
 
 
 def _sees_the_topic(one: Transform | RegexRouter | None) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from eos_mirror.core.handlers import HandlerSpec
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import RestartTask
 from eos_mirror.replication.config import Fencing
@@ -45,9 +46,14 @@ class CheckedScenario:
         engine: Callable[..., MirrorTask] = MirrorTask,
         start_position: str = "earliest",
         quarantine: str | None = None,
+        handler: HandlerSpec | None = None,
     ) -> None:
         self.stage = Stage(
-            fencing=fencing, engine=engine, start_position=start_position, quarantine=quarantine
+            fencing=fencing,
+            engine=engine,
+            start_position=start_position,
+            quarantine=quarantine,
+            handler=handler,
         )
         self.oracle = Oracle(self.stage)
         self.slots = range(slots)

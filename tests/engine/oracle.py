@@ -1,7 +1,9 @@
 """What must hold at every moment, checked from outside the engine."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from eos_mirror.core.handlers import FAILED, Message
 from eos_mirror.core.map_records import segments_of, start_of
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.offset_map import MapTail, OffsetMap
@@ -79,27 +81,71 @@ class Oracle:
             return
         moved = self.quarantined(source)
         visible = self._stage.log(source).visible(start.next_offset)
-        _compare_quarantined(source, moved, visible)
-        expected = [entry for entry in visible if entry.offset not in moved]
+        self._check_quarantined(source, moved, visible)
+        expected = [
+            copy
+            for entry in visible
+            if entry.offset not in moved
+            for copy in self.copies(source, entry)
+        ]
         _compare(remote, decided, expected)
         if shadow is not None:
             _check_shadow(remote, shadow, decided, expected)
             _check_map(remote, shadow, decided, expected, entries)
 
-    def quarantined(self, source: TopicPartition) -> dict[int, QuarantinedRecord]:
-        """Return the records of a partition that the quarantine has, by upstream offset."""
+    def copies(self, source: TopicPartition, entry: SourceEntry) -> list[SourceEntry]:
+        """Return the copies of a record, with its offset; the record itself without a handler."""
+        handler, record = self._stage.handler, entry.record
+        if handler is None or record is None:
+            return [entry]
+        message = Message(
+            topic=source.topic,
+            partition=source.partition,
+            offset=entry.offset,
+            timestamp=record.timestamp_ms,
+            key=record.key,
+            value=record.value,
+            headers=list(record.headers or ()),
+        )
+        try:
+            made = list(handler.handle(message))
+        except ValueError:  # it belongs into the quarantine: nothing may pass it
+            return [entry]
+        return [
+            replace(
+                entry,
+                record=Record(one.key, one.value, tuple(one.headers) or None, one.timestamp),
+            )
+            for one in made
+        ]
+
+    def quarantined(self, source: TopicPartition) -> dict[int, list[QuarantinedRecord]]:
+        """Return what the quarantine has of a partition, by upstream offset."""
         where = TopicPartition(self._stage.quarantine or "", 0)
         if where not in self._stage.target.logs:
             return {}
-        found: dict[int, QuarantinedRecord] = {}
+        found: dict[int, list[QuarantinedRecord]] = {}
         for _, record in self._stage.target.decided_records(where):
             headers = None if record.headers is None else list(record.headers)
             one = decode_quarantined(TopicRecord(record.key, record.value, headers))
             if one.source == source:
-                if one.offset in found:
-                    raise Violation(f"{source} offset={one.offset}: quarantined twice")
-                found[one.offset] = one
+                found.setdefault(one.offset, []).append(one)
         return found
+
+    def _check_quarantined(
+        self,
+        source: TopicPartition,
+        moved: Mapping[int, Sequence[QuarantinedRecord]],
+        visible: Sequence[SourceEntry],
+    ) -> None:
+        """Expect all copies of a record there, once, or the record for which the handler failed."""
+        originals = {entry.offset: entry for entry in visible}
+        for offset, some in moved.items():
+            has_failed = some[0].code == FAILED
+            entry = originals[offset]
+            wanted = [entry] if has_failed else self.copies(source, entry)
+            if [_record_of(one) for one in some] != [one.record for one in wanted]:
+                raise Violation(f"{source} offset={offset}: twice or changed in the quarantine")
 
     def _check_prefix_of_original(
         self, source: TopicPartition, decided: Sequence[tuple[int, Record]]
@@ -128,16 +174,9 @@ class Oracle:
         return shadow is not None and shadow.position.next_offset == self._stage.log(source).stable
 
 
-def _compare_quarantined(
-    source: TopicPartition,
-    moved: Mapping[int, QuarantinedRecord],
-    visible: Sequence[SourceEntry],
-) -> None:
-    originals = {entry.offset: entry.record for entry in visible}
-    for offset, one in moved.items():
-        headers = None if one.headers is None else tuple(one.headers)
-        if originals[offset] != Record(one.key, one.value, headers, one.timestamp):
-            raise Violation(f"{source} offset={offset}: changed in the quarantine")
+def _record_of(one: QuarantinedRecord) -> Record:
+    headers = None if one.headers is None else tuple(one.headers)
+    return Record(one.key, one.value, headers, one.timestamp)
 
 
 def _compare(
@@ -181,9 +220,11 @@ def _check_map(
         raise Violation(f"{remote}: {exc}") from exc
     if offset_map.upstream_end != shadow.position.next_offset:
         raise Violation(f"{remote}: map ends at {offset_map.upstream_end}, not {shadow.position}")
+    firsts: dict[int, int] = {}
     for (downstream, _), entry in zip(decided, expected, strict=False):
         there, back = offset_map.translate(entry.offset), offset_map.reverse(downstream)
-        if (there, back) != (downstream, entry.offset):
+        first = firsts.setdefault(entry.offset, downstream)
+        if (there, back) != (first, entry.offset):
             raise Violation(
                 f"{remote}: {entry.offset} is at {downstream}, the map says {there}, back {back}"
             )

@@ -13,6 +13,7 @@ from unittest import mock
 from eos_mirror.core import offset_map
 from eos_mirror.core.boundary import Boundary
 from eos_mirror.core.flow import Flow
+from eos_mirror.core.handlers import HandlerSpec
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.messages import MirrorConfig, Orders, TaskReport
 from eos_mirror.core.records import TopicPartition
@@ -116,6 +117,7 @@ class Stage:
         exactly_once: False: at least once, which uses `abort_on_send_failure`.
         abort_on_send_failure: As in the configuration.
         quarantine: Topic for refused records.
+        handler: Message handler.
         engine: Makes the task; tests of broken engines pass their own.
     """
 
@@ -128,6 +130,7 @@ class Stage:
         exactly_once: bool = True,
         abort_on_send_failure: bool = True,
         quarantine: str | None = None,
+        handler: HandlerSpec | None = None,
         engine: Callable[..., MirrorTask] = MirrorTask,
     ) -> None:
         self.clock = Clock()
@@ -154,7 +157,9 @@ class Stage:
             exactly_once=exactly_once,
             abort_on_send_failure=abort_on_send_failure,
             quarantine=quarantine,
+            handler=handler,
         )
+        self.handler = None if handler is None else handler.make()
         self.quarantine = quarantine
         if quarantine is not None:
             self.target.create_topic(quarantine, 1)

@@ -73,9 +73,15 @@ def groups(config: Path) -> dict[str, dict[str, Any]]:
     return {one["group"]: one for one in lines}
 
 
-def verb(name: str, config: Path, site: Site, *arguments: str) -> str:
+def verb(
+    name: str,
+    config: Path,
+    site: Site,
+    *arguments: str,
+    env: Mapping[str, str] | None = None,
+) -> str:
     """Run a verb on the flow of a site, which must succeed; return what it prints."""
-    done = _run(name, str(config), str(site.flow), *arguments, check=False)
+    done = _run(name, str(config), str(site.flow), *arguments, check=False, env=env)
     assert (done.returncode, done.stderr) == (0, ""), done
     return done.stdout
 
@@ -118,6 +124,8 @@ def ends(*arguments: str) -> tuple[int, str, list[str]]:
     return done.returncode, done.stdout, done.stderr.splitlines()
 
 
-def _run(*arguments: str, check: bool) -> "subprocess.CompletedProcess[str]":
+def _run(
+    *arguments: str, check: bool, env: Mapping[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "eos_mirror.cli.main", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=90, check=check)
+    return subprocess.run(command, capture_output=True, text=True, timeout=90, check=check, env=env)
