@@ -1,8 +1,11 @@
 """The search for a refused record finds it, and batches fit the limits of a topic."""
 
+from collections import Counter
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eos_mirror.core.handlers import HandledRun
 from eos_mirror.core.records import DecodedRun, TopicPartition
 from eos_mirror.core.suspects import (
     MOST_BATCHES,
@@ -131,6 +134,26 @@ def test_batches_fit_and_hold_everything_in_order(sizes: list[list[int]], limit:
     for held in found.values():
         room = BATCH_HEADER_BYTES + sum(room_of(None, b"x" * flat[o], None) for o in held)
         assert room <= limit or len(held) == 1
+
+
+def test_copies_of_one_record_are_in_one_transaction() -> None:
+    """There are more batches then: a position between two copies would lose or repeat one."""
+    copies = HandledRun(
+        partition=TopicPartition("orders", 0),
+        offsets=[n // 7 for n in range(10 * MOST_BATCHES)],
+        timestamps=[1] * 10 * MOST_BATCHES,
+        keys=[None] * 10 * MOST_BATCHES,
+        values=[b"x" * 100] * 10 * MOST_BATCHES,
+        headers=[None] * 10 * MOST_BATCHES,
+        leader_epoch=None,
+        size_bytes=0,
+    )
+
+    found = batches(BatchLimit(max_bytes=500, max_records=64), copies)
+
+    counts = Counter(offset for held in found.values() for offset in held)
+    assert set(counts.values()) == {7}
+    assert MOST_BATCHES <= len(found) < MOST_BATCHES + 7
 
 
 def test_a_suspected_stretch_shares_no_batch_with_what_lies_before_it() -> None:

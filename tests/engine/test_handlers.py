@@ -7,10 +7,13 @@ that the offset map leads to the first copy and back.
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 import pytest
 
+from eos_mirror.core.messages import Throttle
+from eos_mirror.core.throttles import Limit
 from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.gate import Fate
 from tests.engine.message_handlers import Failing, Varied, spec_of
@@ -45,12 +48,21 @@ def play(scenario: CheckedScenario, seed: int) -> None:
         produce(stage, target, dice)
         if dice.random() < 0.5:
             target.change()
+        if dice.random() < 0.5:
+            throttle(scenario, dice.choice((None, Limit(records_per_s=8))))
         for process in stage.alive():
             scenario.step(process, dice.randrange(STEPS), dice.choice(FATES))
             if dice.random() < 0.15:
                 scenario.crash(process)
                 scenario.start(process.slot)
     scenario.drain()
+
+
+def throttle(scenario: CheckedScenario, limit: Limit | None) -> None:
+    """Limit how fast the tasks mirror; runs are cut then."""
+    shares = (limit,) * len(scenario.slots) if limit else ()
+    throttles = (Throttle(topic=None, shares=shares),) if shares else ()
+    scenario.stage.order(replace(scenario.stage.orders, throttles=throttles))
 
 
 @pytest.mark.parametrize(
