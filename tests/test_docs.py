@@ -313,7 +313,7 @@ def test_every_command_on_a_page_can_be_typed(page: Path) -> None:
     """Every command on a page uses existing verbs and flags. Kafka's tools have their own."""
     for verb, rest in COMMAND.findall(page.read_text(encoding="utf-8")):
         own, _, _ = rest.partition("#")[0].partition(" tool kafka-")
-        flags = set(re.findall(r"(?<=[ \[])--[\w-]+", own))
+        flags = set(re.findall(r"(?<=[ \[])--[\w-]+(?:\.[\w-]+)*", own))
 
         assert verb in VERBS, f"eos-mirror {verb}"
         assert flags <= arguments(verb), f"eos-mirror {verb}: {flags - arguments(verb)}"

@@ -1,7 +1,7 @@
 """
 `eos-mirror config show FILE [A->B]`: prints every effective value, and where it comes from.
 
-`from-strimzi` and `from-connect` are in `config_convert.py`.
+`from-strimzi`, `from-connect` and `from-mm1` are in `config_convert.py`.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any, NamedTuple
 
-from eos_mirror.cli.config_convert import from_connect, from_strimzi
+from eos_mirror.cli.config_convert import add_mm1_flags, from_connect, from_mm1, from_strimzi
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.settings import clients
 from eos_mirror.settings.connect import PREFIXES
@@ -58,6 +58,9 @@ def register(subparsers: Any) -> None:
     connect = actions.add_parser("from-connect", help="convert connectors of MirrorMaker 2")
     connect.add_argument("file", metavar="FILE", nargs="+", help="JSON; - reads stdin")
     connect.set_defaults(act=from_connect)
+    mm1 = actions.add_parser("from-mm1", help="convert a command line of MirrorMaker 1")
+    add_mm1_flags(mm1)
+    mm1.set_defaults(act=from_mm1)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -29,7 +29,6 @@ NOT_HERE = "${"
 
 STAND_IN = "1"
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
-_FIRST_STEPS = "To continue topics that MirrorMaker 2 has filled: docs/migrate-from-mm2.md."
 
 
 def settle(draft: Draft) -> None:
@@ -111,7 +110,7 @@ def text_of(draft: Draft, *, verb: str) -> str:
     if draft.needs:
         head += ["", "Set these, or name what you use instead, such as ${dir:/folder:file}:"]
         head += [f"  {name}: {holds}" for name, holds in draft.needs.items()]
-    head += ["", *draft.remarks, _FIRST_STEPS]
+    head += ["", *draft.remarks, *([draft.first_steps] if draft.first_steps else ())]
     text = "".join(f"# {line}".rstrip() + "\n" for line in head)
     last = None
     for owner, name, entry in draft.ordered():

@@ -46,6 +46,7 @@ class Draft:
         providers: Config providers of the input, by name: `env`, `file`, `dir`, or another class.
         needs: What a run needs besides the file: variable or path to what it holds.
         remarks: What the user has to decide; one sentence each.
+        first_steps: Where the user finds how to continue earlier copies.
         not_taken: Path to reason of every field that was not taken over.
         faults: One line for each field that makes a conversion impossible.
     """
@@ -57,6 +58,7 @@ class Draft:
     providers: dict[str, str] = field(default_factory=lambda: dict(STRIMZI_PROVIDERS))
     needs: dict[str, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    first_steps: str = "To continue topics that MirrorMaker 2 has filled: docs/migrate-from-mm2.md."
     not_taken: dict[str, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
 

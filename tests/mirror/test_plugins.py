@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"
 def modules(folder: Path, listed: Path) -> dict[str, str]:
     """Write the modules of the page into a folder; return the environment that finds them."""
     blocks = re.findall(r'```python\n(""".*?)```', PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         (name,) = re.findall(r'"""(\w+\.py):', block)
         (folder / name).write_text(block.replace("/etc/mirror/topics", str(listed)))
@@ -35,6 +35,8 @@ def test_names_and_topics_are_what_the_users_classes_say(site: Site) -> None:
         replication_policy_class="my_names.Suffixed",
         topic_filter_class="my_topics.Listed",
         group_filter_class="my_topics.Listed",
+        message_handler="my_handler.Lines",
+        message_handler_args="test",
         summary_interval_seconds=1,
     )
     remotes = {topic: f"{topic}-{site.flow.source}" for topic in (site.topic, other)}
