@@ -57,6 +57,9 @@ def explanations(entries: Iterable[ledger.LedgerEntry]) -> list[Explanation]:
     """
     found: dict[Explanation, None] = {}
     for entry in entries:
+        if entry.kind is ledger.Kind.RESET:  # the copy began again, and nothing is left out
+            topic = str(entry.details.get("topic"))
+            found = {one: None for one in found if one.partition.rpartition("-")[0] != topic}
         if entry.kind not in {*LEFT_OUT, ledger.Kind.REPLAY}:
             continue
         try:

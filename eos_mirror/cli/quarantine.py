@@ -12,10 +12,12 @@ from eos_mirror.cli.confirmation import is_confirmed
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.core.desired import ALL
 from eos_mirror.core.plural import counted
+from eos_mirror.core.side import Side
 from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.operate.desired import checked_pattern
 from eos_mirror.operate.quarantine import Held, quarantined
-from eos_mirror.operate.replay import Replayer, Verdict
+from eos_mirror.operate.replay import Replayer
+from eos_mirror.operate.replay_plan import Verdict
 from eos_mirror.settings.model import FlowSettings
 
 NOT_ALL: Final = 1
@@ -50,7 +52,8 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_of(args.file)
     flow = flow_named(settings, args.flow)
     pattern = re.compile(checked_pattern(args.topics))
-    reach_clusters(settings, [flow])
+    reads = {Side.TARGET} if args.act is _list else {Side.SOURCE, Side.TARGET}
+    reach_clusters(settings, [flow], needed=reads)
     code: int = args.act(flow, args, lambda topic: pattern.fullmatch(topic) is not None)
     return code
 
@@ -68,24 +71,26 @@ def _list(flow: FlowSettings, args: argparse.Namespace, is_wanted: Callable[[str
 
 def _replay(flow: FlowSettings, args: argparse.Namespace, is_wanted: Callable[[str], bool]) -> int:
     replayer = Replayer(flow, is_wanted)
+    for topic in () if args.plan else replayer.finish():
+        sys.stdout.write(f"{topic} was left stopped by an interrupted replay; it is started\n")
     plan = replayer.plan()
     if not plan:
-        for topic in () if args.plan else replayer.finish():
-            sys.stdout.write(f"{topic} was replayed before; the flow continues with it\n")
         sys.stdout.write(f"{flow.flow}: no record waits to be replayed\n")
         return 0
-    if args.plan:
-        sys.stdout.write(_verdicts(plan, "would be replayed"))
-        return CHANGES
     count = sum(not one.refusal for one in plan)
+    if args.plan or not count:
+        sys.stdout.write(_verdicts(plan, "would be replayed"))
+        return CHANGES if count else NOT_ALL
     what = f"{counted(count, 'record')} will be appended to their copies, after later records"
     details = partial(_verdicts, plan, "will be replayed")
     if not args.yes and not is_confirmed(what, details=details):
         sys.stderr.write("eos-mirror: nothing was replayed\n")
         return NOT_ALL
-    done = replayer.run(reason=args.reason)
-    sys.stdout.write(_verdicts(done, "replayed"))
-    return NOT_ALL if any(one.refusal for one in done) else 0
+    code = 0
+    for one in replayer.run(reason=args.reason):
+        sys.stdout.write(_verdicts([one], "replayed"))
+        code = NOT_ALL if one.refusal else code
+    return code
 
 
 def _verdicts(verdicts: Sequence[Verdict], what: str) -> str:

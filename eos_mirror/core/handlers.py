@@ -22,6 +22,10 @@ FAILED: Final = "MESSAGE_HANDLER"
 
 ARGUMENTS: Final = "message.handler.args"
 HANDLER_HAS: Final = ("handle",)
+MOST_CHARS: Final = 300
+"""Of an error of a handler: it stands in headers, events and the ledger."""
+
+LATEST_MS: Final = 2**63 - 1
 MOST_COPIES: Final = 1_000
 """Of one record: they are written in one transaction, and are one entry of the offset map."""
 
@@ -123,7 +127,7 @@ def handled(handler: MessageHandler, run: DecodedRun) -> Iterator[DecodedRun]:
             copies.append(_copies(handler, _message(run, i)))
         except Exception as exc:  # noqa: BLE001 (the user's code may raise anything)
             yield from _expanded(run, start, copies)
-            yield _as_handled(run.part(i, i + 1), failure=f"{type(exc).__name__}: {exc}")
+            yield _as_handled(run.part(i, i + 1), failure=_failure(exc))
             start, copies = i + 1, []
     yield from _expanded(run, start, copies)
 
@@ -143,6 +147,12 @@ def _message(run: DecodedRun, i: int) -> Message:
 def _as_handled(run: DecodedRun, *, failure: str) -> HandledRun:
     columns = {one.name: getattr(run, one.name) for one in fields(DecodedRun)}
     return HandledRun(**columns, failure=failure)
+
+
+def _failure(exc: Exception) -> str:
+    """Return one short line that can be written anywhere: it is the user's text."""
+    line = " ".join(f"{type(exc).__name__}: {exc}".split())[:MOST_CHARS]
+    return line.encode("utf-8", "backslashreplace").decode()
 
 
 def _copies(handler: MessageHandler, message: Message) -> Sequence[Message]:
@@ -165,14 +175,18 @@ def _checked(copy: Message) -> Message:
         if data is not None and not isinstance(data, bytes):
             raise TypeError(f"the {name} of a copy is a {type(data).__name__}, not bytes or None")
     at = cast("object", copy.timestamp)
-    if not isinstance(at, int) or at == 0 or at < NO_TIMESTAMP:
+    if not isinstance(at, int) or at == 0 or not NO_TIMESTAMP <= at <= LATEST_MS:
         raise ValueError(f"the timestamp of a copy is {at!r}, not above 0 or -1")
-    for header, content in cast("list[tuple[object, object]]", copy.headers):
-        if not isinstance(header, str) or not isinstance(content, bytes | None):
-            raise TypeError("a header of a copy is not a pair of str and bytes")
-        if "\0" in header:
-            raise ValueError("the name of a header of a copy has a NUL")
-    return copy
+    headers = [_header(*one) for one in cast("list[tuple[object, object]]", copy.headers)]
+    return copy._replace(headers=headers)
+
+
+def _header(name: object, value: object) -> tuple[str, bytes | None]:
+    if not isinstance(name, str) or not isinstance(value, bytes | None):
+        raise TypeError("a header of a copy is not a pair of str and bytes")
+    if "\0" in name or name.encode("utf-8", "replace").decode() != name:
+        raise ValueError("the name of a header of a copy cannot be written")
+    return name, value
 
 
 def _expanded(

@@ -184,8 +184,10 @@ class MapTail:
 
     def needs_spill(self) -> bool:
         """True when the tail must be spilled before it is committed again."""
-        copies = MAX_VARINT_BYTES * len(self.runs) if self.is_wide else 0
-        return self.commits >= MAX_COMMITS or len(self._packed) + copies > MAX_PACKED_BYTES
+        wide = len(self.runs) if self.downstream_gap else 0  # a byte for each number of copies
+        if self.is_wide:
+            wide = MAX_VARINT_BYTES * len(self.runs)
+        return self.commits >= MAX_COMMITS or len(self._packed) + wide > MAX_PACKED_BYTES
 
     def spill(self) -> tuple[int, bytes]:
         """

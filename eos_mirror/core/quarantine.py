@@ -1,7 +1,7 @@
 """
 The records of a quarantine: what the target refused, with its place and the reason.
 
-Key, value and headers are those of the source record. Seven headers follow its own; those that
+Key, value and headers are those that would have been copied. Eight headers follow; those that
 Connect's dead letter queues have, too, have the same names here.
 """
 
@@ -19,13 +19,19 @@ REASON: Final = "__connect.errors.exception.message"
 CODE: Final = "eos-mirror.code"
 TIMESTAMP: Final = "eos-mirror.timestamp"
 TOPIC_ID: Final = "eos-mirror.topic.id"
+COPY: Final = "eos-mirror.copy"
 REPLAYED_FROM: Final = "eos-mirror.replayed.partition"
 REPLAYED_AT: Final = "eos-mirror.replayed.offset"
-ADDED: Final = (SOURCE_TOPIC, SOURCE_PARTITION, SOURCE_OFFSET, REASON, CODE, TIMESTAMP, TOPIC_ID)
-
-ENVELOPE_BYTES: Final = 4_096
-"""Most bytes of the added headers: names of topics have at most 249 characters, and the longest
-reason has some 600."""
+ADDED: Final = (
+    SOURCE_TOPIC,
+    SOURCE_PARTITION,
+    SOURCE_OFFSET,
+    REASON,
+    CODE,
+    TIMESTAMP,
+    TOPIC_ID,
+    COPY,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +46,7 @@ class QuarantinedRecord:
         code: Kafka's name of the error.
         reason: In words, with the setting that helps.
         timestamp: Its own, in milliseconds since the epoch; -1: it has none.
+        copy: Its number among the copies that a message handler made of one record, from 0.
     """
 
     source: TopicPartition
@@ -51,6 +58,7 @@ class QuarantinedRecord:
     key: bytes | None
     value: bytes | None
     headers: Headers | None
+    copy: int = 0
 
     def encode(self) -> TopicRecord:
         """Return the record to write."""
@@ -62,6 +70,7 @@ class QuarantinedRecord:
             self.code,
             self.timestamp,
             self.topic_id,
+            self.copy,
         )
         added = [(name, str(text).encode()) for name, text in zip(ADDED, texts, strict=True)]
         return TopicRecord(self.key, self.value, [*(self.headers or ()), *added])
@@ -74,12 +83,12 @@ class Place(NamedTuple):
     offset: int
 
     def replayed(self) -> TopicRecord:
-        """Return the record that says that this one was replayed."""
+        """Return the record that says that this one was replayed; it is in the same partition."""
         headers: Headers = [
             (REPLAYED_FROM, str(self.partition).encode()),
             (REPLAYED_AT, str(self.offset).encode()),
         ]
-        return TopicRecord(None, None, headers)
+        return TopicRecord(None, None, headers, self.partition)
 
 
 def decode_replayed(record: TopicRecord) -> Place | None:
@@ -87,7 +96,10 @@ def decode_replayed(record: TopicRecord) -> Place | None:
     names = tuple(name for name, _ in record.headers or ())
     if names != (REPLAYED_FROM, REPLAYED_AT) or record.value is not None:
         return None
-    partition, offset = (int(value or b"-1") for _, value in record.headers or ())
+    numbers = [value or b"" for _, value in record.headers or ()]
+    if not all(number.isdigit() for number in numbers):
+        return None
+    partition, offset = map(int, numbers)
     return Place(partition, offset)
 
 
@@ -102,7 +114,7 @@ def decode_quarantined(record: TopicRecord) -> QuarantinedRecord:
     own, added = headers[: -len(ADDED)], headers[-len(ADDED) :]
     if tuple(name for name, _ in added) != ADDED:
         raise ValueError("it has no headers of eos_mirror")
-    topic, partition, offset, reason, code, timestamp, topic_id = (
+    topic, partition, offset, reason, code, timestamp, topic_id, copy = (
         (value or b"").decode() for _, value in added
     )
     return QuarantinedRecord(
@@ -115,13 +127,14 @@ def decode_quarantined(record: TopicRecord) -> QuarantinedRecord:
         key=record.key,
         value=record.value,
         headers=own or None,
+        copy=int(copy),
     )
 
 
 def fault_of(limits: TopicLimits | None, sender: SenderLimits) -> str:
     """Return why a topic cannot be a quarantine; empty if it can. Without limits, it is gone."""
     if limits is None:
-        return "it does not exist. Create it with one partition, or restart the flow"
+        return "it does not exist, or DESCRIBE_CONFIGS on it is not granted; restart the flow"
     if limits.needs_keys:
         return "it is compacted. Set its cleanup.policy to delete"
     least = sender.batch_bytes + BATCH_HEADER_BYTES

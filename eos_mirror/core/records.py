@@ -42,11 +42,12 @@ class Stretch(NamedTuple):
 
 
 class TopicRecord(NamedTuple):
-    """A record for a topic that no partition is copied to; the client chooses its partition."""
+    """A record for a topic that no partition is copied to; None: the client chooses a partition."""
 
     key: bytes | None
     value: bytes | None
     headers: Headers | None = None
+    partition: int | None = None
 
 
 class RecordRun(Protocol):

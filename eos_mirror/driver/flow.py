@@ -24,12 +24,13 @@ from eos_mirror.driver.later_topics import flow_topics_refused
 from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.driver.ledger import LedgerKeeper
 from eos_mirror.driver.partition_metrics import FlowPartitionMetrics
+from eos_mirror.driver.quarantine import quarantine_faults
 from eos_mirror.driver.start_ends import StartEnds
 from eos_mirror.driver.stop_causes import StopCauses
 from eos_mirror.driver.task_reports import TaskReports, TaskStatus
 from eos_mirror.driver.throttles import Throttles
 from eos_mirror.driver.topic_sync import TopicSync
-from eos_mirror.errors import SourceUnavailable, TargetUnavailable, UnsafeError
+from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable, UnsafeError
 from eos_mirror.kafka.groups import CommittedOffsets
 from eos_mirror.kafka.open_transactions import OpenTransaction
 from eos_mirror.runtime.control import ControlServer, EventSink
@@ -152,9 +153,12 @@ class FlowRunner:
         Create the missing topics on the target, and wait until every broker knows them.
 
         Raises:
+            ConfigError: A right on the quarantine is missing.
             UnsafeError: The flow was just started in another mode.
         """
         self.topics.begin()
+        if faults := list(quarantine_faults(self.settings, self._clusters)):  # it is new
+            raise ConfigError(*faults)
         if not self._is_mode_noted:
             counts = self._clusters.mode.note(mode_of(self.settings))
             if counts is not mode_of(self.settings):

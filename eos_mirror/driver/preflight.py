@@ -51,7 +51,7 @@ def judge(
     """
     return Verdict(
         faults=tuple(_faults(facts)),
-        dangers=tuple(_other_mode(facts, mode) or _dangers(facts, mode, deployment)),
+        dangers=tuple(other_mode(facts, mode) or _dangers(facts, mode, deployment)),
         warnings=(*_warnings(facts), *_idle_patterns(facts, include)),
         refused={
             **facts.undescribed,
@@ -104,7 +104,7 @@ def _faults(facts: FlowFacts) -> Iterator[str]:
     yield from (f"{flow}: not authorized: {right}. {GRANT}" for right in rights)
 
 
-def _other_mode(facts: FlowFacts, mode: DeliveryMode) -> list[str]:
+def other_mode(facts: FlowFacts, mode: DeliveryMode) -> list[str]:
     """Return a danger if the flow ran in the other mode: nothing else can be judged then."""
     noted = facts.noted_mode
     if noted is None and any(partition.has_shadow for partition in facts.partitions):

@@ -48,7 +48,10 @@ def quarantine_faults(settings: FlowSettings, clusters: FlowClusters) -> Iterato
     for right in missing_topic_rights(clusters.target_topics, {topic: MIRROR_TO}):
         yield f"{flow}: not authorized: {right} ({flow.target}). Grant it with kafka-acls.sh."
     limits = clusters.target.limits([topic]).get(topic)
-    if limits is not None:
-        fault = fault_of(limits, clients.sender_limits(settings))
-        if fault:
-            yield f"{flow}: {topic} cannot be its quarantine: {fault}"
+    if limits is None:
+        yield (
+            f"{flow}: not authorized: DESCRIBE_CONFIGS on topic {topic} ({flow.target}). Grant it "
+            f"with kafka-acls.sh."
+        )
+    elif fault := fault_of(limits, clients.sender_limits(settings)):
+        yield f"{flow}: {topic} cannot be its quarantine: {fault}"

@@ -106,6 +106,11 @@ class TopicSync:
         )
         self._remotes.reset()
 
+    @property
+    def quarantine(self) -> str:
+        """Return the name of the quarantine, whether or not it is used."""
+        return self._settings.quarantine_topic
+
     def odd_heartbeats(self, topics: Collection[str]) -> list[str]:
         """Return what is odd about topics of the source whose names end in `heartbeats`."""
         flows = [self._flow, *(other.mapping.flow for other in self.others)]
@@ -136,10 +141,12 @@ class TopicSync:
             if other.mapping.flow.target == self._flow.target
             for remote in other.routes.values()
         }
-        if self._settings.quarantine is not None:
-            taken[self._settings.quarantine] = (
-                "it is the quarantine; choose another errors.deadletterqueue.topic.name"
-            )
+        for one in (self, *self.others):
+            if one.mapping.flow.target == self._flow.target:
+                taken[one.quarantine] = (
+                    f"it is the quarantine of {one.mapping.flow}; choose another "
+                    f"errors.deadletterqueue.topic.name"
+                )
         return plan_flow(
             source, target, self.mapping, others=mappings, taken=taken, mirrored=mirrored
         )
@@ -348,12 +355,10 @@ class TopicSync:
         for name, refusal in refused.items():
             if isinstance(refusal, NotAuthorized):
                 raise refusal
-            is_quarantine = name == self._settings.quarantine
-            key = QUARANTINE_FACTOR if is_quarantine else "internal.topic.replication.factor"
-            raise ConfigError(
-                f"{self._flow}: {refusal}. The flow needs this topic: see {key} and "
-                f"internal.topic.min.insync.replicas."
-            )
+            what = "see internal.topic.replication.factor and internal.topic.min.insync.replicas"
+            if name == self.quarantine:
+                what = f"see {QUARANTINE_FACTOR}, or create it yourself (docs/quarantine.md)"
+            raise ConfigError(f"{self._flow}: {refusal}. The flow needs this topic: {what}.")
 
     def _missing_internal(self) -> list[TopicSpec]:
         present = self._target.list()

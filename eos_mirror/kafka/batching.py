@@ -24,6 +24,9 @@ LOOK_EVERY_S = 0.5
 AHEAD_BYTES = 4_000_000
 """Bytes of values in flight; a producer with more of them queued is no faster."""
 
+PARTITION_UNASSIGNED = -1
+"""The client's partitioner chooses; RD_KAFKA_PARTITION_UA."""
+
 BATCH_BYTES, BATCH_RECORDS = 1_000_000, 10_000
 """What fills a batch by the client's defaults (`batch.size`, `batch.num.messages`)."""
 
@@ -156,12 +159,17 @@ def send_one(
 def send_record(
     producer: Producer, topic: str, record: TopicRecord, *, callback: Any = None
 ) -> None:
-    """Produce a record to a partition that the client chooses; wait while its queue is full."""
-    key, value, headers = record
+    """Produce a record; wait while the client's queue is full."""
+    key, value, headers, partition = record
     while True:
         try:
             producer.produce(
-                topic, value, key, on_delivery=callback, headers=cast(Any, headers or [])
+                topic,
+                value,
+                key,
+                PARTITION_UNASSIGNED if partition is None else partition,
+                on_delivery=callback,
+                headers=cast(Any, headers or []),
             )
         except BufferError:
             producer.flush(QUEUE_FULL_WAIT_S)

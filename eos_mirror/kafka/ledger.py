@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -36,8 +36,15 @@ class KafkaLedger:
         Raises:
             RestartTask: The target did not answer (TargetUnavailable).
         """
-        entry = LedgerEntry(kind=kind, at=at or datetime.now(UTC), by=self._by, details=details)
-        self._log.append([(kind.value, entry.encode())])
+        self.append_all(kind, [details], at=at)
+
+    def append_all(
+        self, kind: Kind, some: Sequence[Mapping[str, Any]], *, at: datetime | None = None
+    ) -> None:
+        """Append several entries of one kind, and wait once. See `append`."""
+        at = at or datetime.now(UTC)
+        entries = [LedgerEntry(kind=kind, at=at, by=self._by, details=one) for one in some]
+        self._log.append([(kind.value, one.encode()) for one in entries])
 
 
 def read_ledger(config: Mapping[str, Any], flow: Flow) -> list[LedgerEntry]:

@@ -6,9 +6,9 @@ It cannot fence a paused process of at-least-once mode: see docs/operations.md.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -19,27 +19,23 @@ from eos_mirror.core.metadata import (
     GroupMetadata,
     decode,
     decode_group,
-    encode,
     encode_group,
-    handed_over,
 )
 from eos_mirror.core.offset_map import MapTail
-from eos_mirror.core.records import Position, RecordRun, TopicPartition, TopicRecord
+from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.driver.flow_clusters import FlowClusters
-from eos_mirror.errors import RestartTask, RetriableError, UnsafeError
+from eos_mirror.errors import RetriableError, UnsafeError
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.kafka.retry import retrying
+from eos_mirror.operate.fenced_positions import FencedPositions
 from eos_mirror.ports import (
     ClaimsLog,
-    Delivered,
     GroupOffset,
     KnownTopic,
     Lane,
-    ShadowCommit,
     ShadowOffset,
-    TransactionalProducer,
     Unstable,
 )
 from eos_mirror.replication.config import (
@@ -52,111 +48,6 @@ from eos_mirror.replication.partition import OwnedPartition
 
 Pairs = Mapping[TopicPartition, TopicPartition]
 """Remote partition by source partition."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FencedPositions:
-    """
-    The positions of a flow while no other writer can move them.
-
-    Attributes:
-        shadows: Shadow offset by remote partition.
-        incarnation: Of the producer.
-    """
-
-    shadows: dict[TopicPartition, ShadowOffset]
-    producer: TransactionalProducer
-    incarnation: str
-
-    def mark_handed_over(self) -> None:
-        """
-        Mark them in one transaction: a task that starts later does not resume at them.
-
-        Raises:
-            RestartTask: The outcome is unknown.
-        """
-        if self.shadows:
-            commits = {
-                remote: ShadowCommit(
-                    position=shadow.position, metadata=handed_over(shadow.metadata)
-                )
-                for remote, shadow in self.shadows.items()
-            }
-            self._commit(commits)
-
-    def move(self, remote: TopicPartition, to: int) -> None:
-        """
-        Commit a later position. The offset map has no record for what lies before it.
-
-        Raises:
-            ValueError: The shadow offset was not written by us, or `to` is before it.
-            RestartTask: The outcome is unknown.
-        """
-        before = decode(self.shadows[remote].metadata)
-        tail = MapTail.decode(before.tail)
-        tail.advance(to)
-        after = replace(
-            before,
-            incarnation=self.incarnation,
-            sequence=before.sequence + 1,
-            tail=tail.encode(),
-        )
-        self._commit({remote: ShadowCommit(position=Position(to), metadata=encode(after))})
-
-    def append(
-        self,
-        runs: Mapping[TopicPartition, Sequence[RecordRun]],
-        beside: Mapping[str, Sequence[TopicRecord]],
-        note: Callable[[Mapping[TopicPartition, Delivered]], None],
-    ) -> None:
-        """
-        Append records to copies without moving a position, in one transaction.
-
-        The offset map passes over them.
-
-        Args:
-            runs: By remote partition; each has a shadow offset.
-            beside: Records for topics of our own, by topic.
-            note: Called with where the records are, before they are committed.
-
-        Raises:
-            RefusedByTarget: The target refuses a record; nothing is appended.
-            UnsafeError: Someone else writes a copy; nothing is appended.
-            ValueError: A shadow offset was not written by us.
-            RestartTask: The outcome is unknown.
-        """
-        self.producer.begin()
-        for remote, some in runs.items():
-            for run in some:
-                self.producer.send(run, remote)
-        for topic, records in beside.items():
-            self.producer.send_to(topic, records)
-        delivered = self.producer.flush(within=FLUSH_BUDGET)
-        commits = {remote: self._passing_over(remote, delivered[remote]) for remote in runs}
-        note(delivered)
-        self.producer.commit(commits, within=COMMIT_BUDGET)
-
-    def _passing_over(self, remote: TopicPartition, where: Delivered) -> ShadowCommit:
-        if where.last is None or where.first is None:
-            raise RestartTask(f"{remote}: the target did not say where the records are")
-        if where.last - where.first != where.count - 1:
-            raise UnsafeError(f"{remote}: someone else writes it; nothing was appended")
-        shadow = self.shadows[remote]
-        before = decode(shadow.metadata)
-        tail = MapTail.decode(before.tail)
-        tail.pass_over(where.last + 1)
-        after = replace(
-            before,
-            incarnation=self.incarnation,
-            sequence=before.sequence + 1,
-            tail=tail.encode(),
-        )
-        self.shadows[remote] = ShadowOffset(position=shadow.position, metadata=encode(after))
-        return ShadowCommit(position=shadow.position, metadata=encode(after))
-
-    def _commit(self, commits: Mapping[TopicPartition, ShadowCommit]) -> None:
-        self.producer.begin()
-        self.producer.commit(commits, within=COMMIT_BUDGET)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,7 +193,10 @@ class Switch:
         producer = ownership.new_incarnation()
         ownership.claim(remotes)
         yield FencedPositions(
-            shadows=self._stable(remotes), producer=producer, incarnation=ownership.incarnation
+            shadows=self._stable(remotes),
+            producer=producer,
+            incarnation=ownership.incarnation,
+            map_topic=self.config.flow.offset_map_topic,
         )
         ownership.release(remotes)
 

@@ -15,8 +15,9 @@ from eos_mirror.core.side import Side
 from eos_mirror.driver.cluster_facts import FlowFacts, gather
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.ledger import note
+from eos_mirror.driver.preflight import other_mode
 from eos_mirror.driver.topic_sync import TopicSync
-from eos_mirror.errors import ConfigError, RangeUnreadable
+from eos_mirror.errors import ConfigError, RangeUnreadable, UnsafeError
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.offset_maps import whole_map
 from eos_mirror.kafka.ranges import RangeReader
@@ -254,7 +255,10 @@ class Skipper:
                 f"kafka-consumer-groups.sh --reset-offsets"
             )
         within = self._settings.admin_timeout
-        return gather(self._clusters, self._topics.plan, mode=mode, within=within)
+        facts = gather(self._clusters, self._topics.plan, mode=mode, within=within)
+        if dangers := other_mode(facts, mode):
+            raise UnsafeError("\n".join(dangers))
+        return facts
 
     def _remote(self, facts: FlowFacts) -> TopicPartition:
         remote = pairs_of(facts).get(self._source)

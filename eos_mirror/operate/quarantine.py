@@ -27,14 +27,19 @@ class Held:
 
     Attributes:
         place: Where it is there.
-        moved_at: When it was moved there.
+        moved_ms: When it was written there, in milliseconds since the epoch.
         is_replayed: True if it was appended to its copy since.
     """
 
     place: Place
-    moved_at: datetime
+    moved_ms: int
     record: QuarantinedRecord
     is_replayed: bool
+
+    @property
+    def moved_at(self) -> datetime:
+        """Return the time at which it was written there."""
+        return datetime.fromtimestamp(self.moved_ms / 1000, UTC)
 
 
 def quarantined(settings: FlowSettings, is_wanted: Callable[[str], bool]) -> Iterator[Held]:
@@ -51,17 +56,16 @@ def quarantined(settings: FlowSettings, is_wanted: Callable[[str], bool]) -> Ite
     """
     config = target_admin(settings)
     metadata = ClusterMetadata(config, side=Side.TARGET)
-    places = _partitions(settings, metadata)
+    places = partitions_of(settings, metadata)
     starts, ends = metadata.starts(places), metadata.ends(places)
     with closing(RangeReader(config, side=Side.TARGET)) as reader:
 
-        def records() -> Iterator[tuple[Place, datetime, TopicRecord]]:
+        def records() -> Iterator[tuple[Place, int, TopicRecord]]:
             for place in places:
                 yield from _read(reader, place, starts[place], ends[place])
 
-        # what is replayed is noted after it: a record may be replayed while it is read here
         replayed = {place for _, _, raw in records() if (place := decode_replayed(raw))}
-        for place, moved_at, raw in records():
+        for place, moved_ms, raw in records():
             try:
                 record = decode_quarantined(raw)
             except ValueError:
@@ -69,13 +73,19 @@ def quarantined(settings: FlowSettings, is_wanted: Callable[[str], bool]) -> Ite
             if is_wanted(record.source.topic):
                 yield Held(
                     place=place,
-                    moved_at=moved_at,
+                    moved_ms=moved_ms,
                     record=record,
                     is_replayed=place in replayed,
                 )
 
 
-def _partitions(settings: FlowSettings, metadata: ClusterMetadata) -> list[TopicPartition]:
+def partitions_of(settings: FlowSettings, metadata: ClusterMetadata) -> list[TopicPartition]:
+    """
+    Return the partitions of a quarantine.
+
+    Raises:
+        ConfigError: There is no such topic.
+    """
     topic = settings.quarantine_topic
     known = metadata.topics([topic]).get(topic)
     if known is None:
@@ -88,11 +98,11 @@ def _partitions(settings: FlowSettings, metadata: ClusterMetadata) -> list[Topic
 
 def _read(
     reader: RangeReader, partition: TopicPartition, start: int, end: int
-) -> Iterator[tuple[Place, datetime, TopicRecord]]:
+) -> Iterator[tuple[Place, int, TopicRecord]]:
     for columns in reader.read(partition, start, end):
         for i, offset in enumerate(columns.offsets):
             yield (
                 Place(partition.partition, offset),
-                datetime.fromtimestamp(columns.timestamps[i][1] / 1000, UTC),
+                columns.timestamps[i][1],
                 TopicRecord(columns.keys[i], columns.values[i], columns.headers[i]),
             )

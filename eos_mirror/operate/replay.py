@@ -1,50 +1,42 @@
 """Appends quarantined records to their copies, once the target accepts them."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import islice
-from time import time_ns
 from typing import Final
 
 from eos_mirror.core.claims import DeliveryMode
-from eos_mirror.core.handlers import FAILED
 from eos_mirror.core.ledger import Kind
-from eos_mirror.core.metadata import decode
-from eos_mirror.core.plural import counted
-from eos_mirror.core.records import DecodedRun, TopicPartition
-from eos_mirror.core.topic_limits import SenderLimits, TopicLimits, first_refused
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.side import Side
 from eos_mirror.driver.cluster_facts import FlowFacts, gather
 from eos_mirror.driver.flow_clusters import open_clusters
-from eos_mirror.driver.ledger import note
+from eos_mirror.driver.ledger import create_ledger
+from eos_mirror.driver.preflight import other_mode
 from eos_mirror.driver.topic_sync import TopicSync
-from eos_mirror.errors import ConfigError, RefusedByTarget, UnsafeError
+from eos_mirror.errors import ConfigError, RefusedByTarget, RetriableError, UnsafeError
+from eos_mirror.kafka.deadline import Deadline
+from eos_mirror.kafka.ledger import KafkaLedger
+from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.retry import retrying
 from eos_mirror.operate.adopt import pairs_of, switch_of
-from eos_mirror.operate.carry_positions import FencedPositions, Pairs
-from eos_mirror.operate.quarantine import Held, quarantined
+from eos_mirror.operate.carry_positions import Pairs
+from eos_mirror.operate.fenced_positions import FencedPositions
+from eos_mirror.operate.quarantine import Held, partitions_of, quarantined
+from eos_mirror.operate.replay_plan import Key, ReplayPlan, Verdict, key_of, run_of
 from eos_mirror.operate.stopped_topic import start_left_stopped, stopped_topic
 from eos_mirror.ports import Delivered
-from eos_mirror.settings.clients import mode_of, sender_limits
+from eos_mirror.replication.config import MARKERS_LOST_AFTER
+from eos_mirror.settings.clients import claims_producer, mode_of, target_admin
 from eos_mirror.settings.model import FlowSettings
 
-PORTION: Final = 500
-"""Most records in one transaction."""
+PORTION: Final = 50
+PORTION_BYTES: Final = 8_000_000
+"""Most records and bytes in one transaction. Each record is a batch of its own, so that a refusal
+names it; the batches of a partition are sent one after the other."""
 
 COMMAND: Final = "quarantine replay"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """
-    What can be done with a quarantined record.
-
-    Attributes:
-        refusal: Why it cannot be replayed now; empty if it can.
-    """
-
-    held: Held
-    refusal: str
 
 
 class Replayer:
@@ -58,6 +50,8 @@ class Replayer:
         self._settings, self._is_wanted = settings, is_wanted
         self._clusters = open_clusters(settings)
         self._topics = TopicSync(settings, self._clusters, on_event=lambda *_: None)
+        self._plan = ReplayPlan(settings, self._clusters.target)
+        self._ledger = KafkaLedger(claims_producer(settings), settings.flow.ledger_topic)
 
     def plan(self) -> list[Verdict]:
         """
@@ -65,36 +59,19 @@ class Replayer:
 
         Raises:
             ConfigError: There is no quarantine, or the flow mirrors at least once.
+            UnsafeError: The flow runs in another mode, or MirrorMaker 2 continues its copies.
             RestartTask: A cluster did not answer.
         """
-        pairs = self._pairs()
-        limits = self._limits(pairs)
-        return [self._judged(held, pairs, limits) for held in self._waiting(self._is_wanted)]
-
-    def run(self, *, reason: str) -> list[Verdict]:
-        """
-        Append the records that the target accepts now. The topics are stopped meanwhile.
-
-        Returns:
-            All records that were considered, by topic; those without a refusal are appended.
-
-        Raises:
-            UnsafeError: The run of the flow has not stopped a topic in time, or the target refuses
-                a record for a reason that cannot be foreseen. Earlier topics are done.
-            Others: As `plan`.
-        """
-        done: list[Verdict] = []
-        for topic in sorted({one.held.record.source.topic for one in self.plan()}):
-            with stopped_topic(self._settings, self._clusters, topic, COMMAND, reason):
-                done += self._replay(topic, reason)
-        return done
+        pairs = pairs_of(self._facts())
+        shadows = self._clusters.shadow_offsets.read(list(pairs.values()))
+        return self._plan.verdicts(self._is_wanted, pairs, shadows, {})
 
     def finish(self) -> list[str]:
         """
-        Finish a command that was interrupted after it had replayed everything.
+        Start the topics again that an interrupted command has left stopped.
 
         Returns:
-            The topics that it had left stopped.
+            Their names.
 
         Errors: as `run`.
         """
@@ -105,38 +82,95 @@ class Replayer:
             if start_left_stopped(self._settings, self._clusters, topic, COMMAND)
         ]
 
-    def _replay(self, topic: str, reason: str) -> list[Verdict]:
+    def run(self, *, reason: str) -> Iterator[Verdict]:
+        """
+        Append the records that the target accepts now. Their topics are stopped meanwhile.
+
+        Yields:
+            Each record that was considered; one without a refusal is appended.
+
+        Raises:
+            UnsafeError: The run of the flow has not stopped a topic in time, or someone else
+                writes a copy. What was yielded is done.
+            Others: As `plan`.
+        """
+        by_topic: defaultdict[str, list[Verdict]] = defaultdict(list)
+        for one in self.plan():
+            by_topic[one.held.record.source.topic].append(one)
+        for topic in sorted(by_topic):
+            if all(one.refusal for one in by_topic[topic]):
+                yield from by_topic[topic]
+                continue
+            with stopped_topic(self._settings, self._clusters, topic, COMMAND, reason):
+                yield from self._replay(topic, reason)
+
+    def _replay(self, topic: str, reason: str) -> Iterator[Verdict]:
+        refused: dict[Key, str] = {}
+        while True:
+            try:
+                yield from self._replay_accepted(topic, reason, refused)
+            except RefusedByTarget as exc:
+                found = self._named(topic, exc)
+                if found.keys() <= refused.keys():
+                    raise UnsafeError(f"{self._settings.flow}: {exc}") from exc
+                refused |= found
+            else:
+                return
+
+    def _named(self, topic: str, exc: RefusedByTarget) -> dict[Key, str]:
+        """Return the records that the target refused: those of the named batches."""
+        sources = {r: s for s, r in pairs_of(self._facts()).items() if s.topic == topic}
+        named = {(sources.get(remote), one.first): one for remote, one in exc.refused.items()}
+        return {
+            key: f"{one.code}: {one.reason}"
+            for held in quarantined(self._settings, lambda name: name == topic)
+            if (one := named.get((held.record.source, held.record.offset)))
+            for key in [key_of(held)]
+        }
+
+    def _replay_accepted(
+        self, topic: str, reason: str, refused: Mapping[Key, str]
+    ) -> Iterator[Verdict]:
         facts = self._facts()
         pairs = {one: remote for one, remote in pairs_of(facts).items() if one.topic == topic}
-        if not pairs:
-            return []
-        limits = self._limits(pairs)
         switch = switch_of(self._settings, self._clusters, facts)
         with replace(switch, pairs=pairs).fenced() as fenced:
-            # only now: another command may have replayed some of them
-            verdicts = [
-                self._of_this_topic(self._judged(held, pairs, limits), pairs, fenced)
-                for held in self._waiting(lambda name: name == topic)
-            ]
-            accepted = iter([one.held for one in verdicts if not one.refusal])
-            while portion := list(islice(accepted, PORTION)):
+            # notes of an earlier command, and its records, must be visible before any is repeated
+            self._wait_until_decided(pairs.values())
+            verdicts = self._plan.verdicts(
+                lambda name: name == topic, pairs, dict(fenced.shadows), refused
+            )
+            for portion in _portions([one for one in verdicts if not one.refusal]):
                 self._append(portion, pairs, fenced, reason)
-        return verdicts
+                yield from portion
+        yield from (one for one in verdicts if one.refusal)
+
+    def _wait_until_decided(self, remotes: Iterable[TopicPartition]) -> None:
+        metadata = ClusterMetadata(target_admin(self._settings), side=Side.TARGET)
+        places = [*partitions_of(self._settings, metadata), *remotes]
+        written = metadata.high_watermarks(places)
+
+        def look(_: Deadline) -> None:
+            stable = metadata.ends(places)
+            late = [str(one) for one in places if stable[one] < written[one]]
+            if late:
+                raise RetriableError(
+                    f"{self._settings.flow}: a transaction is open on {', '.join(late)}; run the "
+                    f"command again when it has ended"
+                )
+
+        retrying(look, within=MARKERS_LOST_AFTER)
 
     def _append(
-        self, portion: Sequence[Held], pairs: Pairs, fenced: FencedPositions, reason: str
+        self, portion: Sequence[Verdict], pairs: Pairs, fenced: FencedPositions, reason: str
     ) -> None:
         by_source: defaultdict[TopicPartition, list[Held]] = defaultdict(list)
-        for held in portion:
-            by_source[held.record.source].append(held)
-        runs = {pairs[source]: [_run(some)] for source, some in by_source.items()}
-        beside = {self._settings.quarantine_topic: [held.place.replayed() for held in portion]}
-        try:
-            fenced.append(runs, beside, partial(self._note, by_source, pairs, reason))
-        except RefusedByTarget as exc:
-            raise UnsafeError(
-                f"{self._settings.flow}: {exc}; {counted(len(portion), 'record')} are not replayed"
-            ) from exc
+        for one in portion:
+            by_source[one.held.record.source].append(one.held)
+        runs = {pairs[source]: list(map(run_of, some)) for source, some in by_source.items()}
+        notes = [place.replayed() for one in portion for place in one.places]
+        note = partial(self._note, by_source, pairs, reason)
+        fenced.append(runs, {self._settings.quarantine_topic: notes}, note)
 
     def _note(
         self,
@@ -146,77 +180,48 @@ class Replayer:
         delivered: Mapping[TopicPartition, Delivered],
     ) -> None:
         """Write ledger entries before the commit, so that no replayed record lacks one."""
+        create_ledger(self._settings, self._clusters.target_topics)
+        details = []
         for source, some in by_source.items():
             last = delivered[pairs[source]].last or 0
-            details = {
-                "partition": str(source),
-                "topic_id": some[0].record.topic_id,
-                "remote": str(pairs[source]),
-                "from": last + 1 - len(some),
-                "to": last + 1,
-                "records": len(some),
-                "reason": reason or "replayed by an operator",
-            }
-            note(self._settings, self._clusters.target_topics, Kind.REPLAY, details)
-
-    def _waiting(self, is_wanted: Callable[[str], bool]) -> Iterator[Held]:
-        return (held for held in quarantined(self._settings, is_wanted) if not held.is_replayed)
+            details.append(
+                {
+                    "partition": str(source),
+                    "topic_id": some[0].record.topic_id,
+                    "remote": str(pairs[source]),
+                    "from": last + 1 - len(some),
+                    "to": last + 1,
+                    "records": len(some),
+                    "reason": reason or "replayed by an operator",
+                }
+            )
+        self._ledger.append_all(Kind.REPLAY, details)
 
     def _facts(self) -> FlowFacts:
-        mode = mode_of(self._settings)
+        mode, flow = mode_of(self._settings), self._settings.flow
         if mode is not DeliveryMode.EXACTLY_ONCE:
             raise ConfigError(
-                f"{self._settings.flow}: at least once, records can be appended to a copy with any "
-                f"producer: nothing has to be replayed"
+                f"{flow}: in at-least-once mode a copy has no exact map: read the quarantine, and "
+                f"append its records with a producer of your own"
             )
         within = self._settings.admin_timeout
-        return gather(self._clusters, self._topics.plan, mode=mode, within=within)
-
-    def _pairs(self) -> Pairs:
-        return pairs_of(self._facts())
-
-    def _limits(self, pairs: Pairs) -> Mapping[str, TopicLimits]:
-        return self._clusters.target.limits({remote.topic for remote in pairs.values()})
-
-    def _judged(self, held: Held, pairs: Pairs, limits: Mapping[str, TopicLimits]) -> Verdict:
-        remote = pairs.get(held.record.source)
-        if remote is None:
-            return Verdict(held=held, refusal="the flow does not mirror its partition now")
-        return Verdict(
-            held=held,
-            refusal=_refusal(held, remote, limits[remote.topic], sender_limits(self._settings)),
-        )
-
-    def _of_this_topic(self, verdict: Verdict, pairs: Pairs, fenced: FencedPositions) -> Verdict:
-        """Refuse a record of an earlier source topic with the same name: it is not of this copy."""
-        if verdict.refusal:
-            return verdict
-        record = verdict.held.record
-        shadow = fenced.shadows.get(pairs[record.source])
-        if shadow is None:
-            return replace(verdict, refusal="its partition has no position")
-        if decode(shadow.metadata).topic_id != record.topic_id:
-            return replace(verdict, refusal="it is of an earlier topic with the same name")
-        return verdict
+        facts = gather(self._clusters, self._topics.plan, mode=mode, within=within)
+        if dangers := other_mode(facts, mode):
+            raise UnsafeError("\n".join(dangers))
+        if not facts.has_claims_topic:
+            raise ConfigError(f"{flow}: it never ran: nothing of it was quarantined")
+        return facts
 
 
-def _refusal(held: Held, remote: TopicPartition, limits: TopicLimits, sender: SenderLimits) -> str:
-    if held.record.code == FAILED:
-        return "its message handler failed; the copies that it makes are not known"
-    now_ms = time_ns() // 1_000_000
-    refused = first_refused(_run([held]), remote.topic, limits, sender, now_ms=now_ms)
-    return "" if refused is None else f"{refused.code}: {refused.reason}"
-
-
-def _run(some: Sequence[Held]) -> DecodedRun:
-    records = [held.record for held in some]
-    return DecodedRun(
-        partition=records[0].source,
-        offsets=[one.offset for one in records],
-        timestamps=[one.timestamp for one in records],
-        keys=[one.key for one in records],
-        values=[one.value for one in records],
-        headers=[one.headers for one in records],
-        leader_epoch=None,
-        size_bytes=sum(len(one.value or b"") for one in records),
-    )
+def _portions(verdicts: Iterable[Verdict]) -> Iterator[list[Verdict]]:
+    portion: list[Verdict] = []
+    size_bytes = 0
+    for one in verdicts:
+        more = len(one.held.record.key or b"") + len(one.held.record.value or b"")
+        if portion and (len(portion) == PORTION or size_bytes + more > PORTION_BYTES):
+            yield portion
+            portion, size_bytes = [], 0
+        portion.append(one)
+        size_bytes += more
+    if portion:
+        yield portion

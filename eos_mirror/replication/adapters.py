@@ -49,13 +49,13 @@ class OffsetSyncs(Protocol):
 class Ledger(Protocol):
     """Log of the records that a task dropped or moved to the quarantine."""
 
-    def append(self, kind: Kind, details: Mapping[str, Any]) -> None:
+    def append_all(self, kind: Kind, some: Sequence[Mapping[str, Any]]) -> None:
         """
-        Write an entry with the current time, and wait until all in-sync replicas have it.
+        Write entries with the current time, and wait until all in-sync replicas have them.
 
         Args:
-            details: Fields of this kind; see `core/ledger.py`.
+            some: Fields of this kind, for each entry; see docs/ledger.md.
 
         Raises:
-            TargetUnavailable: The entry was not acknowledged in time; it may exist or not.
+            TargetUnavailable: They were not acknowledged in time; they may exist or not.
         """

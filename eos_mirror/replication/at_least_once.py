@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+from eos_mirror.core.handlers import FAILED
 from eos_mirror.core.internal_records import OffsetSync
 from eos_mirror.core.map_records import StartRecord
 from eos_mirror.core.messages import MirrorConfig
@@ -17,7 +18,7 @@ from eos_mirror.core.metadata import GroupMetadata, encode_group
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.core.reported import Reported
 from eos_mirror.core.topic_limits import RefusedRecords
-from eos_mirror.errors import NotAuthorized, RefusedByTarget, RestartTask, fields_of
+from eos_mirror.errors import NotAuthorized, RecordRefused, RefusedByTarget, RestartTask, fields_of
 from eos_mirror.ports import GroupOffset, PlainProducer, SourceGroup, TaskContext
 from eos_mirror.replication.acquisition import Acquisition
 from eos_mirror.replication.adapters import Adapters, OffsetSyncs
@@ -56,6 +57,7 @@ class AtLeastOnce:
             offset_syncs: None: no offset syncs are written.
             reached: Called at named points of a batch; tests stop tasks there.
         """
+        self._flow = config.flow
         self._lane = adapters.lane
         self._context = context
         self._notes = DropNotes(context, adapters.ledger, quarantine=config.quarantine)
@@ -108,6 +110,9 @@ class AtLeastOnce:
             records = self._quarantine.accepted(owned, run, refused)
             self._producer.send_to(self._quarantine.topic, records)
             refused = replace(refused, stop=refused.start + len(records))
+        elif refused.code == FAILED:  # a fault of the user's code, not of the record
+            place = refused.place(run.decoded())
+            raise RecordRefused(f"{self._flow} {owned.source} {place}")
         self._batch.drop(Dropped.of(owned, run, refused))
 
     def _pairs(self, touched: Iterable[OwnedPartition]) -> Sequence[OffsetSync]:
@@ -270,9 +275,9 @@ class Batch:
             refused = exc
         if self._sent:
             self._reached("flushed")
-        for dropped in self._dropped:
-            if dropped.end <= dropped.owned.position.next_offset:
-                self._hooks.notes.note(dropped)
+        self._hooks.notes.note(
+            [one for one in self._dropped if one.end <= one.owned.position.next_offset]
+        )
         pairs = self._hooks.acknowledged(self._touched.values())
         with self._context.watch("commit", COMMIT_BUDGET + WATCH_MARGIN):
             self._group.commit(

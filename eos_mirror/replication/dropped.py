@@ -1,5 +1,6 @@
 """Notes records that are not copied: in the ledger, before the position passes them."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from eos_mirror.core.ledger import Kind
@@ -46,7 +47,7 @@ class DropNotes:
     Notes and counts dropped records. In quarantine mode they are copied to a topic of their own.
 
     Attributes:
-        records: Records that were dropped and whose positions are committed.
+        records: Records that were noted.
     """
 
     def __init__(self, context: TaskContext, ledger: Ledger, *, quarantine: str | None) -> None:
@@ -60,23 +61,29 @@ class DropNotes:
         self._noted: list[dict[str, object]] = []
         self.records = 0
 
-    def note(self, dropped: Dropped) -> None:
-        """Write a ledger entry. Call it before the position is committed, so that none is lost."""
-        fields: dict[str, object] = {
-            "partition": str(dropped.owned.source),
-            "from": dropped.first,
-            "to": dropped.end,
-            "records": dropped.records,
-            "reason": dropped.reason,
-        }
-        kind = Kind.DROP
+    def note(self, some: Sequence[Dropped]) -> None:
+        """Write ledger entries. Call it before the positions are committed: none may be missing."""
+        if not some:
+            return
+        kind, more = Kind.DROP, {}
         if self._quarantine is not None:
-            kind, fields = Kind.QUARANTINE, {**fields, "topic": self._quarantine}
-        identity = {"task": self._context.slot, "topic_id": dropped.owned.topic_id}
+            kind, more = Kind.QUARANTINE, {"topic": self._quarantine}
+        noted = [
+            {
+                "partition": str(one.owned.source),
+                "from": one.first,
+                "to": one.end,
+                "records": one.records,
+                "reason": one.reason,
+                **more,
+            }
+            for one in some
+        ]
+        ids = [{"task": self._context.slot, "topic_id": one.owned.topic_id} for one in some]
         with self._context.watch("ledger", FLUSH_BUDGET + WATCH_MARGIN):
-            self._ledger.append(kind, {**identity, **fields})
-        self._noted.append(fields)
-        self.records += dropped.records
+            self._ledger.append_all(kind, [{**a, **b} for a, b in zip(ids, noted, strict=True)])
+        self._noted += noted
+        self.records += sum(one.records for one in some)
 
     def committed(self) -> None:
         """Report what was noted since the last call: the positions after it are committed."""

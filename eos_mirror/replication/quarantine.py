@@ -44,6 +44,10 @@ class Quarantine:
         limits = self._current_limits()
         fault = fault_of(limits, self._sender)
         found = fitting(records, limits, self._sender) if limits is not None and not fault else ()
+        if len(found) < len(records):  # all copies of a record are moved, or none
+            end = refused.start + len(found)
+            first, _ = run.decoded().siblings(end, end + 1)
+            found = found[: max(0, first - refused.start)]
         if found:
             return found
         place = refused.place(run.decoded())
@@ -72,6 +76,7 @@ def _quarantined(
             key=records.keys[i],
             value=records.values[i],
             headers=records.headers[i],
+            copy=i - records.siblings(i, i + 1)[0],
         )
         for i in range(refused.start, refused.stop)
     ]

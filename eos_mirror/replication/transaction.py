@@ -155,8 +155,7 @@ class Transaction:
         if delivered:
             self._reached("flushed")
         self._note(delivered)
-        for dropped in self._dropped:
-            self._notes.note(dropped)
+        self._notes.note(self._dropped)
         segments: dict[str, bytes | None] = {}
         for owned in self._touched.values():
             owned.tail.advance(owned.position.next_offset)

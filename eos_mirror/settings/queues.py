@@ -12,9 +12,7 @@ def with_queues(flows: Sequence[FlowSettings]) -> tuple[FlowSettings, ...]:
         replace(
             flow,
             queues=frozenset(
-                other.quarantine
-                for other in flows
-                if other.flow.target == flow.flow.source and other.quarantine
+                other.quarantine_topic for other in flows if other.flow.target == flow.flow.source
             ),
         )
         for flow in flows

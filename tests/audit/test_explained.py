@@ -134,3 +134,13 @@ def test_a_replayed_record_is_explained_by_its_place_in_the_copy(kind: Kind) -> 
 
     assert after.differences == [*missing(12, kind=kind), *missing(10)]
     assert after.explained == {Why.REPLAYED: 1}
+
+
+def test_what_was_said_before_a_reset_explains_nothing() -> None:
+    """The copy began again: whatever is missing in it now is lost."""
+    kinds = (ledger.Kind.DROP, ledger.Kind.QUARANTINE, ledger.Kind.REPLAY)
+    before = [drop(kind) for kind in kinds]
+    assert len(explanations(before)) == 2
+    assert explanations([*before, drop(ledger.Kind.RESET, topic="orders")]) == []
+    assert len(explanations([*before, drop(ledger.Kind.RESET, topic="order")])) == 2
+    assert explanations([drop(ledger.Kind.RESET, topic="orders"), drop()]) == [TWO_OF_FIVE]

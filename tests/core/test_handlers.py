@@ -120,7 +120,9 @@ def test_a_record_for_which_it_fails_is_a_piece_of_its_own() -> None:
         (lambda m: [m._replace(key=7)], "TypeError: the key of a copy is a int"),
         (lambda m: [m._replace(timestamp=1.5)], "ValueError: the timestamp of a copy is 1.5"),
         (lambda m: [m._replace(timestamp=0)], "ValueError: the timestamp of a copy is 0"),
+        (lambda m: [m._replace(timestamp=2**63)], "ValueError: the timestamp of a copy is"),
         (lambda m: [m._replace(headers=[("\0", None)])], "ValueError: the name of a header"),
+        (lambda m: [m._replace(headers=[("\ud800", None)])], "ValueError: the name of a header"),
         (lambda m: [m._replace(headers=[("a", 1)])], "TypeError: a header of a copy"),
         (lambda m: [m] * (MOST_COPIES + 1), "ValueError: more than 1000 copies of one record"),
     ],
@@ -146,3 +148,23 @@ def test_copies_of_one_record_stay_together(counts: list[int], count: int) -> No
             start, stop = run.siblings(count, count + 1)
             assert {run.offsets[i] for i in range(start, stop)} == {run.offsets[count]}
             assert run.offsets.count(run.offsets[count]) == stop - start
+
+
+@pytest.mark.parametrize("headers", [(("a", b"1"),), [["a", b"1"]], iter([("a", b"1")])])
+def test_headers_may_be_any_pairs(headers: Iterable[tuple[str, bytes]]) -> None:
+    """The client needs a list of tuples; the user need not know."""
+    (run,) = pieces(lambda m: [m._replace(headers=headers)], 1)  # type: ignore[arg-type]
+
+    assert run.headers == [[("a", b"1")]]
+
+
+def test_the_text_of_a_failure_is_short_and_can_be_written() -> None:
+    """It is the user's: it may be long, or have line breaks and characters that are no text."""
+
+    def handle(_: Message) -> list[Message]:
+        raise ValueError("two\nlines \ud800 " + "x" * 5_000)
+
+    (run,) = pieces(handle, 1)
+
+    assert run.failure.startswith("ValueError: two lines \\ud800 xxx")
+    assert len(run.failure.encode()) <= 310

@@ -6,14 +6,15 @@ from hypothesis import strategies as st
 
 from eos_mirror.core.quarantine import (
     ADDED,
-    ENVELOPE_BYTES,
+    Place,
     QuarantinedRecord,
     decode_quarantined,
+    decode_replayed,
     fault_of,
     fitting,
 )
 from eos_mirror.core.records import TopicPartition, TopicRecord
-from eos_mirror.core.topic_limits import SenderLimits, TopicLimits, room_of
+from eos_mirror.core.topic_limits import SenderLimits, TopicLimits
 
 SENDER = SenderLimits()
 ROOMY = TopicLimits(max_message_bytes=104_857_600)
@@ -61,6 +62,7 @@ def test_headers_follow_those_of_the_record_as_text() -> None:
         ("eos-mirror.code", b"INVALID_RECORD"),
         ("eos-mirror.timestamp", b"1700000000000"),
         ("eos-mirror.topic.id", b"i" * 22),
+        ("eos-mirror.copy", b"0"),
     ]
 
 
@@ -77,18 +79,10 @@ def test_records_of_other_programs_are_recognised(
         decode_quarantined(TopicRecord(b"k", b"v", headers))
 
 
-def test_the_added_headers_are_smaller_than_is_planned_for() -> None:
-    """With the longest names of topics, and a long reason."""
-    bare = a_record(source=TopicPartition("t" * 249, 2**31 - 1), offset=2**63 - 1, value=None)
-    record = a_record(source=bare.source, offset=bare.offset, value=None, reason="r" * 800).encode()
-
-    assert room_of(record.key, record.value, record.headers) < ENVELOPE_BYTES
-
-
 @pytest.mark.parametrize(
     ("limits", "why"),
     [
-        (None, "it does not exist. Create it with one partition, or restart the flow"),
+        (None, "it does not exist, or DESCRIBE_CONFIGS on it is not granted; restart the flow"),
         (
             TopicLimits(max_message_bytes=10**6, needs_keys=True),
             "it is compacted. Set its cleanup.policy to delete",
@@ -117,3 +111,15 @@ def test_records_up_to_the_first_one_that_is_too_large_fit() -> None:
     assert fitting([large], limits, SENDER) == []
     assert fitting([large, small], ROOMY, SENDER) == [large, small]
     assert fitting([large], ROOMY, SenderLimits(max_request_bytes=1_000_000)) == []
+
+
+@pytest.mark.parametrize("number", [b"x", b"", b"-1", None])
+def test_a_note_with_anything_but_a_place_is_none(number: bytes | None) -> None:
+    """Another program may use the same names: its records are left out."""
+    place = Place(2, 4711)
+    assert decode_replayed(place.replayed()) == place
+    assert place.replayed().partition == 2
+
+    names = [name for name, _ in place.replayed().headers or ()]
+    foreign = TopicRecord(None, None, [(names[0], b"2"), (names[1], number)])
+    assert decode_replayed(foreign) is None

@@ -28,6 +28,15 @@ class Failing(Varied):
         yield from super().handle(message)
 
 
+class Large(Varied):
+    """Makes a small copy of each record, and a large one."""
+
+    def handle(self, message: Message) -> Iterator[Message]:
+        """Yield the copies."""
+        yield message
+        yield message._replace(value=b"x" * 900_000)
+
+
 def number_of(message: Message) -> int:
     """Return the number at the end of the value; 1 without one."""
     digits = (message.value or b"").rpartition(b"-")[2]

@@ -2,7 +2,7 @@
 
 import itertools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -212,7 +212,7 @@ class Stage:
             lane=lane,
             metadata=metadata,
             target=target,
-            ledger=SimpleNamespace(append=self._note),
+            ledger=SimpleNamespace(append_all=self._note),
             now=self.clock,
             wall_ms=lambda: 0,
         )
@@ -226,8 +226,8 @@ class Stage:
             )
         return AtLeastOnce(self._config, adapters, context, offset_syncs=None)
 
-    def _note(self, _: Kind, details: Mapping[str, Any]) -> None:
-        self.ledger.append(details)
+    def _note(self, _: Kind, some: Sequence[Mapping[str, Any]]) -> None:
+        self.ledger += some
 
     def current(self, slot: int) -> Process | None:
         """Return the newest process of a slot, if it is alive."""

@@ -4,10 +4,11 @@ import json
 import signal
 
 import pytest
+from confluent_kafka import Producer
 
 from eos_mirror.core.ledger import Kind
 from eos_mirror.kafka.ledger import read_ledger
-from tests.mirror.command_line import quarantine
+from tests.mirror.command_line import offsets, quarantine
 from tests.mirror.conftest import Site
 from tests.mirror.killed_verb import verb
 from tests.mirror.proofs import verify
@@ -20,7 +21,7 @@ from tests.mirror.refused_records import (
     offer,
     values,
 )
-from tests.mirror.toolbox import mirror
+from tests.mirror.toolbox import mirror, topics_of
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
@@ -31,8 +32,8 @@ AFTER = [b"after"]
 REPLAY = "eos_mirror.operate.replay"
 STEPS = {
     "the topic is stopped": (REPLAY, "switch_of"),
-    "the partition is claimed": ("eos_mirror.operate.carry_positions", "FencedPositions.append"),
-    "the records are written": (REPLAY, "note"),
+    "the partition is claimed": ("eos_mirror.operate.fenced_positions", "FencedPositions.append"),
+    "the records are written": ("eos_mirror.kafka.ledger", "KafkaLedger.append_all"),
     "the ledger has its entry": (
         "eos_mirror.kafka.transactional_producer",
         "KafkaProducer.commit",
@@ -151,5 +152,87 @@ def test_at_least_once_needs_no_replay(site: Site, topic: str) -> None:
     done = verb(*arguments)
 
     assert done.returncode == 2, done.stderr
-    assert "at least once, records can be appended to a copy with any producer" in done.stderr
+    assert "in at-least-once mode a copy has no exact map" in done.stderr
     assert values(site, topic) == KEPT
+
+
+def test_the_mode_that_was_noted_decides(site: Site) -> None:
+    """Positions of another mode are not those of the copies."""
+    with mirror(site.config(**TOLERANT, **AT_LEAST_ONCE), "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    flow = (str(site.config()), str(site.flow))
+    for arguments in (
+        ("quarantine", "replay", *flow),
+        ("offsets", "skip", *flow, site.topic, "0", "--to", "1"),
+    ):
+        done = verb(*arguments, "--yes")
+        assert done.returncode == 4, done.stderr
+        assert "mirrored at-least-once so far" in done.stderr
+
+
+def test_a_record_that_was_mirrored_again_is_not_replayed(site: Site, topic: str) -> None:
+    """After `offsets reset` it is in the copy: the offset map says so."""
+    code, text = offsets(site, "reset", topic, "--yes")
+    assert code == 0, text
+    code, text = quarantine(site, "replay", "--plan")
+    assert code == 1, text
+    assert "not replayed: its partition has no position" in text or "does not mirror" in text
+    with mirror(site.config(**TOLERANT), "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    code, text = quarantine(site, "replay", "--yes")
+
+    assert code == 1, text
+    assert text.count("not replayed: it is in the copy: its topic was mirrored again") == 3
+    assert sorted(values(site, topic), key=lambda one: int(one or b"0")) == [
+        b"%d" % n for n in range(9)
+    ]
+
+
+def test_a_topic_that_is_not_mirrored_any_more_is_left_alone(site: Site, topic: str) -> None:
+    """Its records are named, and nothing is stopped."""
+    config = site.config(topics_exclude=topic)
+    done = verb("quarantine", "replay", str(config), str(site.flow), "--yes")
+
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.count("not replayed: the flow does not mirror its partition now") == 3
+    assert site.flow.desired_topic not in topics_of(site.target)
+
+
+def test_notes_behind_an_open_transaction_are_waited_for(site: Site, topic: str) -> None:
+    """Such a note may say that a record was replayed; without it, that would be repeated."""
+    queue = site.flow.quarantine_topic
+    other = Producer({**site.target.client_config(), "transactional.id": f"other-{site.topic}"})
+    other.init_transactions(20)
+    other.begin_transaction()
+    other.produce(queue, b"", partition=0)
+    other.flush(10)
+
+    code, text = quarantine(site, "replay", "--yes")
+    other.abort_transaction(20)
+
+    assert code == 1, text
+    assert f"a transaction is open on {queue}-0" in text
+    assert values(site, topic) == KEPT
+    code, text = quarantine(site, "replay", "--yes")
+    assert code == 0, text
+    assert values(site, topic) == KEPT + MOVED
+
+
+def test_replayed_records_fit_a_copy_with_a_small_limit(site: Site) -> None:
+    """Each record is a batch of its own."""
+    name = f"{site.topic}-small"
+    site.source.create_topic(name, 1)
+    records = [(None, b"%02d" % n + b"x" * 15_000) for n in range(40)]
+    offer(site, name, records)
+    configure(site.source, name, "cleanup.policy=compact")
+    with mirror(site.config(**TOLERANT), "--once") as running:
+        assert running.wait() == 0, running.errors
+    configure(site.source, name, "cleanup.policy=delete")
+    configure(site.target, remote(site, name), "cleanup.policy=delete,max.message.bytes=20000")
+
+    code, text = quarantine(site, "replay", "--yes")
+
+    assert code == 0, text
+    assert values(site, name) == [value for _, value in records]
