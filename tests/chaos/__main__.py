@@ -22,6 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--runtime", choices=("local", "spark"), default="local")
     parser.add_argument("--mode", choices=(EXACTLY_ONCE, AT_LEAST_ONCE), default=EXACTLY_ONCE)
     parser.add_argument("--quarantine", action="store_true", help="with errors.tolerance = all")
+    parser.add_argument("--handler", action="store_true", help="with a message handler, too")
     parser.add_argument("--broken", choices=("naive", "stable-only"))
     parser.add_argument("--replication", type=int, choices=(1, 3), default=3)
     parser.add_argument("--faults", default="", help=f"comma-separated: {', '.join(KINDS)}")
@@ -38,7 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
         minutes=args.minutes,
         runtime=args.runtime,
         mode=args.mode,
-        quarantine=args.quarantine,
+        quarantine=args.quarantine or args.handler,
+        handler=args.handler,
         broken=args.broken,
         replication=args.replication,
         kinds=kinds,

@@ -18,7 +18,7 @@ from eos_mirror.testing import PartitionComparison, Record, compare_partition, r
 from tests.chaos import checks
 from tests.chaos.drain import positions, source_ends
 from tests.chaos.load import Journal, number_of
-from tests.chaos.quarantine import Moved, check_quarantined, without
+from tests.chaos.quarantine import Copies, Moved, check_quarantined, without
 from tests.chaos.site import COMPACTED, DOOMED, FLOW, PARTITIONS, SOURCES, Site, remote
 
 READ_WITHIN = timedelta(seconds=120)
@@ -67,6 +67,7 @@ def audit_records(
     target: Records,
     *,
     moved: Moved,
+    copies: Copies,
     journal: Journal,
     beginnings: Collection[TopicPartition],
     exactly_once: bool,
@@ -76,11 +77,13 @@ def audit_records(
 
     Args:
         moved: What the quarantine has instead of the copies.
+        copies: What the message handler makes of a record.
         beginnings: Source partitions that stopped for an allowed reason: the copy may be a prefix.
     """
     for one in SOURCES:
-        before, after = without(source[one], moved[one]), target[remote(one)]
-        audit.add("quarantine", one, check_quarantined(source[one], moved[one]))
+        before = without(source[one], moved[one], one.topic, copies)
+        after = target[remote(one)]
+        audit.add("quarantine", one, check_quarantined(source[one], moved[one], one.topic, copies))
         if one in beginnings:
             before = [] if one.topic == COMPACTED else before[: len(after)]
         if one.topic == COMPACTED:
@@ -129,7 +132,7 @@ def audit_map(
     Run checkers 4 and 5.
 
     Args:
-        source: Without what the quarantine has.
+        source: Copies that should be there, with the offsets of their records.
     """
     ends = source_ends(site.view)
     reader = MapReader(flow=FLOW, client_config=site.target.client_config())

@@ -29,8 +29,9 @@ from tests.chaos.checks import check_bound
 from tests.chaos.drain import Drained, behind, wait_drained, without_markers, write_evidence
 from tests.chaos.faults import applicable
 from tests.chaos.load import Load, number_of
+from tests.chaos.message_handler import Handler, copies_of
 from tests.chaos.nemesis import Nemesis, plan
-from tests.chaos.quarantine import NOTHING, Moved, read_quarantine, without
+from tests.chaos.quarantine import NOTHING, Copies, Moved, one_copy, read_quarantine, without
 from tests.chaos.report import Report
 from tests.chaos.restarting_driver import RestartingDriver
 from tests.chaos.site import (
@@ -50,6 +51,7 @@ GONE_WITHIN = timedelta(seconds=30)
 A_BATCH = BATCH_RECORDS + POLL_RECORDS
 
 
+HANDLER = f"{Handler.__module__}.{Handler.__qualname__}"
 EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
 
 
@@ -61,6 +63,7 @@ class Options:
     Attributes:
         mode: `exactly-once` or `at-least-once`.
         quarantine: Refused records move to the quarantine, instead of stopping their partition.
+        handler: A message handler makes the copies; with a quarantine only, as it refuses some.
         broken: `naive` or `stable-only`: the broken fencing that the run must catch.
         kinds: Kinds of faults; all if empty.
         keep: Folder for events, faults, logs and the output of Kafka's tools.
@@ -71,6 +74,7 @@ class Options:
     runtime: str = "local"
     mode: str = EXACTLY_ONCE
     quarantine: bool = False
+    handler: bool = False
     broken: str | None = None
     replication: int = SAFE_REPLICATION
     kinds: Sequence[str] = ()
@@ -100,6 +104,7 @@ class Session:
         self._drained = Drained.NO
         self._drain_s = 0.0
         self._moved: Moved = NOTHING
+        self._copies: Copies = copies_of if options.handler else one_copy
 
     def run(self) -> Report:
         """Run everything and return the report; no process stays frozen or running afterwards."""
@@ -151,6 +156,7 @@ class Session:
             source,
             target,
             moved=self._moved,
+            copies=self._copies,
             journal=journal,
             beginnings=lost if whole else set(SOURCES),
             exactly_once=self._site.exactly_once,
@@ -168,7 +174,10 @@ class Session:
             whole_ones = [one for one in SOURCES if one not in lost]
             audit_positions(audit, self._site, whole_ones)
             if self._site.exactly_once:
-                copied = {one: without(source[one], self._moved[one]) for one in SOURCES}
+                copied = {
+                    one: without(source[one], self._moved[one], one.topic, self._copies)
+                    for one in SOURCES
+                }
                 audit_map(audit, self._site, whole_ones, copied, target, journal)
             audit_leftovers(audit, self._site, whole_ones, self._survivors())
 
@@ -224,6 +233,7 @@ class Session:
                 "version": __version__,
                 **({"broken": options.broken} if options.broken else {}),
                 **({"quarantine": "yes"} if options.quarantine else {}),
+                **({"message handler": "yes"} if options.handler else {}),
             },
             faults=Counter(strike.kind for strike in strikes),
             figures=self._figures(arrivals, recovered),
@@ -308,6 +318,9 @@ def run(options: Options, folder: Path) -> Report:
         replication=options.replication,
         runtime=options.runtime,
         exactly_once=options.mode == EXACTLY_ONCE,
-        more={"errors_tolerance": "all"} if options.quarantine else {},
+        more={
+            **({"errors_tolerance": "all"} if options.quarantine else {}),
+            **({"message_handler": HANDLER} if options.handler else {}),
+        },
     ) as site:
         return Session(options, site).run()
