@@ -1,7 +1,7 @@
 """
 The records of a quarantine: what the target refused, with its place and the reason.
 
-Key, value and headers are those that would have been copied. Eight headers follow; those that
+Key, value and headers are those that would have been copied. Nine headers follow; those that
 Connect's dead letter queues have, too, have the same names here.
 """
 
@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from eos_mirror.core.records import Headers, TopicPartition, TopicRecord
 from eos_mirror.core.topic_limits import BATCH_HEADER_BYTES, SenderLimits, TopicLimits, room_of
 
+FLOW: Final = "__connect.errors.connector.name"
 SOURCE_TOPIC: Final = "__connect.errors.topic"
 SOURCE_PARTITION: Final = "__connect.errors.partition"
 SOURCE_OFFSET: Final = "__connect.errors.offset"
@@ -23,6 +24,7 @@ COPY: Final = "eos-mirror.copy"
 REPLAYED_FROM: Final = "eos-mirror.replayed.partition"
 REPLAYED_AT: Final = "eos-mirror.replayed.offset"
 ADDED: Final = (
+    FLOW,
     SOURCE_TOPIC,
     SOURCE_PARTITION,
     SOURCE_OFFSET,
@@ -40,6 +42,7 @@ class QuarantinedRecord:
     A record that the target refused.
 
     Attributes:
+        flow: The flow that refused it, such as `A->B`.
         source: Where it is on the source.
         offset: Its upstream offset.
         topic_id: Id of the source topic; empty if the source has none.
@@ -49,6 +52,7 @@ class QuarantinedRecord:
         copy: Its number among the copies that a message handler made of one record, from 0.
     """
 
+    flow: str
     source: TopicPartition
     offset: int
     topic_id: str
@@ -63,6 +67,7 @@ class QuarantinedRecord:
     def encode(self) -> TopicRecord:
         """Return the record to write."""
         texts = (
+            self.flow,
             self.source.topic,
             self.source.partition,
             self.offset,
@@ -114,10 +119,11 @@ def decode_quarantined(record: TopicRecord) -> QuarantinedRecord:
     own, added = headers[: -len(ADDED)], headers[-len(ADDED) :]
     if tuple(name for name, _ in added) != ADDED:
         raise ValueError("it has no headers of eos_mirror")
-    topic, partition, offset, reason, code, timestamp, topic_id, copy = (
+    flow, topic, partition, offset, reason, code, timestamp, topic_id, copy = (
         (value or b"").decode() for _, value in added
     )
     return QuarantinedRecord(
+        flow=flow,
         source=TopicPartition(topic, int(partition)),
         offset=int(offset),
         topic_id=topic_id,

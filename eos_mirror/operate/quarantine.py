@@ -44,7 +44,7 @@ class Held:
 
 def quarantined(settings: FlowSettings, is_wanted: Callable[[str], bool]) -> Iterator[Held]:
     """
-    Yield the records in the quarantine of a flow. Records of other programs are left out.
+    Yield the records of a flow in its quarantine. Those of others are left out.
 
     Args:
         is_wanted: Decides by the name of a source topic.
@@ -70,7 +70,7 @@ def quarantined(settings: FlowSettings, is_wanted: Callable[[str], bool]) -> Ite
                 record = decode_quarantined(raw)
             except ValueError:
                 continue
-            if is_wanted(record.source.topic):
+            if record.flow == str(settings.flow) and is_wanted(record.source.topic):
                 yield Held(
                     place=place,
                     moved_ms=moved_ms,

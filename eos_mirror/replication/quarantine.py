@@ -40,16 +40,17 @@ class Quarantine:
         Raises:
             RecordRefused: The quarantine would refuse the first of them, too.
         """
-        records = [one.encode() for one in _quarantined(owned, run, refused)]
+        found = _quarantined(str(self._flow), owned, run, refused)
+        records = [one.encode() for one in found]
         limits = self._current_limits()
         fault = fault_of(limits, self._sender)
-        found = fitting(records, limits, self._sender) if limits is not None and not fault else ()
-        if len(found) < len(records):  # all copies of a record are moved, or none
-            end = refused.start + len(found)
+        fits = fitting(records, limits, self._sender) if limits is not None and not fault else ()
+        if len(fits) < len(records):  # all copies of a record are moved, or none
+            end = refused.start + len(fits)
             first, _ = run.decoded().siblings(end, end + 1)
-            found = found[: max(0, first - refused.start)]
-        if found:
-            return found
+            fits = fits[: max(0, first - refused.start)]
+        if fits:
+            return fits
         place = refused.place(run.decoded())
         why = fault or "the record is too large for it. Raise its max.message.bytes"
         raise RecordRefused(f"{self._flow} {owned.source} {place}. {self.topic}: {why}")
@@ -62,11 +63,12 @@ class Quarantine:
 
 
 def _quarantined(
-    owned: OwnedPartition, run: RecordRun, refused: RefusedRecords
+    flow: str, owned: OwnedPartition, run: RecordRun, refused: RefusedRecords
 ) -> list[QuarantinedRecord]:
     records = run.decoded()
     return [
         QuarantinedRecord(
+            flow=flow,
             source=owned.source,
             offset=records.offsets[i],
             topic_id=owned.topic_id,

@@ -13,6 +13,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator
 
+from eos_mirror.core.flow import INTERNAL_PREFIX
 from eos_mirror.core.plan import MAX_TOPIC_CHARS
 from eos_mirror.core.plugins import find_class
 from eos_mirror.core.policy import Rename
@@ -332,6 +333,8 @@ def _topic_name(text: str) -> str:
         raise ValueError(
             f"expected the name of a topic: letters, digits, . _ -, at most {MAX_TOPIC_CHARS}"
         )
+    if text.startswith(INTERNAL_PREFIX) and not text.endswith(".quarantine"):
+        raise ValueError(f"names that begin with {INTERNAL_PREFIX} belong to the mirror itself")
     return text
 
 

@@ -1,7 +1,6 @@
 """Every checker of the nemesis complains about the fault that it is made for."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.map_segment import Run, Segment
 from eos_mirror.core.offset_map import MapTail, OffsetMap
-from eos_mirror.core.quarantine import QuarantinedRecord
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.ports import PartitionEnd
 from eos_mirror.replication.lost_markers import split_partitions
@@ -18,7 +16,6 @@ from eos_mirror.telemetry.events import EVENTS
 from eos_mirror.testing import Record, compare_partition
 from tests.chaos import allowed, checks
 from tests.chaos.audit import transactions_of
-from tests.chaos.quarantine import check_quarantined, one_copy, without
 from tests.chaos.restarting_driver import Exit, Heard
 from tests.chaos.site import LONELY
 
@@ -362,42 +359,3 @@ def test_a_start_whose_jvm_was_killed_is_explained(killed_at: list[float], compl
 def test_a_stack_trace_is_seen() -> None:
     """A stack trace on stderr is a complaint."""
     assert len(allowed.check_errors([(0, "Traceback (most recent call last):"), (0, "x")])) == 1
-
-
-def quarantined_of(original: Record) -> QuarantinedRecord:
-    """Return a record as the quarantine should have it."""
-    return QuarantinedRecord(
-        source=ONE,
-        offset=original.offset,
-        topic_id="id",
-        code="INVALID_RECORD",
-        reason="no key",
-        timestamp=original.timestamp[1],
-        key=original.key,
-        value=original.value,
-        headers=list(original.headers) or None,
-    )
-
-
-def test_a_quarantine_with_each_refused_record_once_is_right() -> None:
-    """What it has is expected in no copy."""
-    moved = {2: [quarantined_of(WRITTEN[2])]}
-
-    assert list(check_quarantined(WRITTEN, moved, "orders", one_copy)) == []
-    left = without(WRITTEN, moved, "orders", one_copy)
-    assert [one.offset for one in left] == [0, 1, 3, 4, 5]
-
-
-@pytest.mark.parametrize(
-    "found",
-    [
-        [quarantined_of(WRITTEN[2])] * 2,
-        [replace(quarantined_of(WRITTEN[2]), value=b"other")],
-        [],
-    ],
-    ids=["twice", "altered", "none"],
-)
-def test_a_wrong_quarantine_is_seen(found: list[QuarantinedRecord]) -> None:
-    """A record that is there twice, altered or unknown is a complaint."""
-    assert len(list(check_quarantined(WRITTEN, {2: found}, "orders", one_copy))) == 1
-    assert len(list(check_quarantined(WRITTEN, {9: found}, "orders", one_copy))) == 1

@@ -24,6 +24,7 @@ BYTES = st.none() | st.binary(max_size=20)
 def a_record(**changes: object) -> QuarantinedRecord:
     """Return a quarantined record with some fields changed."""
     fields: dict[str, object] = {
+        "flow": "A->B",
         "source": TopicPartition("orders", 3),
         "offset": 4711,
         "topic_id": "i" * 22,
@@ -55,6 +56,7 @@ def test_headers_follow_those_of_the_record_as_text() -> None:
 
     assert record.headers == [
         ("own", b"1"),
+        ("__connect.errors.connector.name", b"A->B"),
         ("__connect.errors.topic", b"orders"),
         ("__connect.errors.partition", b"3"),
         ("__connect.errors.offset", b"4711"),

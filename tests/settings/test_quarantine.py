@@ -66,6 +66,10 @@ def test_a_flow_does_not_mirror_the_queues_of_others(load: Load) -> None:
         ("errors.tolerance = some", "'none' or 'all'"),
         ("errors.deadletterqueue.topic.name = a b", "expected the name of a topic"),
         (f"errors.deadletterqueue.topic.name = {'x' * 250}", "at most 249"),
+        (
+            "errors.deadletterqueue.topic.name = eos-mirror.A.B.ledger.internal",
+            "names that begin with eos-mirror. belong to the mirror itself",
+        ),
         ("errors.deadletterqueue.topic.replication.factor = 0", "expected a whole number"),
     ],
 )
