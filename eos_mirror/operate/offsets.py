@@ -12,17 +12,17 @@ from eos_mirror.core.map_records import segments_of, start_of
 from eos_mirror.core.metadata import decode
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
-from eos_mirror.driver.cluster_facts import FlowFacts, gather
+from eos_mirror.driver.cluster_facts import FlowFacts
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.ledger import note
-from eos_mirror.driver.preflight import other_mode
 from eos_mirror.driver.topic_sync import TopicSync
-from eos_mirror.errors import ConfigError, RangeUnreadable, UnsafeError
+from eos_mirror.errors import ConfigError, RangeUnreadable
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.offset_maps import whole_map
 from eos_mirror.kafka.ranges import RangeReader
 from eos_mirror.kafka.topic_reader import read_compacted
 from eos_mirror.operate.adopt import pairs_of, switch_of
+from eos_mirror.operate.noted_mode import facts_of_this_mode
 from eos_mirror.operate.status import flow_status
 from eos_mirror.operate.stopped_topic import start_left_stopped, stopped_topic
 from eos_mirror.runtime.control import EventSink
@@ -247,18 +247,14 @@ class Skipper:
         return start_left_stopped(self._settings, self._clusters, self._source.topic, COMMAND)
 
     def _gather(self) -> FlowFacts:
-        flow, mode = self._settings.flow, mode_of(self._settings)
-        if mode is not DeliveryMode.EXACTLY_ONCE:
+        flow = self._settings.flow
+        if mode_of(self._settings) is not DeliveryMode.EXACTLY_ONCE:
             raise ConfigError(
                 f"{flow}: at least once, its positions are the offsets of group "
                 f"{flow.source_group} on {flow.source}: stop the flow, and set them with "
                 f"kafka-consumer-groups.sh --reset-offsets"
             )
-        within = self._settings.admin_timeout
-        facts = gather(self._clusters, self._topics.plan, mode=mode, within=within)
-        if dangers := other_mode(facts, mode):
-            raise UnsafeError("\n".join(dangers))
-        return facts
+        return facts_of_this_mode(self._settings, self._clusters, self._topics)
 
     def _remote(self, facts: FlowFacts) -> TopicPartition:
         remote = pairs_of(facts).get(self._source)

@@ -10,10 +10,9 @@ from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
-from eos_mirror.driver.cluster_facts import FlowFacts, gather
+from eos_mirror.driver.cluster_facts import FlowFacts
 from eos_mirror.driver.flow_clusters import open_clusters
 from eos_mirror.driver.ledger import create_ledger
-from eos_mirror.driver.preflight import other_mode
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import ConfigError, RefusedByTarget, RetriableError, UnsafeError
 from eos_mirror.kafka.deadline import Deadline
@@ -23,6 +22,7 @@ from eos_mirror.kafka.retry import retrying
 from eos_mirror.operate.adopt import pairs_of, switch_of
 from eos_mirror.operate.carry_positions import Pairs
 from eos_mirror.operate.fenced_positions import FencedPositions
+from eos_mirror.operate.noted_mode import facts_of_this_mode
 from eos_mirror.operate.quarantine import Held, partitions_of, quarantined
 from eos_mirror.operate.replay_plan import Key, ReplayPlan, Verdict, key_of, run_of
 from eos_mirror.operate.stopped_topic import start_left_stopped, stopped_topic
@@ -198,16 +198,13 @@ class Replayer:
         self._ledger.append_all(Kind.REPLAY, details)
 
     def _facts(self) -> FlowFacts:
-        mode, flow = mode_of(self._settings), self._settings.flow
-        if mode is not DeliveryMode.EXACTLY_ONCE:
+        flow = self._settings.flow
+        if mode_of(self._settings) is not DeliveryMode.EXACTLY_ONCE:
             raise ConfigError(
                 f"{flow}: in at-least-once mode a copy has no exact map: read the quarantine, and "
                 f"append its records with a producer of your own"
             )
-        within = self._settings.admin_timeout
-        facts = gather(self._clusters, self._topics.plan, mode=mode, within=within)
-        if dangers := other_mode(facts, mode):
-            raise UnsafeError("\n".join(dangers))
+        facts = facts_of_this_mode(self._settings, self._clusters, self._topics)
         if not facts.has_claims_topic:
             raise ConfigError(f"{flow}: it never ran: nothing of it was quarantined")
         return facts

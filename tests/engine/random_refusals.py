@@ -1,12 +1,21 @@
 """Random mixes of records that the target accepts and records that it refuses."""
 
 import random
+from dataclasses import replace
+from typing import Final
 
+from eos_mirror.core.messages import Throttle
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.core.throttles import Limit
 from eos_mirror.core.topic_limits import TopicLimits
+from tests.engine.checked_scenario import CheckedScenario
+from tests.engine.gate import Fate
 from tests.engine.refusing import judge
 from tests.engine.stage import Process, Stage, remote_of
 from tests.engine.target_log import Record
+
+ROUNDS, STEPS = 6, 40
+FATES: Final = (Fate.GO, Fate.GO, Fate.NOT_SENT, Fate.TWICE_CUT, Fate.DELAYED)
 
 
 class Target:
@@ -65,3 +74,30 @@ def assert_no_process_ended(processes: list[Process]) -> None:
     """Assert that no process exited: a refusal never costs one."""
     for process in processes:
         assert process.actor.error is None, process.actor.error
+
+
+def play(scenario: CheckedScenario, seed: int) -> None:
+    """Kill tasks and lose requests while the target changes what it accepts; then drain."""
+    dice = random.Random(seed)
+    stage, target = scenario.stage, Target(scenario.stage, dice)
+    for slot in scenario.slots:
+        scenario.start(slot)
+    for _ in range(ROUNDS):
+        produce(stage, target, dice)
+        if dice.random() < 0.5:
+            target.change()
+        if dice.random() < 0.5:
+            throttle(scenario, dice.choice((None, Limit(records_per_s=8))))
+        for process in stage.alive():
+            scenario.step(process, dice.randrange(STEPS), dice.choice(FATES))
+            if dice.random() < 0.15:
+                scenario.crash(process)
+                scenario.start(process.slot)
+    scenario.drain()
+
+
+def throttle(scenario: CheckedScenario, limit: Limit | None) -> None:
+    """Limit how fast the tasks mirror; runs are cut then."""
+    shares = (limit,) * len(scenario.slots) if limit else ()
+    throttles = (Throttle(topic=None, shares=shares),) if shares else ()
+    scenario.stage.order(replace(scenario.stage.orders, throttles=throttles))

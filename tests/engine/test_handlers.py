@@ -5,27 +5,20 @@ The oracle checks at every step that the copies are those of each record, once a
 that the offset map leads to the first copy and back.
 """
 
-import random
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 import pytest
 
-from eos_mirror.core.messages import Throttle
-from eos_mirror.core.throttles import Limit
 from eos_mirror.core.topic_limits import TopicLimits
 from tests.engine.checked_scenario import CheckedScenario
-from tests.engine.gate import Fate
 from tests.engine.message_handlers import Failing, Large, Varied, spec_of
-from tests.engine.random_refusals import Target, assert_no_process_ended, produce
+from tests.engine.random_refusals import assert_no_process_ended, play
 from tests.engine.stage import FLOW, Stage, remote_of
 
 pytestmark = pytest.mark.usefixtures("one_core")
 
 SEEDS: Final = range(100)
-ROUNDS, STEPS = 6, 40
-FATES: Final = (Fate.GO, Fate.GO, Fate.NOT_SENT, Fate.TWICE_CUT, Fate.DELAYED)
 
 
 @pytest.fixture
@@ -37,33 +30,6 @@ def scenario(request: pytest.FixtureRequest) -> Iterator[CheckedScenario]:
     )
     yield made
     made.close()
-
-
-def play(scenario: CheckedScenario, seed: int) -> None:
-    """Kill tasks and lose requests while the target changes what it accepts; then drain."""
-    dice = random.Random(seed)
-    stage, target = scenario.stage, Target(scenario.stage, dice)
-    for slot in scenario.slots:
-        scenario.start(slot)
-    for _ in range(ROUNDS):
-        produce(stage, target, dice)
-        if dice.random() < 0.5:
-            target.change()
-        if dice.random() < 0.5:
-            throttle(scenario, dice.choice((None, Limit(records_per_s=8))))
-        for process in stage.alive():
-            scenario.step(process, dice.randrange(STEPS), dice.choice(FATES))
-            if dice.random() < 0.15:
-                scenario.crash(process)
-                scenario.start(process.slot)
-    scenario.drain()
-
-
-def throttle(scenario: CheckedScenario, limit: Limit | None) -> None:
-    """Limit how fast the tasks mirror; runs are cut then."""
-    shares = (limit,) * len(scenario.slots) if limit else ()
-    throttles = (Throttle(topic=None, shares=shares),) if shares else ()
-    scenario.stage.order(replace(scenario.stage.orders, throttles=throttles))
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,13 @@ import pytest
 
 from eos_mirror.core.topic_limits import TopicLimits
 from tests.engine.checked_scenario import CheckedScenario
-from tests.engine.gate import Fate
 from tests.engine.random_refusals import (
+    ROUNDS,
+    STEPS,
     Target,
     assert_no_process_ended,
     copies_of,
+    play,
     produce,
     records_of,
 )
@@ -26,9 +28,7 @@ from tests.engine.stage import FLOW, Stage, remote_of
 pytestmark = pytest.mark.usefixtures("one_core")
 
 SEEDS: Final = range(200)
-ROUNDS, STEPS = 6, 40
 QUARANTINE: Final = FLOW.quarantine_topic
-FATES: Final = (Fate.GO, Fate.GO, Fate.NOT_SENT, Fate.TWICE_CUT, Fate.DELAYED)
 
 
 @pytest.fixture
@@ -58,20 +58,8 @@ def test_every_record_is_in_the_copy_or_in_the_quarantine(
     scenario: CheckedScenario, seed: int
 ) -> None:
     """Tasks are killed and requests are lost while the target changes what it accepts."""
-    dice = random.Random(seed)
-    stage, target = scenario.stage, Target(scenario.stage, dice)
-    for slot in scenario.slots:
-        scenario.start(slot)
-    for _ in range(ROUNDS):
-        produce(stage, target, dice)
-        if dice.random() < 0.5:
-            target.change()
-        for process in stage.alive():
-            scenario.step(process, dice.randrange(STEPS), dice.choice(FATES))
-            if dice.random() < 0.15:
-                scenario.crash(process)
-                scenario.start(process.slot)
-    scenario.drain()
+    stage = scenario.stage
+    play(scenario, seed)
 
     noted = {
         (entry["partition"], offset)
