@@ -26,6 +26,7 @@ from eos_mirror.settings import clients
 from eos_mirror.settings.filters import NO_TRANSFORMS
 from eos_mirror.settings.model import FlowSettings, Settings
 from eos_mirror.settings.plugins import policy_of
+from eos_mirror.settings.refusals import Tolerance
 
 WARM_UP = 0.2
 """Share of the records that is not measured: processes start, caches and compilers warm up."""
@@ -245,6 +246,7 @@ class Bench:
             heartbeats_replicated=False,
             renames=(),
             transforms=NO_TRANSFORMS,
+            refusals=replace(flow.refusals, tolerance=Tolerance.NONE, quarantine=""),
             groups=replace(flow.groups, emit_checkpoints=False, emit_syncs=False),
             start_position=start,
             tasks_max=tasks,

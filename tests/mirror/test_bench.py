@@ -10,6 +10,7 @@ import pytest
 from eos_mirror.testing.external import Cluster
 from tests.mirror.configurations import rewrite
 from tests.mirror.conftest import Site
+from tests.mirror.refused_records import TOLERANT
 from tests.mirror.toolbox import mirror
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
@@ -48,7 +49,7 @@ def left_of_benches(cluster: Cluster) -> set[str]:
 def test_a_flow_is_measured_beside_itself_and_nothing_is_left(site: Site, mode: str) -> None:
     """The flow's own mirror runs during the benchmark and does not copy the scratch topic."""
     site.produce(400)
-    config = site.config(transaction_producer=mode)
+    config = site.config(transaction_producer=mode, **TOLERANT)
     rewrite(config, f"topics = {site.topic}.*", f"topics = {site.topic}.*, eos-mirror-bench.*")
     with mirror(config) as running:
         running.wait_for("ready")
