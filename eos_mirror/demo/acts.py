@@ -135,7 +135,8 @@ def _fill(stage: Stage, records_count: int) -> Written:
     stage.story.tell(
         f"{by_java_written.committed.total():,} by Kafka's VerifiableProducer, "
         f"{writer.written.committed.total():,} in {writer.written.commits} transactions; "
-        f"{writer.written.aborts} more with {writer.written.aborted:,} records were aborted"
+        f"{writer.written.aborts} more transactions, with {writer.written.aborted:,} records, "
+        "were aborted"
     )
     return writer.written + by_java_written
 

@@ -58,7 +58,7 @@ def crash_in_transaction(target: KafkaCluster, mirror: MirrorRun, story: Story) 
         {c.transactional_id for c in claims if states.get(c.transactional_id) == ONGOING}
     )
     story.tell(
-        "this task has sent records, but not their offsets; kafka-transactions.sh list:",
+        "this task has sent records, and has not committed them; kafka-transactions.sh list:",
         *(f"{name}  {states[name]}" for name in opened),
         *_describe(claims),
     )
