@@ -42,7 +42,7 @@ class QuarantinedRecord:
     A record that the target refused.
 
     Attributes:
-        flow: The flow that refused it, such as `A->B`.
+        flow: The flow that moved it here, such as `A->B`.
         source: Where it is on the source.
         offset: Its upstream offset.
         topic_id: Id of the source topic; empty if the source has none.

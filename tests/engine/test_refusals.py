@@ -14,6 +14,8 @@ import pytest
 from eos_mirror.core.records import TopicPartition
 from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.random_refusals import (
+    ROUNDS,
+    STEPS,
     Target,
     assert_no_process_ended,
     copies_of,
@@ -25,7 +27,7 @@ from tests.engine.stage import Process, Stage, remote_of
 pytestmark = pytest.mark.usefixtures("one_core")
 
 SEEDS: Final = range(200)
-ROUNDS, STEPS, ENOUGH = 6, 40, 4_000
+ENOUGH = 4_000
 LONG_S: Final = 400.0
 """Longer than any pause before a stopped partition is tried again."""
 
