@@ -53,14 +53,17 @@ class RebalanceListener(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOffset:
-    """A committed offset of the source group, and the metadata of that commit."""
+    """A committed offset of the source, and the metadata of that commit."""
 
     position: Position
     metadata: str
 
 
-class SourceGroup(Protocol):
-    """The source group's offsets, as its member sees them. At least once, they are the truth."""
+class SourceOffsets(Protocol):
+    """Positions at least once: the source group's offsets, or those that MirrorMaker 2 stores."""
+
+    absent: str
+    """Where a position is missing, and what to do: the end of an error."""
 
     def committed(
         self, partitions: Sequence[TopicPartition]
@@ -68,13 +71,7 @@ class SourceGroup(Protocol):
         """Return offsets; None if never committed or expired. May raise SourceUnavailable."""
 
     def commit(self, offsets: Mapping[TopicPartition, GroupOffset], *, within: timedelta) -> None:
-        """
-        Commit these offsets and wait for the answer.
-
-        Raises:
-            RestartTask: We are no longer a member, or the source did not answer. The outcome may
-                be unknown.
-        """
+        """Commit and wait. RestartTask: no member any more, or no answer; it may have worked."""
 
 
 class Source(Protocol):
@@ -89,7 +86,7 @@ class Source(Protocol):
 
         Raises:
             RestartTask: The consumer is dead (fenced instance, fatal error).
-            NotAuthorized: READ on the topic or the group was denied.
+            NotAuthorized: READ was denied.
         """
 
     def assign(self, positions: Mapping[TopicPartition, Position]) -> None:
@@ -143,8 +140,7 @@ class Delivered:
     Where the open transaction's records of one target partition were written.
 
     Attributes:
-        first: Downstream offset of the first record; None if the broker did not report it.
-        last: Downstream offset of the last record; None if the broker did not report it.
+        first, last: Downstream offsets; None if the broker did not report them.
         count: Records handed to the client.
     """
 
@@ -286,7 +282,7 @@ class TargetReader(Protocol):
         Return the first two offsets that hold a record, at or after each start.
 
         Args:
-            starts: Offsets by partition, within the log.
+            starts: Offsets within the log.
             committed: True: see what a read_committed reader sees, up to the first open
                 transaction. False: include aborted records.
         """
@@ -317,8 +313,8 @@ class Lane(Protocol):
     """How one task reads and writes records. Its producers accept what its source returns."""
 
     @property
-    def group(self) -> SourceGroup:
-        """Offsets of the source group, once the source is open."""
+    def offsets(self) -> SourceOffsets:
+        """Positions at least once, after the source was opened."""
 
     def open_source(self, listener: RebalanceListener) -> Source:
         """Join the source group. Called once in the life of a task."""

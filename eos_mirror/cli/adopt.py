@@ -20,11 +20,11 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.core.plural import counted
 from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.driver.flow_clusters import FlowClusters
+from eos_mirror.driver.mm2_workers import Mm2, Mm2Workers, dedicated_mm2
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.adopt import adopt
 from eos_mirror.operate.copy_ends import CopiedPartition
 from eos_mirror.operate.hand_over import HandedPartition, HandOver
-from eos_mirror.operate.mm2_workers import Mm2, Mm2Workers, dedicated_mm2
 from eos_mirror.operate.origins import FileOrigin, GroupOrigin, Origin
 from eos_mirror.operate.takeover import Takeover
 from eos_mirror.settings.clients import mode_of

@@ -21,6 +21,8 @@ class DeliveryMode(Enum):
 
     EXACTLY_ONCE = "exactly-once"
     AT_LEAST_ONCE = "at-least-once"
+    SOURCE = "source-connector"
+    """At least once, with positions where MirrorMaker 2 stores its own."""
     HANDED_OVER = "handed-over"
     """MirrorMaker 2 continues the copies: no task of the flow runs."""
 

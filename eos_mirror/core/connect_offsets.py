@@ -16,6 +16,10 @@ SOURCE_CONNECTOR = "MirrorSourceConnector"
 """Name of the connector in dedicated mode. On a Connect cluster, a user chose the name."""
 
 
+NOTHING_MIRRORED = -1
+"""Stored as the last offset of a partition that begins at 0."""
+
+
 class Owner(NamedTuple):
     """Whose positions they are: the connector, and the alias that it has for the source."""
 
@@ -29,15 +33,21 @@ def offsets_topic(source: str) -> str:
 
 
 def next_offsets(
-    records: Iterable[tuple[bytes | None, bytes | None]], owner: Owner
+    records: Iterable[tuple[bytes | None, bytes | None]],
+    owner: Owner,
+    *,
+    known: Mapping[TopicPartition, int] | None = None,
 ) -> dict[TopicPartition, int]:
     """
     Return the next source offset of each partition; the newest record of a key counts.
 
     Connect stores the offset of the last record that was mirrored. A record that is not the
     owner's, or cannot be read, is left out: anybody may write into the topic of a Connect cluster.
+
+    Args:
+        known: What earlier records said.
     """
-    found: dict[TopicPartition, int] = {}
+    found = dict(known or {})
     for key, value in records:
         partition = _partition_of(_parsed(key), owner)
         if partition is None:
@@ -58,8 +68,8 @@ def records_of(positions: Mapping[TopicPartition, int], owner: Owner) -> list[tu
     partition follows from them.
 
     Args:
-        positions: Next offset by source partition; at least 1, because the offset of the last
-            record that was mirrored is stored.
+        positions: Next offset by source partition. The offset before it is stored: -1 for a
+            partition that begins at 0, which MirrorMaker 2 reads as no position.
     """
     return [
         (
@@ -95,6 +105,6 @@ def _partition_of(key: Any, owner: Owner) -> TopicPartition | None:
 
 def _offset_of(value: Any) -> int | None:
     match value:
-        case {"offset": int(last)} if type(last) is int and last >= 0:
+        case {"offset": int(last)} if type(last) is int and last >= NOTHING_MIRRORED:
             return last
     return None

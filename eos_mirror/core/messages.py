@@ -46,6 +46,7 @@ class MirrorConfig:
         sender: What the producer does with records of every topic.
         transforms: What changes or drops records, in order.
         handler: What makes copies of what they leave; None: one of each record.
+        assigned: The driver assigns partitions to tasks; False: the source group does.
     """
 
     flow: Flow
@@ -61,6 +62,7 @@ class MirrorConfig:
     sender: SenderLimits = field(default_factory=SenderLimits)
     transforms: tuple[Transform, ...] = ()
     handler: HandlerSpec | None = None
+    assigned: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,17 +87,34 @@ class SyncsTopic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetsTopic:
+    """
+    A topic of the target in which Kafka Connect stores positions.
+
+    Attributes:
+        connector: Name of the connector whose positions they are.
+        cluster: Alias that the connector has for the source.
+    """
+
+    topic: str
+    connector: str
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskConfig:
     """
     Configuration of one mirror task.
 
     Attributes:
         syncs: At least once only; None: no offset syncs are written.
+        positions: Where a source connector has its positions; None: in a group.
     """
 
     mirror: MirrorConfig
     clients: MirrorClients
     syncs: SyncsTopic | None = None
+    positions: OffsetsTopic | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +145,7 @@ class Orders:
         retries: How often an operator asked to try stopped partitions again, by source topic.
         throttles: Limits on how fast records are mirrored.
         rejoin: Grows when the tasks have to join the source group again.
+        assigned: Slot of the task that mirrors a source partition, if the driver assigns them.
     """
 
     topics: Mapping[str, str] = field(default_factory=dict)
@@ -136,6 +156,7 @@ class Orders:
     retries: Mapping[str, int] = field(default_factory=dict)
     throttles: tuple[Throttle, ...] = ()
     rejoin: int = 0
+    assigned: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     def after(self, report: "TaskReport") -> "Orders":
         """

@@ -109,7 +109,7 @@ def _coordinators(
     Raises:
         ConfigError: A coordinator cannot work.
     """
-    found = check_coordinators(clusters, exactly_once=settings.exactly_once)
+    found = check_coordinators(clusters, mode=mode_of(settings))
     faults = [*found.faults, *(found.outages if creates_nothing else ())]
     if faults:
         raise ConfigError(*faults)
@@ -191,12 +191,14 @@ def _tried(
 ) -> list[str]:
     """Return faults that only a request shows. Each request is refused in any case."""
     flow, source, target = settings.flow, clusters.source_topics, clusters.target_topics
-    checks: dict[Asked | str, Callable[[], str]] = {
-        Asked(Side.SOURCE, GROUPS): lambda: _group_fault(
-            flow, source, flow.source_group, flow.source
-        ),
-        "session": lambda: _session_fault(settings, source),
-    }
+    checks: dict[Asked | str, Callable[[], str]] = {}
+    if not settings.is_source_connector:
+        checks = {
+            Asked(Side.SOURCE, GROUPS): lambda: _group_fault(
+                flow, source, flow.source_group, flow.source
+            ),
+            "session": lambda: _session_fault(settings, source),
+        }
     if settings.exactly_once:
         checks |= {
             Asked(Side.TARGET, GROUPS): lambda: _group_fault(

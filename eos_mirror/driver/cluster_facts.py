@@ -20,6 +20,7 @@ from eos_mirror.kafka.authorization import (
     missing_topic_rights,
     rights_missing,
 )
+from eos_mirror.kafka.connect_offsets import ConnectOffsets
 from eos_mirror.kafka.groups import CommittedOffsets, GroupMember, group_members
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.ports import GroupOffset, ShadowOffset, Unstable
@@ -108,6 +109,8 @@ def gather(
     """
     flow = clusters.flow
     source, target = clusters.source_topics, clusters.target_topics
+    if mode is DeliveryMode.SOURCE:
+        groupless = {*groupless, Side.SOURCE}  # it has no group there
     with ThreadPoolExecutor() as pool:
         lists = [pool.submit(topics.list, within=within) for topics in (source, target)]
         # on a new cluster a group lookup creates __consumer_offsets: ask for the others meanwhile
@@ -180,8 +183,9 @@ def remote_partitions(
         for p in range(min(route.partitions, on_target.get(route.remote_topic, 0)))
     }
     exactly_once, has_groups = mode is DeliveryMode.EXACTLY_ONCE, Side.TARGET not in groupless
-    reads_source = not exactly_once and Side.SOURCE not in groupless
-    in_group = _read(clusters.source_offsets, list(sources.values())) if reads_source else {}
+    in_group: Mapping[TopicPartition, GroupOffset] = {}
+    if mode is DeliveryMode.SOURCE or not (exactly_once or Side.SOURCE in groupless):
+        in_group = _read(clusters.offsets_by_source(mode), list(sources.values()))
     shadows = _read(clusters.shadow_offsets, list(sources)) if has_groups else {}
     bare = [remote for remote in sources if remote not in shadows]
     if exactly_once and bare and has_groups:  # the transaction of a first offset may still be open
@@ -213,7 +217,7 @@ def _was_started(entries: Mapping[str, bytes] | Unstable, remote: TopicPartition
 
 
 def _read(
-    offsets: CommittedOffsets, partitions: Sequence[TopicPartition]
+    offsets: CommittedOffsets | ConnectOffsets, partitions: Sequence[TopicPartition]
 ) -> dict[TopicPartition, GroupOffset]:
     return retrying(partial(offsets.read, partitions))
 

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.plural import counted
 from eos_mirror.core.side import Side
@@ -51,17 +52,19 @@ class Coordinators:
     outages: tuple[str, ...]
 
 
-def check_coordinators(clusters: FlowClusters, *, exactly_once: bool) -> Coordinators:
+def check_coordinators(clusters: FlowClusters, *, mode: DeliveryMode) -> Coordinators:
     """
-    Check the topics of the coordinators; nothing creates them.
+    Check the topics of the coordinators that a flow needs; nothing creates them.
 
     What is over within 10 s, such as an election, is no outage.
 
     Raises:
         SourceUnavailable, TargetUnavailable: The cluster does not answer.
     """
-    needed = [Asked(Side.SOURCE, GROUPS), Asked(Side.TARGET, GROUPS)]
-    if exactly_once:
+    needed = [Asked(Side.TARGET, GROUPS)]
+    if mode is not DeliveryMode.SOURCE:
+        needed.append(Asked(Side.SOURCE, GROUPS))
+    if mode is DeliveryMode.EXACTLY_ONCE:
         needed.append(Asked(Side.TARGET, TRANSACTIONS))
     looks: list[Coordinators] = []
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from eos_mirror.core.assignment import assign
 from eos_mirror.core.desired import NOT_RUNNING, Order, Wanted
 from eos_mirror.core.messages import Orders, TaskReport
 from eos_mirror.core.plan import FlowPlan
@@ -20,9 +21,11 @@ from eos_mirror.driver.check import check_flow
 from eos_mirror.driver.checkpoint_tasks import CheckpointTasks
 from eos_mirror.driver.desired_state import DesiredStateFollower
 from eos_mirror.driver.flow_clusters import open_clusters
+from eos_mirror.driver.flow_positions import FlowPositions
 from eos_mirror.driver.later_topics import flow_topics_refused
 from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.driver.ledger import LedgerKeeper
+from eos_mirror.driver.mm2_workers import Mm2Workers, dedicated_mm2
 from eos_mirror.driver.partition_metrics import FlowPartitionMetrics
 from eos_mirror.driver.quarantine import quarantine_faults
 from eos_mirror.driver.start_ends import StartEnds
@@ -30,8 +33,7 @@ from eos_mirror.driver.stop_causes import StopCauses
 from eos_mirror.driver.task_reports import TaskReports, TaskStatus
 from eos_mirror.driver.throttles import Throttles
 from eos_mirror.driver.topic_sync import TopicSync
-from eos_mirror.errors import ConfigError, SourceUnavailable, TargetUnavailable, UnsafeError
-from eos_mirror.kafka.groups import CommittedOffsets
+from eos_mirror.errors import ConfigError, UnsafeError
 from eos_mirror.kafka.open_transactions import OpenTransaction
 from eos_mirror.runtime.control import ControlServer, EventSink
 from eos_mirror.runtime.herd import Herd
@@ -85,7 +87,9 @@ class FlowRunner:
         self._on_event = on_event
         self._entry = entry
         self._clusters = open_clusters(settings)
+        self._positions = FlowPositions(settings, self._clusters)
         target = self._clusters.target_topics
+        self._mm2 = Mm2Workers(settings, dedicated_mm2(self.flow), topics=target)
         self._ledger = LedgerKeeper(settings, target, on_event=self._tell)
         self.topics = TopicSync(settings, self._clusters, on_event=self._tell)
         self.acls = AclSync(settings, lambda: self.topics.routes, on_event=self._tell)
@@ -98,8 +102,7 @@ class FlowRunner:
         )
         self.desired = DesiredStateFollower(settings, self._clusters, on_event=self._tell)
         self.throttles = Throttles(self.desired)
-        self._orders = Orders()
-        self._orders_lock = threading.Lock()
+        self._orders, self._orders_lock = Orders(), threading.Lock()
         self._is_ordered = False
         self._reports, self._again = TaskReports(), Retries()
         self.ended_for = ""
@@ -131,6 +134,8 @@ class FlowRunner:
             on_standby: Tasks of another configuration may run: this run waits for their end.
             creates_nothing: See `check_flow`.
         """
+        if self.settings.is_source_connector and not on_standby:
+            self._mm2.refuse_running()
         facts = check_flow(
             self.settings,
             self._clusters,
@@ -165,6 +170,8 @@ class FlowRunner:
                 raise UnsafeError(f"{self.flow}: another run just started it {counts.value}.")
         if self.settings.drops_records:
             self._ledger.create()
+        if self.settings.is_source_connector:
+            self._mm2.fence()
         ids = self._clusters.target.topic_ids([self.flow.claims_topic])
         self._claims_topic_id = ids[self.flow.claims_topic]
 
@@ -270,7 +277,9 @@ class FlowRunner:
         rebalance. Partitions that were added meanwhile would then have no owner.
         """
         tasks = list(self.statuses().values())
-        if self.ended_for or self.flow.source in self.outages or all(t.has_failed for t in tasks):
+        if self.settings.is_source_connector or self.ended_for:
+            return
+        if self.flow.source in self.outages or all(t.has_failed for t in tasks):
             return  # no task can take them
         if any((task.slot.loop_age_s or 0.0) > LOOP_IS_BUSY_S for task in tasks):
             return  # a rebalance would wait for it, and block all partitions
@@ -323,30 +332,10 @@ class FlowRunner:
         return StartEnds(self._clusters.source_metadata, config, planned)
 
     def reached(self, ends: Mapping[TopicPartition, int]) -> bool:
-        """
-        Return True if every partition has reached its end; stopped and waiting ones are skipped.
-
-        False while the cluster with the positions does not answer: the tasks wait for it, too.
-        """
-        remotes, left_out = self.topics.partitions, self.stopped.keys() | self.waiting.keys()
-        copies = {
-            (remotes[partition] if self.settings.exactly_once else partition): end
-            for partition, end in ends.items()
-            if partition not in left_out and partition in remotes
-        }
-        if not copies:
-            return True
-        try:
-            found = self._positions.read(list(copies))
-        except (SourceUnavailable, TargetUnavailable):
-            return False
-        return all(p in found and found[p].position.next_offset >= end for p, end in copies.items())
-
-    @property
-    def _positions(self) -> CommittedOffsets:
-        """Committed offsets of the group that has the positions in this mode."""
-        of = self._clusters
-        return of.shadow_offsets if self.settings.exactly_once else of.source_offsets
+        """Return True if every partition is at its end; stopped and waiting ones are skipped."""
+        left_out = self.stopped.keys() | self.waiting.keys()
+        pairs = {p: remote for p, remote in self.topics.partitions.items() if p not in left_out}
+        return self._positions.have_reached(ends, pairs)
 
     def _spec(self, slot: int, submission: str) -> TaskSpec:
         if self._server is None:
@@ -382,6 +371,12 @@ class FlowRunner:
         self._on_event(name, {"flow": str(self.flow), **fields})
         self._ledger.hear(name, fields)
 
+    def _assigned(self, before: Orders) -> Mapping[TopicPartition, int]:
+        """Return the slot for each partition; nothing if the source group assigns them."""
+        if not self.settings.is_source_connector:
+            return {}
+        return assign(before.assigned, self.topics.partitions, slots=self.tasks_count)
+
     def give_orders(self, change: Callable[[Orders], Orders] = lambda orders: orders) -> None:
         """Change the orders, and send them with the current topics if anything changed."""
         self.checkpoints.give_orders()
@@ -393,6 +388,7 @@ class FlowRunner:
             failed = {p: why for p, why in changed.stopped.items() if p.topic in topics}
             limits = self.throttles.divided(topics, tasks=self.tasks_count)
             changed = replace(changed, topics=topics, stopped=failed, throttles=limits)
+            changed = replace(changed, assigned=self._assigned(before))
             self._orders = replace(changed, paused=paused, stopped_topics=stopped)
             if self._server is not None and (self._orders != before or not self._is_ordered):
                 self._server.set_orders(encode(self._orders))

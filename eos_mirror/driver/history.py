@@ -44,8 +44,8 @@ def mirrored_before(
     """
     if not routes:
         return Mirrored(set())
-    if mode is DeliveryMode.AT_LEAST_ONCE:
-        return Mirrored(_committed(clusters, [route.source_topic for route in routes]))
+    if mode is not DeliveryMode.EXACTLY_ONCE:
+        return Mirrored(_committed(clusters, [route.source_topic for route in routes], mode))
     starts, is_whole = _starts(clusters)
     begun = {remote.topic for remote in starts}
     found = {route.source_topic for route in routes if route.remote_topic in begun}
@@ -65,8 +65,8 @@ def owners(
         SourceUnavailable, TargetUnavailable: The cluster did not answer.
     """
     names = sorted({topic for one in contested for topic in one.source_topics})
-    if mode is DeliveryMode.AT_LEAST_ONCE:
-        begun = _committed(clusters, names)
+    if mode is not DeliveryMode.EXACTLY_ONCE:
+        begun = _committed(clusters, names, mode)
         known = {(one.remote_topic, name) for one in contested for name in begun}
     else:
         topics = clusters.source_metadata.topics(names)
@@ -100,16 +100,19 @@ def _starts(clusters: FlowClusters) -> tuple[Mapping[TopicPartition, StartRecord
         return clusters.target.decided_starts(), False
 
 
-def _committed(clusters: FlowClusters, names: Sequence[str]) -> set[str]:
+def _committed(clusters: FlowClusters, names: Sequence[str], mode: DeliveryMode) -> set[str]:
     """
     Return the topics with a position that this flow committed.
 
     Positions set by hand do not count: they only say where to start. Positions of an earlier topic
-    with the same name do not count either: the task decides about them.
+    with the same name do not count either: the task decides about them. MirrorMaker 2 stores no
+    topic id, so every position of a source connector counts.
     """
     topics = clusters.source_metadata.topics(names)
     wanted = [TopicPartition(name, p) for name in topics for p in range(topics[name].partitions)]
-    offsets = retrying(partial(clusters.source_offsets.read, wanted))
+    offsets = retrying(partial(clusters.offsets_by_source(mode).read, wanted))
+    if mode is DeliveryMode.SOURCE:
+        return {partition.topic for partition in offsets}
     return {
         partition.topic
         for partition, offset in offsets.items()

@@ -18,6 +18,7 @@ from eos_mirror.core.metadata import topic_id_of
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.core.spread import Window
+from eos_mirror.driver.flow_clusters import offsets_by_source
 from eos_mirror.errors import SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.groups import CommittedOffsets
@@ -136,9 +137,7 @@ class FlowPartitionMetrics:
                 clients.target_admin(settings), self._flow.shadow_group, side=Side.TARGET
             )
             if self._is_exact
-            else CommittedOffsets(
-                clients.source_admin(settings), self._flow.source_group, side=Side.SOURCE
-            )
+            else offsets_by_source(settings)
         )
         self._offsets: dict[TopicPartition, GroupOffset] | None = None
         self._lock = threading.Lock()

@@ -13,6 +13,9 @@ from eos_mirror.kafka.groups import GroupMember
 
 GRANT = "Grant it with kafka-acls.sh."
 
+SHORT = {DeliveryMode.AT_LEAST_ONCE: "alo", DeliveryMode.SOURCE: "source"}
+"""What `adopt` calls the modes that are not exactly once."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
@@ -114,12 +117,18 @@ def other_mode(facts: FlowFacts, mode: DeliveryMode) -> list[str]:
     flow = facts.plan.flow
     if noted is DeliveryMode.HANDED_OVER:
         return [handed_over(flow)]
-    switch = "--from" if mode is DeliveryMode.EXACTLY_ONCE else "--to"
     return [
         f"{flow}: mirrored {noted.value} so far, and the configuration says {mode.value}. Stop its "
-        f"tasks and run `eos-mirror adopt FILE '{flow}' {switch} mode:alo`, or change "
-        f"transaction.producer back."
+        f"tasks and run `eos-mirror adopt FILE '{flow}' {_switch(noted, mode)}`, or change the "
+        f"configuration back."
     ]
+
+
+def _switch(noted: DeliveryMode, mode: DeliveryMode) -> str:
+    """Return the option of `adopt` that switches between two modes that we run."""
+    if mode is DeliveryMode.EXACTLY_ONCE:
+        return f"--from mode:{SHORT[noted]}"
+    return f"--to mode:{SHORT[mode]}"
 
 
 def _dangers(facts: FlowFacts, mode: DeliveryMode, deployment: str) -> Iterator[str]:

@@ -19,8 +19,9 @@ from eos_mirror.driver.cluster_facts import remote_partitions
 from eos_mirror.driver.copy_limits import raise_limits
 from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.driver.history import mirrored_before, owners
+from eos_mirror.driver.internal_topics import internal_topics
 from eos_mirror.driver.preflight import strangers
-from eos_mirror.driver.quarantine import QUARANTINE_FACTOR, quarantine_spec
+from eos_mirror.driver.quarantine import QUARANTINE_FACTOR
 from eos_mirror.driver.remote_topics import RemoteTopics
 from eos_mirror.errors import ConfigError, NotAuthorized
 from eos_mirror.kafka.topics import TopicSpec
@@ -30,10 +31,6 @@ from eos_mirror.settings.filters import CONFIG_FILTER
 from eos_mirror.settings.model import FlowSettings
 from eos_mirror.settings.plugins import config_filter_of, policy_of, topic_filter_of
 from eos_mirror.settings.values import DefaultsFrom
-
-INTERNAL_CONFIG = {"cleanup.policy": "compact", "unclean.leader.election.enable": "false"}
-MAP_MESSAGE_BYTES = str(16 * 1024 * 1024)
-"""If the source offsets have many gaps, one transaction writes a large segment."""
 
 LET_GO_WITHIN_S = 60.0
 """Wait before a deleted copy may be created again: three times the longest budget of a task.
@@ -362,23 +359,7 @@ class TopicSync:
 
     def _missing_internal(self) -> list[TopicSpec]:
         present = self._target.list()
-        config = {**INTERNAL_CONFIG, **self._settings.min_in_sync}
-        configs = {self._flow.claims_topic: config}
-        if self._settings.exactly_once:
-            map_config = {**config, "max.message.bytes": MAP_MESSAGE_BYTES}
-            configs[self._flow.offset_map_topic] = map_config
-        specs = [
-            TopicSpec(
-                name=name,
-                partitions=1,
-                replication_factor=self._settings.internal_topic_replication_factor,
-                config=config,
-            )
-            for name, config in configs.items()
-        ]
-        if self._settings.quarantine is not None:
-            specs.append(quarantine_spec(self._settings, self._settings.quarantine))
-        return [spec for spec in specs if spec.name not in present]
+        return [spec for spec in internal_topics(self._settings) if spec.name not in present]
 
     def _tell_changes(self, wanted: Mapping[str, Changes], refused: Mapping[str, str]) -> None:
         for remote, changes in wanted.items():

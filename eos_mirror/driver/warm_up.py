@@ -13,7 +13,8 @@ def warm_up(settings: Settings) -> None:
     producers: dict[str, tuple[Mapping[str, str], str]] = {}
     for flow in settings.flows:
         names = flow.flow
-        groups.setdefault(names.source, (clients.source_admin(flow), names.source_group))
+        if not flow.is_source_connector:
+            groups.setdefault(names.source, (clients.source_admin(flow), names.source_group))
         groups.setdefault(names.target, (clients.target_admin(flow), names.shadow_group))
         if flow.exactly_once:
             producers.setdefault(names.target, (clients.target_producer(flow), names.probe_id))

@@ -7,12 +7,12 @@ from typing import Any
 from eos_mirror.core.flow import Flow
 from eos_mirror.errors import NotAuthorized, RestartTask
 from eos_mirror.kafka.client import new_consumer, new_producer
+from eos_mirror.kafka.connect_offsets import ConnectOffsets
 from eos_mirror.kafka.errors import translated
 from eos_mirror.kafka.idempotent_producer import KafkaPlainProducer
 from eos_mirror.kafka.source import KafkaSource
-from eos_mirror.kafka.source_group import KafkaSourceGroup
 from eos_mirror.kafka.transactional_producer import KafkaProducer
-from eos_mirror.ports import RebalanceListener
+from eos_mirror.ports import RebalanceListener, SourceOffsets
 
 FENCE_TIMEOUT_S = 5.0
 """Short, so that the claims log is read again before each attempt: a claimer that was
@@ -32,6 +32,7 @@ class KafkaLane:
         producer_config: Mapping[str, Any],
         plain_producer_config: Mapping[str, Any],
         client_config: Mapping[str, Any],
+        positions: ConnectOffsets | None = None,
     ) -> None:
         """
         Args:
@@ -39,16 +40,20 @@ class KafkaLane:
             producer_config: Transactional producer, but for the transactional id.
             plain_producer_config: Idempotent producer without transactions.
             client_config: Connection to the target and security.
+            positions: Where positions are at least once; None: in the source group.
         """
         self._consumer_config = dict(consumer_config)
         self._producer_config = dict(producer_config)
         self._plain_producer_config = dict(plain_producer_config)
         self._shadow_group = shadow_group_metadata(flow, client_config)
+        self._positions = positions
         self._source: KafkaSource | None = None
 
     @property
-    def group(self) -> KafkaSourceGroup:
+    def offsets(self) -> SourceOffsets:
         """See `ports.Lane`."""
+        if self._positions is not None:
+            return self._positions
         if self._source is None:
             raise RuntimeError("the group was asked before the source was opened")
         return self._source.group

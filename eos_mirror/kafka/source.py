@@ -70,7 +70,7 @@ class KafkaSource:
         """
         self._consumer = new_consumer(config)
         self._silence = StallDetector(self._consumer, config)
-        self.group = KafkaSourceGroup(self._consumer)
+        self.group = KafkaSourceGroup(self._consumer, config["group.id"])
         self._listener = listener
         self._given: set[TopicPartition] = set()  # by the group
         self._reading: set[TopicPartition] = set()
@@ -143,13 +143,20 @@ class KafkaSource:
             self._read_to[run.partition] = run.next_offset, now
         if polled.runs:
             self._silence.broken(now)
-        elif self._topics and self._silence.is_stalled(now, self._topics[0]):
+        elif (topic := self._any_topic) and self._silence.is_stalled(now, topic):
             raise RestartTask(
                 "the source consumer finds no broker any more, and a new client does: the source "
                 "had none for a moment"
             )
         polled.more_pending = not polled.runs and self._more_pending(now)
         return polled
+
+    @property
+    def _any_topic(self) -> str | None:
+        """Return a topic that is subscribed or read; None if nothing is."""
+        if self._topics:
+            return self._topics[0]
+        return next((one.topic for one in self._reading), None)
 
     def _more_pending(self, now: float) -> bool:
         """Return True if a partition that was just read has more, as its last fetch reported."""

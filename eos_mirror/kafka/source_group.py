@@ -22,15 +22,19 @@ old generation. A client that is no longer a member gets another answer."""
 
 
 class KafkaSourceGroup:
-    """Implements `ports.SourceGroup`, with the member's consumer and on its thread."""
+    """Implements `ports.SourceOffsets`, with the member's consumer and on its thread."""
 
-    def __init__(self, consumer: Consumer) -> None:
+    def __init__(self, consumer: Consumer, group: str) -> None:
         self._consumer = consumer
+        self.absent = (
+            f"group {group} on the source has no offset. Set one with kafka-consumer-groups.sh "
+            f"--reset-offsets while no task runs."
+        )
 
     def committed(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, GroupOffset | None]:
-        """See `ports.SourceGroup`."""
+        """See `ports.SourceOffsets`."""
         return retrying(partial(self._committed, partitions))
 
     def _committed(
@@ -49,7 +53,7 @@ class KafkaSourceGroup:
 
     def commit(self, offsets: Mapping[TopicPartition, GroupOffset], *, within: timedelta) -> None:
         """
-        See `ports.SourceGroup`. Waits for a rebalance in progress.
+        See `ports.SourceOffsets`. Waits for a rebalance in progress.
 
         A client that is still a member of the group still owns what it was not asked to give up.
         """

@@ -26,6 +26,7 @@ def append_records(
     records: Sequence[tuple[str | bytes, str | bytes | None]],
     *,
     partition: int = 0,
+    within: timedelta = WITHIN,
 ) -> list[int]:
     """
     Write keys and values to one partition of a topic, and wait for all acknowledgements.
@@ -33,6 +34,7 @@ def append_records(
     Args:
         producer: acks=all, not transactional.
         partition: Number of the partition, or `BY_KEY`.
+        within: How long to wait.
 
     Returns:
         Their offsets.
@@ -55,12 +57,12 @@ def append_records(
         for index, (key, value) in enumerate(records):
             on_delivery = partial(delivered, index)
             producer.produce(topic, value, key, partition=partition, on_delivery=on_delivery)
-        left = producer.flush(WITHIN.total_seconds())
+        left = producer.flush(within.total_seconds())
     if failed:
         raise as_mirror_error(failed[0], f"write to {topic}", side=Side.TARGET)
     known = [offset for offset in offsets if offset is not None and offset >= 0]
     if left or len(known) < len(records):
-        raise TargetUnavailable(f"{topic}: {left} records not acknowledged in {WITHIN}")
+        raise TargetUnavailable(f"{topic}: {left} records not acknowledged in {within}")
     return known
 
 

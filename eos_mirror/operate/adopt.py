@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.ledger import Kind
-from eos_mirror.core.messages import TaskConfig
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.driver.check import SESSION_MARGIN
 from eos_mirror.driver.cluster_facts import FlowFacts, gather
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
+from eos_mirror.driver.lane import lane_of
 from eos_mirror.driver.ledger import note
 from eos_mirror.driver.preflight import handed_over
 from eos_mirror.driver.topic_sync import TopicSync
@@ -18,7 +18,6 @@ from eos_mirror.errors import ConfigError, RetriableError, UnsafeError
 from eos_mirror.kafka.claims import KafkaClaimsLog
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.groups import group_members
-from eos_mirror.kafka.lane import KafkaLane
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.operate.carry_positions import Switch
 from eos_mirror.runtime.control import EventSink
@@ -91,17 +90,6 @@ def switch_of(settings: FlowSettings, clusters: FlowClusters, facts: FlowFacts) 
         pairs=pairs_of(facts),
         config=config.mirror,
         lane=lane_of(config),
-    )
-
-
-def lane_of(config: TaskConfig) -> KafkaLane:
-    """Return the lane of a task with this configuration."""
-    return KafkaLane(
-        config.mirror.flow,
-        consumer_config=config.clients.source_consumer,
-        producer_config=config.clients.target_producer,
-        plain_producer_config=config.clients.plain_producer,
-        client_config=config.clients.target_admin,
     )
 
 

@@ -50,6 +50,7 @@ class FlowRun:
         owned: Source partitions that tasks have; None if that cannot be found out. A task that was
             killed has its partitions until its session is over.
         hidden: Why one of the two cannot be found out.
+        assigns: The run assigns partitions itself, so its tasks have all of them.
         faults: Partitions that the run reported as stopped.
         desired: What operators want of the flow, whether or not it runs.
     """
@@ -60,6 +61,13 @@ class FlowRun:
     hidden: str
     faults: Mapping[TopicPartition, Fault]
     desired: DesiredState
+    assigns: bool = False
+
+    def owns(self, partition: TopicPartition) -> bool | None:
+        """Return whether a task has a partition; None if that cannot be found out."""
+        if self.assigns:
+            return self.is_there
+        return None if self.owned is None else partition in self.owned
 
 
 def find_run(settings: FlowSettings, clusters: FlowClusters) -> FlowRun:
@@ -72,7 +80,7 @@ def find_run(settings: FlowSettings, clusters: FlowClusters) -> FlowRun:
     """
     flow = settings.flow
     drivers, no_drivers = _members(clusters.target_topics, flow.drivers_group, Side.TARGET)
-    tasks, no_tasks = _members(clusters.source_topics, flow.source_group, Side.SOURCE)
+    tasks, no_tasks = _tasks(settings, clusters)
     owned = None if tasks is None else {one for member in tasks for one in member.owns}
     members = living(drivers or [])
     runs = _runs(members)
@@ -89,7 +97,15 @@ def find_run(settings: FlowSettings, clusters: FlowClusters) -> FlowRun:
         hidden=no_drivers or no_tasks or no_faults,
         faults=faults,
         desired=desired_state(settings, clusters),
+        assigns=settings.is_source_connector,
     )
+
+
+def _tasks(settings: FlowSettings, clusters: FlowClusters) -> tuple[list[GroupMember] | None, str]:
+    """Return the tasks of a flow as members of its group; a source connector has no group."""
+    if settings.is_source_connector:
+        return [], ""
+    return _members(clusters.source_topics, settings.flow.source_group, Side.SOURCE)
 
 
 def runs_now(settings: FlowSettings) -> Runs:

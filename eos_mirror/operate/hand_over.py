@@ -10,23 +10,17 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.cluster_facts import FlowFacts, gather
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.ledger import note
+from eos_mirror.driver.mm2_workers import Mm2, Mm2Workers
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import ConfigError, UnsafeError
 from eos_mirror.kafka.client import new_producer
+from eos_mirror.kafka.connect_offsets import AS_JAVA, offsets_topic_spec
 from eos_mirror.kafka.topic_writer import BY_KEY, append_records
-from eos_mirror.kafka.topics import TopicSpec
 from eos_mirror.operate.adopt import pairs_of, switch_of, wait_until_nobody_runs
-from eos_mirror.operate.mm2_workers import Mm2, Mm2Workers
 from eos_mirror.ports import GroupOffset, ShadowOffset
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.clients import claims_producer
 from eos_mirror.settings.model import FlowSettings
-
-AS_JAVA = {"partitioner": "murmur2"}
-"""Kafka Connect reads all partitions, but compaction keeps the newest record of one only."""
-
-OFFSETS_PARTITIONS = 25
-"""What Kafka Connect gives the topic of its positions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,12 +164,7 @@ class HandOver:
     def _store(self, handed: Sequence[HandedPartition]) -> None:
         settings, topic = self._settings, self._mm2.offsets_topic
         self._clusters.target_topics.ensure(
-            TopicSpec(
-                name=topic,
-                partitions=OFFSETS_PARTITIONS,
-                replication_factor=settings.internal_topic_replication_factor,
-                config={"cleanup.policy": "compact"},
-            )
+            offsets_topic_spec(topic, replication_factor=settings.internal_topic_replication_factor)
         )
         producer = new_producer({**claims_producer(settings), **AS_JAVA})
         positions = {one.source: one.next_offset for one in handed}

@@ -155,7 +155,7 @@ def _status(
     is_held_up = transaction is not None and position == transaction.since
     facts = PartitionFacts(
         has_run=run.is_there,
-        is_owned=None if run.owned is None else source in run.owned,
+        is_owned=run.owns(source),
         hidden=run.hidden,
         fault=run.faults.get(source)
         or _lost(position, end, was_created_again=source in seen.replaced),
@@ -185,8 +185,8 @@ def _offsets(
     """Return the committed offsets by source partition."""
     if mode is None:
         return {}
-    if mode is DeliveryMode.AT_LEAST_ONCE:
-        return clusters.source_offsets.read(list(remotes))
+    if mode in (DeliveryMode.AT_LEAST_ONCE, DeliveryMode.SOURCE):
+        return clusters.offsets_by_source(mode).read(list(remotes))
     shadows = clusters.shadow_offsets.read([one for one in remotes.values() if one in existing])
     return {source: shadows[remote] for source, remote in remotes.items() if remote in shadows}
 

@@ -91,7 +91,7 @@ def flow_status(settings: FlowSettings, *, beside: Sequence[FlowSettings] = ()) 
     on_source, on_target = _topics(settings, clusters)
     plan = sync.without_deleted(sync.plan(on_source, on_target))
     run = find_run(settings, clusters)
-    if run.owned is not None:
+    if run.owned is not None and not (run.assigns and run.is_there):
         plan = _fitting(plan, clusters, sync, held={one.topic for one in run.owned})
     remotes = {
         TopicPartition(route.source_topic, p): TopicPartition(route.remote_topic, p)

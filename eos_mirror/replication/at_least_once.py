@@ -1,7 +1,7 @@
 """
-At least once: an idempotent producer, and positions in the source group.
+At least once: an idempotent producer, and positions in the source group, or MirrorMaker 2's topic.
 
-send -> flush, every record acknowledged -> commit the source group's offsets, and wait.
+send -> flush, every record acknowledged -> commit the positions, and wait.
 A crash between the last two steps repeats what was not committed. Nothing is ever skipped.
 """
 
@@ -19,7 +19,7 @@ from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.core.reported import Reported
 from eos_mirror.core.topic_limits import RefusedRecords
 from eos_mirror.errors import NotAuthorized, RecordRefused, RefusedByTarget, RestartTask, fields_of
-from eos_mirror.ports import GroupOffset, PlainProducer, SourceGroup, TaskContext
+from eos_mirror.ports import GroupOffset, PlainProducer, SourceOffsets, TaskContext
 from eos_mirror.replication.acquisition import Acquisition
 from eos_mirror.replication.adapters import Adapters, OffsetSyncs
 from eos_mirror.replication.config import COMMIT_BUDGET, FLUSH_BUDGET, WATCH_MARGIN
@@ -96,7 +96,7 @@ class AtLeastOnce:
         self._producer = self._lane.open_plain_producer()
         self._batch = Batch(
             self._producer,
-            self._lane.group,
+            self._lane.offsets,
             self._context,
             hooks=_Hooks(self._onward, self._notes, self._pairs, self._committed),
             now=self._now,
@@ -119,7 +119,7 @@ class AtLeastOnce:
         """
         Pair positions with the ends of their copies, after all earlier records arrived.
 
-        Publish the pairs only after the source offsets are committed. Before that, a successor
+        Publish the pairs only after the positions are committed. Before that, a successor
         may already have appended records, so a target end may be too high for its position.
         """
         if self._offset_syncs is None or self._now() < self._pairs_from:
@@ -198,7 +198,7 @@ class Batch:
     def __init__(
         self,
         producer: PlainProducer,
-        group: SourceGroup,
+        offsets: SourceOffsets,
         context: TaskContext,
         *,
         hooks: "_Hooks",
@@ -211,7 +211,7 @@ class Batch:
             reached: Called at named points, so that tests can stop a task exactly there.
         """
         self._producer = producer
-        self._group = group
+        self._offsets = offsets
         self._context = context
         self._hooks = hooks
         self._now = now
@@ -280,7 +280,7 @@ class Batch:
         )
         pairs = self._hooks.acknowledged(self._touched.values())
         with self._context.watch("commit", COMMIT_BUDGET + WATCH_MARGIN):
-            self._group.commit(
+            self._offsets.commit(
                 {
                     owned.source: GroupOffset(
                         position=owned.position,

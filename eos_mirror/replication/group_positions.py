@@ -1,4 +1,4 @@
-"""At least once: a granted partition resumes at the source group's offset."""
+"""At least once: a granted partition resumes at its committed position."""
 
 from collections.abc import Mapping, Sequence
 
@@ -27,7 +27,7 @@ class GroupPositions:
     ) -> Mapping[TopicPartition, Resolved | Unstable | PartitionStopped]:
         """See `PositionReader`."""
         firsts = {TopicPartition(one.source.topic, 0) for one in claimed}
-        offsets = self._lane.group.committed(sorted(firsts | {one.source for one in claimed}))
+        offsets = self._lane.offsets.committed(sorted(firsts | {one.source for one in claimed}))
         new = [one.remote for one in claimed if offsets[one.source] is None]
         ends = self._target.ends(new) if new else {}
         answers: dict[TopicPartition, Resolved | Unstable | PartitionStopped] = {}
@@ -43,7 +43,7 @@ class GroupPositions:
                 answers[one.source] = exc
         lost = [one.source for one in claimed if isinstance(answers[one.source], PositionLost)]
         if lost:  # unless their next owner began with them after the offsets were read
-            now = self._lane.group.committed(lost)
+            now = self._lane.offsets.committed(lost)
             answers.update({source: UNSTABLE for source in lost if now[source] is not None})
         return answers
 
@@ -70,8 +70,7 @@ class GroupPositions:
         if end.written > 0 and not self._config.provenance:
             raise PositionLost(
                 f"{self._config.flow} {one.source}: {one.remote} holds records (it ends at "
-                f"{end.written}), but group {self._config.flow.source_group} on the source has no "
-                f"offset. Set one with kafka-consumer-groups.sh --reset-offsets while no task runs."
+                f"{end.written}), but {self._lane.offsets.absent}"
             )
         known = decode_group(first.metadata) if first is not None else None
         grown = known is not None and one.source.partition >= known.partitions

@@ -13,7 +13,8 @@ from eos_mirror.core.handlers import MessageHandler, handled
 from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.core.transforms import Chain, Transform
-from eos_mirror.ports import Lane, Polled, RebalanceListener, Source
+from eos_mirror.ports import Lane, Polled, RebalanceListener, Source, TaskContext
+from eos_mirror.replication.assigned_source import AssignedSource
 
 RemoteOf = Callable[[str], str]
 """Returns the remote topic of a source topic."""
@@ -21,18 +22,25 @@ RemoteOf = Callable[[str], str]
 OpenSource = Callable[[RebalanceListener], Source]
 
 
-def opener_of(lane: Lane, config: MirrorConfig, remote_of: RemoteOf) -> OpenSource:
+def opener_of(
+    lane: Lane, config: MirrorConfig, context: TaskContext, remote_of: RemoteOf
+) -> OpenSource:
     """
-    Return what opens the source of a lane, with transforms and message handler of the flow.
+    Return what opens the source of a task, with transforms and message handler of the flow.
 
     Raises:
         ConfigError: The class of the handler cannot be used.
     """
+
+    def open_source(listener: RebalanceListener) -> Source:
+        source = lane.open_source(listener)
+        return AssignedSource(source, listener, context) if config.assigned else source
+
     if not config.transforms and config.handler is None:
-        return lane.open_source
+        return open_source
     handler = None if config.handler is None else config.handler.make()
     return lambda listener: TransformedSource(
-        lane.open_source(listener), config.transforms, remote_of, handler
+        open_source(listener), config.transforms, remote_of, handler
     )
 
 

@@ -10,12 +10,14 @@ from datetime import timedelta
 
 from eos_mirror.core.boundary import FILLED_FOR_S, Boundary
 from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR, offsets_topic
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.messages import (
     CheckpointClients,
     CheckpointConfig,
     MirrorClients,
     MirrorConfig,
+    OffsetsTopic,
     SyncsTopic,
     TaskConfig,
 )
@@ -110,6 +112,8 @@ def source_consumer(flow: FlowSettings, *, slot: int) -> Masked:
         "group.instance.id": flow.flow.instance_id(slot),
         "session.timeout.ms": _ms(session),
     }
+    if flow.is_source_connector:
+        del forced["group.instance.id"]  # it joins no group
     said = dict(flow.clients.source_consumer)
     if POLLS in said:  # librdkafka refuses less than the session; Java does not
         said[POLLS] = max(said[POLLS], forced["session.timeout.ms"], key=_number)
@@ -163,7 +167,15 @@ def deployment(flow: FlowSettings) -> str:
 
 def mode_of(flow: FlowSettings) -> DeliveryMode:
     """Return the delivery mode that the configuration asks for."""
+    if flow.is_source_connector:
+        return DeliveryMode.SOURCE
     return DeliveryMode.EXACTLY_ONCE if flow.exactly_once else DeliveryMode.AT_LEAST_ONCE
+
+
+def positions_of(flow: FlowSettings) -> OffsetsTopic:
+    """Return where MirrorMaker 2 in dedicated mode has its positions for this flow."""
+    source = flow.flow.source
+    return OffsetsTopic(topic=offsets_topic(source), connector=SOURCE_CONNECTOR, cluster=source)
 
 
 def claims_producer(flow: FlowSettings) -> dict[str, str]:
@@ -216,6 +228,7 @@ def task_config(
             keepalive=flow.offsets_keepalive,
             transforms=flow.transforms.chain,
             handler=flow.transforms.handler,
+            assigned=flow.is_source_connector,
         ),
         clients=MirrorClients(
             source_consumer=consumer,
@@ -227,6 +240,7 @@ def task_config(
             claims_consumer=claims_consumer(flow),
         ),
         syncs=syncs_of(flow),
+        positions=positions_of(flow) if flow.is_source_connector else None,
     )
 
 

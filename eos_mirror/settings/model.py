@@ -25,6 +25,7 @@ from eos_mirror.settings.values import (
     BoundaryChoice,
     Bytes,
     ConnectorChoice,
+    ConnectorType,
     Count,
     CountOrBrokerDefault,
     DefaultsChoice,
@@ -200,7 +201,13 @@ class FlowSettings:
         AclChoice, Key("sync.topic.acls.mode", "read", "`full`: copy the rights to write, too.")
     ]
     connector_type: Annotated[
-        ConnectorChoice, Key("connector.type", "sink", "Commit positions on the target with data.")
+        ConnectorChoice,
+        Key(
+            "connector.type",
+            "sink",
+            "`sink`: positions are committed with the data. `source`: at least once, with the "
+            "positions of MirrorMaker 2 in `mm2-offsets.A.internal`.",
+        ),
     ]
     exactly_once: Annotated[
         Boolean,
@@ -313,6 +320,11 @@ class FlowSettings:
     def quarantine_topic(self) -> str:
         """Return the name of the quarantine, whether or not it is used."""
         return self.refusals.quarantine or self.flow.quarantine_topic
+
+    @property
+    def is_source_connector(self) -> bool:
+        """Whether positions are where MirrorMaker 2 stores them, and the driver assigns."""
+        return self.connector_type is ConnectorType.SOURCE
 
     @property
     def drops_records(self) -> bool:

@@ -37,9 +37,10 @@ class Runtime(Enum):
 
 
 class ConnectorType(Enum):
-    """KIP-656's choice of connector; only the sink is implemented."""
+    """KIP-656's choice of connector: who assigns partitions, and where positions are."""
 
     SINK = "sink"
+    SOURCE = "source"
 
 
 class BoundaryMode(Enum):

@@ -10,6 +10,7 @@ from eos_mirror.core.side import Side
 from eos_mirror.errors import RestartTask, TopicDenied
 from eos_mirror.kafka.authorization import COPY_TO, MIRROR_FROM, MIRROR_TO
 from eos_mirror.kafka.claims import KafkaClaimsLog
+from eos_mirror.kafka.connect_offsets import ConnectOffsets
 from eos_mirror.kafka.lane import KafkaLane
 from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.metadata import ClusterMetadata
@@ -94,10 +95,11 @@ def _adapters(config: TaskConfig, slot: int, *, fencing: Fencing) -> tuple[Adapt
     )
     lane = KafkaLane(
         flow,
-        consumer_config={**clients.source_consumer, "group.instance.id": flow.instance_id(slot)},
+        consumer_config=_consumer(config, slot),
         producer_config=clients.target_producer,
         plain_producer_config=clients.plain_producer,
         client_config=clients.target_admin,
+        positions=_positions(config),
     )
     adapters = Adapters(
         lane=lane,
@@ -108,6 +110,25 @@ def _adapters(config: TaskConfig, slot: int, *, fencing: Fencing) -> tuple[Adapt
         wall_ms=_wall_ms,
     )
     return adapters, target
+
+
+def _consumer(config: TaskConfig, slot: int) -> dict[str, str]:
+    """Return the configuration of the source consumer: a static member, or of no group."""
+    client = dict(config.clients.source_consumer)
+    if not config.mirror.assigned:
+        client["group.instance.id"] = config.mirror.flow.instance_id(slot)
+    return client
+
+
+def _positions(config: TaskConfig) -> ConnectOffsets | None:
+    if config.positions is None:
+        return None
+    return ConnectOffsets(
+        config.positions,
+        client_config=config.clients.target_admin,
+        producer_config=config.clients.claims_producer,
+        group=config.mirror.flow.shadow_group,
+    )
 
 
 def _claims_log(config: TaskConfig, target: KafkaTarget) -> KafkaClaimsLog:

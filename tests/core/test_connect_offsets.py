@@ -45,7 +45,7 @@ def test_what_is_not_a_position_of_the_owner_is_left_out(key: bytes | None) -> N
     assert next_offsets([(KEY, b'{"offset":41}'), (key, b'{"offset":7}')], OWNER) == {ORDERS: 42}
 
 
-@pytest.mark.parametrize("value", [b"", b"41", b'{"offset":-1}', b'{"offset":"41"}', b"[]"])
+@pytest.mark.parametrize("value", [b"", b"41", b'{"offset":-2}', b'{"offset":"41"}', b"[]"])
 def test_a_value_that_is_no_offset_leaves_no_position(value: bytes) -> None:
     """A position that is not known is no reason to use an older one."""
     assert next_offsets([(KEY, b'{"offset":41}'), (KEY, value)], OWNER) == {}
@@ -57,3 +57,20 @@ def test_a_position_is_stored_in_the_bytes_of_mirrormaker_2() -> None:
 
     assert (key.encode(), value.encode(), rest) == (KEY, b'{"offset":41}', [])
     assert next_offsets([(key.encode(), value.encode())], OWNER) == {ORDERS: 42}
+
+
+def test_a_partition_that_begins_at_its_first_offset_has_a_position() -> None:
+    """MirrorMaker 2 reads -1 as no position, and begins as its consumer is configured."""
+    ((key, value),) = records_of({ORDERS: 0}, OWNER)
+
+    assert value == '{"offset":-1}'
+    assert next_offsets([(key.encode(), value.encode())], OWNER) == {ORDERS: 0}
+
+
+def test_later_records_are_added_to_what_is_known() -> None:
+    """The topic is read once, and then only what is new."""
+    other = TopicPartition("other", 0)
+
+    found = next_offsets([(KEY, b'{"offset":41}')], OWNER, known={other: 7, ORDERS: 5})
+
+    assert found == {other: 7, ORDERS: 42}

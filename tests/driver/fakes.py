@@ -21,6 +21,7 @@ from eos_mirror.driver import check, cluster_facts, flow
 from eos_mirror.driver.coordinator_check import Coordinators
 from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.errors import MirrorError, NotAuthorized
+from eos_mirror.kafka.connect_offsets import ConnectOffsets
 from eos_mirror.kafka.groups import CommittedOffsets, GroupMember
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.topics import Described, Topics, TopicSpec
@@ -365,6 +366,7 @@ class FakeClusters:
             source_metadata=cast("ClusterMetadata", self.metadata),
             target=cast("Any", self.reader),
             source_offsets=cast("CommittedOffsets", self.source_offsets),
+            connect_offsets=cast("ConnectOffsets", self.source_offsets),
             shadow_offsets=cast("CommittedOffsets", self.shadow_offsets),
             mode=cast("Any", self.mode),
         )

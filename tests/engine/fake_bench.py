@@ -54,7 +54,7 @@ class FakeTargetBench:
         """See `TargetBench`."""
         return FakeLane(
             FakeTarget(self.cluster, open_gate, self.clock),
-            group=FakeSourceGroup({}),
+            offsets=FakeSourceGroup({}),
             open_source=nothing_to_read,
             open_plain_producer=lambda: FakePlainProducer(
                 self.cluster, Requests(open_gate, self.clock)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 
-from eos_mirror.ports import PlainProducer, RebalanceListener, Source, SourceGroup
+from eos_mirror.ports import PlainProducer, RebalanceListener, Source, SourceOffsets
 from tests.engine.fake_producer import FakeProducer
 from tests.engine.fake_target import FakeTarget
 
@@ -14,11 +14,11 @@ class FakeLane:
         self,
         target: FakeTarget,
         *,
-        group: SourceGroup,
+        offsets: SourceOffsets,
         open_source: Callable[[RebalanceListener], Source],
         open_plain_producer: Callable[[], PlainProducer],
     ) -> None:
-        self.group = group
+        self.offsets = offsets
         self.target = target
         self._open_source = open_source
         self._open_plain_producer = open_plain_producer

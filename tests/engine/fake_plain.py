@@ -60,7 +60,9 @@ class FakePlainProducer:
 
 
 class FakeSourceGroup:
-    """`ports.SourceGroup`, over a dict of offsets that the caller keeps."""
+    """`ports.SourceOffsets`, over a dict of offsets that the caller keeps."""
+
+    absent = "the fake has no offset"
 
     def __init__(self, offsets: dict[TopicPartition, GroupOffset]) -> None:
         self._offsets = offsets

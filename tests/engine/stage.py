@@ -202,7 +202,7 @@ class Stage:
 
         lane = FakeLane(
             target,
-            group=FakeSourceGroup(self.source_offsets),
+            offsets=FakeSourceGroup(self.source_offsets),
             open_source=lambda listener: FakeSource(
                 self.source, self.group, listener, slot=context.slot, gate=gate, clock=self.clock
             ),

@@ -12,9 +12,9 @@ from eos_mirror.core.connect_connectors import connector_facts, records_that_sto
 from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR, Owner, next_offsets, offsets_topic
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.driver.mm2_workers import dedicated_mm2
 from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.kafka.topic_reader import TopicReader, read_log
-from eos_mirror.operate.mm2_workers import dedicated_mm2
 from tests.mirror.conftest import Site
 from tests.mirror.killed_verb import verb
 from tests.mirror.proofs import verify
@@ -40,7 +40,7 @@ HAND_OVER_STEPS = {
     "the ledger has its entry": ("eos_mirror.kafka.flow_mode", "FlowMode.replace"),
     "the flow is marked": (HAND_OVER, "append_records"),
     "the positions are stored": ("eos_mirror.replication.ownership", "Ownership.release"),
-    "the claims are released": ("eos_mirror.operate.mm2_workers", "Mm2Workers.start"),
+    "the claims are released": ("eos_mirror.driver.mm2_workers", "Mm2Workers.start"),
 }
 
 

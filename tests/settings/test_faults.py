@@ -44,7 +44,9 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
          "Python reads as Java does: min repeat greater than max repeat at position 2"),
         ("topics = [a-z&&[b]]", "f:5: topics = [a-z&&[b]]: '[a-z&&[b]]' is not a regular "
          "expression that Python reads as Java does: Possible set intersection at position 4"),
-        ("connector.type = source", "f:5: connector.type = source: input should be 'sink'"),
+        ("connector.type = both", "f:5: connector.type = both: input should be 'sink' or 'source'"),
+        ("connector.type = source\ntransaction.producer = true", "f:6: transaction.producer = true "
+         "needs connector.type = sink; a source connector mirrors at least once"),
         ("abort.on.send.failure = maybe", "f:5: abort.on.send.failure = maybe: "
          "expected true or false"),
         ("replication.policy.class = com.x.P", "f:5: replication.policy.class = com.x.P: "

@@ -18,6 +18,7 @@ from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR, Owner, next_offset
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
+from eos_mirror.driver.lane import lane_of
 from eos_mirror.errors import RetriableError, UnsafeError
 from eos_mirror.kafka.client import new_producer
 from eos_mirror.kafka.deadline import Deadline
@@ -26,7 +27,6 @@ from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.topic_reader import TopicReader, read_log
 from eos_mirror.kafka.topic_writer import append_records
 from eos_mirror.kafka.topics import Topics
-from eos_mirror.operate.adopt import lane_of
 from eos_mirror.settings.clients import claims_producer, target_admin, task_config
 from eos_mirror.settings.model import FlowSettings
 
@@ -128,7 +128,7 @@ class Mm2Workers:
             return
         raise UnsafeError(
             f"{flow}: MirrorMaker 2 runs: group {self._mm2.group} on {flow.target} has members "
-            f"({', '.join(sorted(hosts))}). Stop it, then adopt."
+            f"({', '.join(sorted(hosts))}). Stop it first."
         )
 
     def _refuse_connector(self) -> None:
@@ -137,7 +137,7 @@ class Mm2Workers:
             raise UnsafeError(
                 f"{self._settings.flow}: connector {name} is not stopped, says "
                 f"{self._mm2.config_topic}. Stop it with PUT /connectors/{name}/stop, or delete "
-                f"it, then adopt."
+                f"it first."
             )
 
     def positions(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
