@@ -20,7 +20,7 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.core.plural import counted
 from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.driver.flow_clusters import FlowClusters
-from eos_mirror.driver.mm2_workers import Mm2, Mm2Workers, dedicated_mm2
+from eos_mirror.driver.mm2_workers import Mm2, Mm2Workers, dedicated_mm2, source_connector
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.adopt import adopt
 from eos_mirror.operate.copy_ends import CopiedPartition
@@ -31,8 +31,18 @@ from eos_mirror.settings.clients import mode_of
 from eos_mirror.settings.model import FlowSettings
 
 AT_LEAST_ONCE: Final = "mode:alo"
+SOURCE: Final = "mode:source"
 MM2: Final = "mm2"
 GROUP, JSON = "group", "json"
+
+ASKED: Final = {AT_LEAST_ONCE: DeliveryMode.AT_LEAST_ONCE, SOURCE: DeliveryMode.SOURCE}
+"""The mode that must be configured, by destination; for others, exactly once."""
+
+CONFIGURED: Final = {
+    DeliveryMode.EXACTLY_ONCE: "connector.type = sink and transaction.producer = true",
+    DeliveryMode.AT_LEAST_ONCE: "connector.type = sink and transaction.producer = false",
+    DeliveryMode.SOURCE: "connector.type = source",
+}
 
 
 def register(subparsers: Any) -> None:
@@ -47,7 +57,7 @@ def register(subparsers: Any) -> None:
     parser.add_argument(
         "--plan",
         action="store_true",
-        help="say what would be done, and stop; not with mode:alo",
+        help="say what would be done, and stop; not if a mode of the flow is carried over",
     )
     parser.add_argument("--json", action="store_true", help="with --plan: print a JSON object")
     parser.add_argument(
@@ -76,23 +86,25 @@ def _add_directions(parser: argparse.ArgumentParser) -> None:
         dest="origin",
         type=_origin,
         metavar="ORIGIN",
-        help="what copied until now: mm2, group:ID, json:FILE or mode:alo; "
-        "transaction.producer = true is configured",
+        help="what copied until now: mm2, group:ID, json:FILE, mode:alo or mode:source; "
+        "exactly once is configured",
     )
     direction.add_argument(
         "--to",
         dest="destination",
-        choices=[MM2, AT_LEAST_ONCE],
+        choices=[MM2, AT_LEAST_ONCE, SOURCE],
         help="mm2: MirrorMaker 2 continues; mode:alo: the flow continues at least once, and "
-        "transaction.producer = false is configured",
+        "transaction.producer = false is configured; mode:source: as a source connector, and "
+        "connector.type = source is configured",
     )
 
 
 def _origin(text: str) -> str:
     kind, _, value = text.partition(":")
-    if text in {MM2, AT_LEAST_ONCE} or (kind in {GROUP, JSON} and value):
+    if text in {MM2, AT_LEAST_ONCE, SOURCE} or (kind in {GROUP, JSON} and value):
         return text
-    raise argparse.ArgumentTypeError(f"'{text}': expected mm2, group:ID, json:FILE or mode:alo")
+    kinds = "mm2, group:ID, json:FILE, mode:alo or mode:source"
+    raise argparse.ArgumentTypeError(f"'{text}': expected {kinds}")
 
 
 def _add_connect(parser: argparse.ArgumentParser) -> None:
@@ -110,18 +122,16 @@ def run(args: argparse.Namespace) -> int:
     """Run the verb and return the exit code; `main` prints errors."""
     settings = settings_of(args.file)
     flow = flow_named(settings, args.flow)
-    to_alo = args.destination == AT_LEAST_ONCE
-    asked = DeliveryMode.AT_LEAST_ONCE if to_alo else DeliveryMode.EXACTLY_ONCE
+    asked = ASKED.get(args.destination, DeliveryMode.EXACTLY_ONCE)
     if mode_of(flow) is not asked:
-        value = "true" if asked is DeliveryMode.EXACTLY_ONCE else "false"
         raise ConfigError(
-            f"{flow.flow}: configured as {mode_of(flow).value}. Set transaction.producer = {value} "
-            f"for the flow, then adopt."
+            f"{flow.flow}: configured as {mode_of(flow).value}. Set {CONFIGURED[asked]} for the "
+            f"flow, then adopt."
         )
     if args.match_last < 1 or args.quiet < 0:
         raise ConfigError("--match-last must be at least 1, and --quiet at least 0")
-    if args.plan and AT_LEAST_ONCE in (args.origin, args.destination):
-        raise ConfigError("--plan is not for mode:alo")
+    if args.plan and (args.origin == AT_LEAST_ONCE or args.destination in ASKED):
+        raise ConfigError("--plan is not for a mode of the flow that is carried over")
     origin = _origin_of(flow, args)
     reach_clusters(settings, [flow])
     if origin is not None:
@@ -142,6 +152,8 @@ def _origin_of(
 ) -> Callable[[FlowClusters], Origin] | None:
     """Return who made the copies; None if the flow did, in another mode."""
     kind, _, value = (args.origin or "").partition(":")
+    if args.origin == SOURCE:
+        return lambda clusters: source_connector(flow, topics=clusters.target_topics)
     if kind == MM2:
         mm2 = _mm2(flow.flow, args)
         return lambda clusters: Mm2Workers(flow, mm2, topics=clusters.target_topics)

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from eos_mirror.cli.flows import settings_of
@@ -50,12 +51,14 @@ def run(args: argparse.Namespace) -> int:
     from eos_mirror.cli.run_progress import first_catch_up_shown  # noqa: PLC0415
     from eos_mirror.driver.driver import Driver  # noqa: PLC0415
     from eos_mirror.driver.flow import MIRROR_ENTRY  # noqa: PLC0415
+    from eos_mirror.operate.source_takeover import take_over_source  # noqa: PLC0415
     from eos_mirror.rest.server import served  # noqa: PLC0415
 
     entry = os.environ.get(TASK_ENTRY, MIRROR_ENTRY)
     stop = threading.Event()
     log = _log(args)
-    driver = Driver(settings, on_event=log, stop=stop, entry=entry)
+    take_over = partial(take_over_source, on_event=log)
+    driver = Driver(settings, on_event=log, stop=stop, entry=entry, take_over=take_over)
     if args.check:
         for note in settings.notes:
             sys.stderr.write(f"eos-mirror: note: {note}\n")
@@ -74,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     with served(settings.rest, lambda: driver, on_event=log), first_catch_up_shown(driver, stop):
         report = driver.run(once=args.once)
         while report.superseded and not stop.is_set():
-            driver = Driver(settings, on_event=log, stop=stop, entry=entry)
+            driver = Driver(settings, on_event=log, stop=stop, entry=entry, take_over=take_over)
             report = driver.run(once=args.once)
     _explain(report)
     return 0 if report.is_good else 1

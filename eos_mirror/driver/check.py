@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
+from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.copy_limits import ConfigSync, find_compacted_copies, refuse_small_limits
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.plan import FlowPlan
@@ -70,13 +71,14 @@ def check_flow(
         untouched = _coordinators(settings, clusters, on_event, creates_nothing=creates_nothing)
         facts = _gather(settings, clusters, topics, on_standby=on_standby, untouched=untouched)
         plan = facts.plan
+        adopts = settings.adopts_source and facts.noted_mode is DeliveryMode.SOURCE
         try:
             verdict = judge(
-                facts,
+                replace(facts, noted_mode=mode_of(settings)) if adopts else facts,
                 include=_patterns(settings),
                 mode=mode_of(settings),
                 deployment=deployment(settings),
-                has_company=settings.filters.provenance,
+                has_company=settings.filters.provenance or adopts,
             )
             odd = topics.odd_heartbeats(facts.source_topics)
             for text in (*verdict.warnings, *_compacted(facts, topics), *odd):

@@ -7,27 +7,24 @@ settings -> check (nothing written) -> prepare (topics) -> tasks -> chores, unti
 
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
-from eos_mirror.core.flow import Flow
 from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.chores import Chores
-from eos_mirror.driver.first_contact import no_answer, reach_clusters
+from eos_mirror.driver.first_contact import named, reach_clusters
 from eos_mirror.driver.flow import MIRROR_ENTRY, FlowRunner
 from eos_mirror.driver.later_topics import heartbeats_refused
-from eos_mirror.driver.leader_election import LeaderElection
+from eos_mirror.driver.leading import Leading, TakeOver
 from eos_mirror.driver.logins import RefusedLogins
-from eos_mirror.driver.preflight import GRANT
 from eos_mirror.driver.readiness import Readiness
 from eos_mirror.driver.run_metrics import RunMetrics, are_exported
 from eos_mirror.driver.signs_of_faults import SignsOfFaults
 from eos_mirror.driver.start_ends import StartEnds
 from eos_mirror.driver.summary import Summary
-from eos_mirror.errors import ConfigError, NotAuthorized, SourceUnavailable, TargetUnavailable
-from eos_mirror.kafka.cluster_probe import Silence
+from eos_mirror.errors import ConfigError
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.runtime.launcher import Launcher
 from eos_mirror.runtime.local import LocalLauncher
@@ -35,7 +32,7 @@ from eos_mirror.runtime.spark import APP, SparkRuntime, check_spark
 from eos_mirror.runtime.spark_master import check_master
 from eos_mirror.runtime.spark_settings import spark_settings
 from eos_mirror.runtime.supervisor import Patience
-from eos_mirror.settings.model import Settings
+from eos_mirror.settings.model import FlowSettings, Settings
 from eos_mirror.settings.values import Runtime
 
 POLL_S = 0.05
@@ -80,6 +77,10 @@ class Report:
         return not (self.failed or any(self.stopped.values()) or any(self.refused.values()))
 
 
+def _nothing_to_take_over(settings: FlowSettings) -> None:
+    """Leave the flow as it is; the check then refuses it."""
+
+
 class Driver:
     """
     Runs the flows of one configuration. One thread calls `run`; any may set `stop`.
@@ -96,6 +97,7 @@ class Driver:
         on_event: EventSink,
         stop: threading.Event,
         entry: str = MIRROR_ENTRY,
+        take_over: TakeOver = _nothing_to_take_over,
     ) -> None:
         """
         Args:
@@ -103,6 +105,7 @@ class Driver:
             stop: Set it to stop gracefully.
             entry: Entry point of a task process. Only tests and the demo pass another one; each
                 flow then logs a warning at every start.
+            take_over: See `Leading`.
         """
         self._entry = entry
         self._settings = settings
@@ -117,10 +120,17 @@ class Driver:
             runner.topics.others = [other.topics for other in self.flows if other is not runner]
         self._summary = Summary(self.flows, on_event=on_event)
         self.readiness = Readiness(self.flows, on_event=on_event)
-        self._elections: list[LeaderElection] = []
         self._chores: Chores | None = None
         self._logins = RefusedLogins()
         self.metrics = RunMetrics(settings.metrics, self.flows, self._summary, on_event=on_event)
+        self._leading = Leading(
+            settings,
+            self.flows,
+            metrics=self.metrics,
+            readiness=self.readiness,
+            take_over=take_over,
+            on_event=on_event,
+        )
 
     def check(self) -> list[FlowPlan]:
         """
@@ -157,7 +167,7 @@ class Driver:
     def _judge(self, *, on_standby: bool = False, creates_nothing: bool = False) -> list[FlowPlan]:
         plans = []
         for runner in self.flows:
-            with self._named(runner):
+            with named(self._settings, runner.flow):
                 plans.append(runner.check(on_standby=on_standby, creates_nothing=creates_nothing))
         conflicts = cross_flow_conflicts(plans)
         if conflicts:
@@ -165,16 +175,6 @@ class Driver:
         if self._settings.runtime is Runtime.SPARK:
             check_spark(self._settings.spark, tasks_count=self._tasks_count)
         return plans
-
-    @contextmanager
-    def _named(self, runner: FlowRunner) -> Iterator[None]:
-        """Name the cluster of a flow that does not answer."""
-        try:
-            yield
-        except (SourceUnavailable, TargetUnavailable) as exc:
-            is_source = isinstance(exc, SourceUnavailable)
-            alias = runner.flow.source if is_source else runner.flow.target
-            raise ConfigError(no_answer(self._settings, alias, Silence(str(exc)))) from exc
 
     def run(self, *, once: bool) -> Report:
         """
@@ -190,7 +190,7 @@ class Driver:
             self._on_event("config.note", {"text": text})
         reach_clusters(self._settings, self._settings.flows)
         with ExitStack() as cleanup:
-            self._lead(cleanup)
+            self._leading.lead(cleanup, judge=self._judge, stop=self._stop)
             self.metrics.export(cleanup)
             if not self._stop.is_set():
                 self._mirror(cleanup, once=once)
@@ -223,7 +223,7 @@ class Driver:
             self._settings, self.flows, on_event=self._on_event, logins=self._logins
         )
         self._chores.start(
-            cleanup, once=once, summary=self._tell_summary, elections=self._elections
+            cleanup, once=once, summary=self._tell_summary, elections=self._leading.elections
         )
         self._wait_until(self.readiness.look, POLL_S)
         if not once and not self._ended:
@@ -233,55 +233,6 @@ class Driver:
         while not (once or self._ended):
             self.readiness.look()
             self._stop.wait(LOOK_S)
-
-    def _lead(self, cleanup: ExitStack) -> None:
-        """
-        Wait until this run leads every flow, and check whether it may start.
-
-        The flows are taken in the order of their names, so that two runs never wait for each other.
-        A flow that never ran is checked and prepared first: its group assigns the partition of a
-        topic that does not exist yet.
-        """
-        is_checked = not self._were_prepared()
-        if is_checked:
-            self._judge()
-            if self._stop.is_set():
-                return
-            self.metrics.export(cleanup)  # a wrong address is found before anything is written
-            for runner in self.flows:
-                runner.prepare()
-        has_waited = False
-        for runner in sorted(self.flows, key=lambda runner: str(runner.flow)):
-            try:
-                has_waited |= self._lead_flow(runner, cleanup)
-            except NotAuthorized:
-                fields = {"flow": str(runner.flow), "reason": _unnoticed(runner.flow)}
-                self._on_event("flow.warning", fields)
-        was_stopped = has_waited and self._stop.is_set()
-        if not was_stopped and (has_waited or not is_checked):
-            self._judge()
-
-    def _were_prepared(self) -> bool:
-        """Return True if an earlier run has prepared every flow."""
-        for runner in self.flows:
-            with self._named(runner):
-                if not runner.was_prepared():
-                    return False
-        return True
-
-    def _lead_flow(self, runner: FlowRunner, cleanup: ExitStack) -> bool:
-        """Wait until this run leads a flow. Return True if it stood by."""
-        election = runner.join_drivers(may_wait=self._settings.standby)
-        cleanup.callback(election.end)
-        has_waited = election.wait(self._stop, on_standby=lambda: self._stand_by(cleanup))
-        self._elections.append(election)
-        return has_waited
-
-    def _stand_by(self, cleanup: ExitStack) -> None:
-        """Find now what would refuse the start later, and report metrics while waiting."""
-        self._judge(on_standby=True)
-        self.metrics.export_on_standby(cleanup)
-        self.readiness.is_on_standby = True
 
     # ------------------------------------------------------------------ tasks
 
@@ -301,13 +252,18 @@ class Driver:
 
     def _start_tasks(self, place: "_Place", cleanup: ExitStack) -> None:
         for runner in self.flows:
-            cleanup.callback(runner.stop)
+            cleanup.callback(self._stop_flow, runner)
             runner.start(
                 place.launcher(str(runner.flow)),
                 patience=self._patience(runner),
                 bind=place.bind,
                 advertise=place.advertise,
             )
+
+    def _stop_flow(self, runner: FlowRunner) -> None:
+        runner.stop()
+        if not self._is_superseded:  # the next run may have started its tasks already
+            runner.note_stop()
 
     def _patience(self, runner: FlowRunner) -> Patience:
         return Patience(
@@ -342,7 +298,7 @@ class Driver:
 
     @property
     def _is_superseded(self) -> bool:
-        return any(election.is_over for election in self._elections)
+        return self._leading.is_superseded
 
     def _wait_until(self, condition: Callable[[], bool], every_s: float) -> None:
         while not self._ended and not condition():
@@ -385,11 +341,3 @@ class Driver:
     def _tell_summary(self) -> None:
         if self.readiness.is_settled:
             self._summary.tell()
-
-
-def _unnoticed(flow: Flow) -> str:
-    return (
-        f"not authorized: READ on group {flow.drivers_group} ({flow.target}). Without it, a second "
-        f"run of the flow is not noticed: both would mirror, and restart each other's tasks. "
-        f"{GRANT}"
-    )

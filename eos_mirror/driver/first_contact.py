@@ -1,11 +1,13 @@
 """Makes sure that the clusters answer before a verb uses them."""
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from eos_mirror.core.flow import Flow
 from eos_mirror.core.side import Side
-from eos_mirror.errors import ClustersSilent
+from eos_mirror.errors import ClustersSilent, ConfigError, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.cluster_probe import ClusterProbe, Refusal, Silence
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.settings import clients
@@ -67,6 +69,16 @@ class _Asked(threading.Thread):
     def run(self) -> None:
         """Ask, and keep why there is no answer."""
         self.silence = ClusterProbe(self._config).ask(self._deadline)
+
+
+@contextmanager
+def named(settings: Settings, flow: Flow) -> Iterator[None]:
+    """Raise ConfigError with the cluster of a flow that does not answer in the block."""
+    try:
+        yield
+    except (SourceUnavailable, TargetUnavailable) as exc:
+        alias = flow.source if isinstance(exc, SourceUnavailable) else flow.target
+        raise ConfigError(no_answer(settings, alias, Silence(str(exc)))) from exc
 
 
 def no_answer(settings: Settings, alias: str, silence: Silence) -> str:

@@ -7,10 +7,12 @@ Nothing is written to a cluster before `check` has passed.
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from eos_mirror.core.assignment import assign
+from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.desired import NOT_RUNNING, Order, Wanted
 from eos_mirror.core.messages import Orders, TaskReport
 from eos_mirror.core.plan import FlowPlan
@@ -33,7 +35,8 @@ from eos_mirror.driver.stop_causes import StopCauses
 from eos_mirror.driver.task_reports import TaskReports, TaskStatus
 from eos_mirror.driver.throttles import Throttles
 from eos_mirror.driver.topic_sync import TopicSync
-from eos_mirror.errors import ConfigError, UnsafeError
+from eos_mirror.driver.unowned import Unowned
+from eos_mirror.errors import ConfigError, TargetUnavailable, UnsafeError
 from eos_mirror.kafka.open_transactions import OpenTransaction
 from eos_mirror.runtime.control import ControlServer, EventSink
 from eos_mirror.runtime.herd import Herd
@@ -48,10 +51,6 @@ from eos_mirror.settings.values import WhenDeleted
 from eos_mirror.tasks.messages import decode, encode
 
 MIRROR_ENTRY = "eos_mirror.tasks.mirror:mirror"
-LOOP_IS_BUSY_S = 2.0
-SHORT_LOOKS = 3
-"""Consecutive checks that must find unowned partitions before the tasks rejoin."""
-
 DOUBTFUL = "doubtful topics"
 
 
@@ -111,7 +110,7 @@ class FlowRunner:
         self.hidden: Mapping[TopicPartition, OpenTransaction] = {}
         self._claims_topic_id = ""
         self._is_mode_noted = False
-        self._looks_short = self.tasks_count = 0
+        self._unowned, self.tasks_count = Unowned(), 0
         self._server: ControlServer | None = None
         self._herd: Herd | None = None
 
@@ -120,6 +119,11 @@ class FlowRunner:
     def was_prepared(self) -> bool:
         """Return True if a run has prepared the flow before."""
         return bool(self._clusters.target_topics.existing([self.flow.claims_topic]))
+
+    def takes_over(self) -> bool:
+        """Return True if the start takes over the positions of a source connector."""
+        wants = self.settings.adopts_source
+        return wants and self._clusters.mode.read() is DeliveryMode.SOURCE
 
     def join_drivers(self, *, may_wait: bool) -> LeaderElection:
         """Join the group that elects the run that mirrors; see `LeaderElection`."""
@@ -172,6 +176,8 @@ class FlowRunner:
             self._ledger.create()
         if self.settings.is_source_connector:
             self._mm2.fence()
+            if self._clusters.mode.was_stopped():
+                self._clusters.mode.replace(DeliveryMode.SOURCE)
         ids = self._clusters.target.topic_ids([self.flow.claims_topic])
         self._claims_topic_id = ids[self.flow.claims_topic]
 
@@ -209,6 +215,12 @@ class FlowRunner:
         if self._server is not None:
             self._server.stop()
         self._ledger.stop()
+
+    def note_stop(self) -> None:
+        """Note that the tasks of a source connector have ended, as far as the target answers."""
+        if self.settings.is_source_connector and self._herd is not None:
+            with suppress(TargetUnavailable):
+                self._clusters.mode.note_stop()
 
     def stop_tasks(self) -> None:
         """Stop the tasks; each finishes its current work. A second call is harmless."""
@@ -270,31 +282,15 @@ class FlowRunner:
             self.stop_tasks()
 
     def tend_assignment(self) -> None:
-        """
-        Ask the tasks to rejoin the source group when partitions stay without an owner.
-
-        A static member that returns within its session gets its old assignment without a
-        rebalance. Partitions that were added meanwhile would then have no owner.
-        """
-        tasks = list(self.statuses().values())
-        if self.settings.is_source_connector or self.ended_for:
+        """Ask the tasks to rejoin the source group when partitions stay without an owner."""
+        if self.settings.is_source_connector or self.ended_for or self.flow.source in self.outages:
             return
-        if self.flow.source in self.outages or all(t.has_failed for t in tasks):
-            return  # no task can take them
-        if any((task.slot.loop_age_s or 0.0) > LOOP_IS_BUSY_S for task in tasks):
-            return  # a rebalance would wait for it, and block all partitions
-        reports = [task.report for task in tasks if task.report is not None]
-        held = sum(report.owned + report.pending for report in reports)
+        planned = len(self.topics.partitions)
         released = sum(one.wanted is Wanted.STOPPED for one in self.ordered().values())
-        is_whole = held + released + len(self.stopped) >= len(self.topics.partitions)
-        if is_whole or len(reports) < len(tasks):
-            self._looks_short = 0
-            return
-        self._looks_short += 1
-        if self._looks_short == SHORT_LOOKS:
-            self._looks_short = -SHORT_LOOKS  # time for the rebalance
+        expected = planned - released - len(self.stopped)
+        if self._unowned.is_persistent(list(self.statuses().values()), expected=expected):
             self.give_orders(lambda orders: replace(orders, rejoin=orders.rejoin + 1))
-            self._tell("flow.rejoining", {"owned": held, "planned": len(self.topics.partitions)})
+            self._tell("flow.rejoining", {"owned": self._unowned.held, "planned": planned})
 
     def statuses(self) -> dict[int, TaskStatus]:
         """Return the status of every task by slot."""

@@ -82,6 +82,17 @@ def dedicated_mm2(flow: Flow) -> Mm2:
     )
 
 
+def source_connector(settings: FlowSettings, *, topics: Topics) -> "Mm2Workers":
+    """Return a flow that ran as a source connector, whose positions are those of MirrorMaker 2."""
+    return Mm2Workers(
+        settings,
+        dedicated_mm2(settings.flow),
+        topics=topics,
+        name="the source connector",
+        code="mode:source",
+    )
+
+
 class Mm2Workers:
     """
     The workers of one MirrorMaker 2, seen from the target, where they keep their state.
@@ -89,14 +100,21 @@ class Mm2Workers:
     They are an `Origin`.
     """
 
-    name: str = "MirrorMaker 2"
-    code: str = "mm2"
-
-    def __init__(self, settings: FlowSettings, mm2: Mm2, *, topics: Topics) -> None:
+    def __init__(
+        self,
+        settings: FlowSettings,
+        mm2: Mm2,
+        *,
+        topics: Topics,
+        name: str = "MirrorMaker 2",
+        code: str = "mm2",
+    ) -> None:
         """
         Args:
             topics: Of the target.
+            name, code: See `Origin`; a source connector of ours has the positions of one, too.
         """
+        self.name, self.code = name, code
         self._settings, self._mm2, self._topics = settings, mm2, topics
 
     def refuse_running(self) -> None:

@@ -21,6 +21,10 @@ NOT_IDEMPOTENT = {"enable.idempotence": "false", "max.in.flight.requests.per.con
 repeated record changes nothing here, and one request at a time keeps the order."""
 
 
+STOPPED = " stopped"
+"""Stands after the mode of a source connector whose tasks have all ended."""
+
+
 class FlowMode:
     """Reads and writes the note of one flow."""
 
@@ -44,21 +48,34 @@ class FlowMode:
             ForeignRecord: The record was not written by us.
             TargetUnavailable: The target did not answer.
         """
+        found = self._read()
+        if found is None:
+            return None
+        try:
+            return DeliveryMode(found.decode().removesuffix(STOPPED))
+        except ValueError as exc:
+            raise ForeignRecord(
+                f"{self._flow.claims_topic}: the mode is {found[:40]!r}, which this version of "
+                f"eos_mirror does not know"
+            ) from exc
+
+    def _read(self) -> bytes | None:
         found: bytes | None = None
         for key, value in read_log(
             self._client_config, self._flow.claims_topic, group=self._flow.shadow_group
         ):
             if key == MODE_KEY:
                 found = None if value is None else found or value
-        if found is None:
-            return None
-        try:
-            return DeliveryMode(found.decode())
-        except ValueError as exc:
-            raise ForeignRecord(
-                f"{self._flow.claims_topic}: the mode is {found[:40]!r}, which this version of "
-                f"eos_mirror does not know"
-            ) from exc
+        return found
+
+    def was_stopped(self) -> bool:
+        """
+        Return True if `note_stop` was the last thing noted.
+
+        Raises:
+            TargetUnavailable: The target did not answer.
+        """
+        return (self._read() or b"").endswith(STOPPED.encode())
 
     def note(self, mode: DeliveryMode) -> DeliveryMode:
         """
@@ -77,6 +94,10 @@ class FlowMode:
     def replace(self, mode: DeliveryMode) -> None:
         """Replace what was noted. No task of the flow may run."""
         self._write([None, mode.value])
+
+    def note_stop(self) -> None:
+        """Note that every task of a source connector has ended: none of them writes any more."""
+        self._write([None, f"{DeliveryMode.SOURCE.value}{STOPPED}"])
 
     def _write(self, values: list[str | None]) -> int:
         """Append these values; returns the offset of the last one."""

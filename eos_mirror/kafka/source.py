@@ -5,7 +5,7 @@ Every record that the client cannot carry unchanged is found here, before it can
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import groupby
 from operator import itemgetter, lt
@@ -50,6 +50,9 @@ TRANSIENT = frozenset(
     }
 )
 """The client recovers by itself. A deleted topic is detected by its id, not by these codes."""
+
+WITHOUT_GROUP = TRANSIENT | {KafkaError.GROUP_AUTHORIZATION_FAILED}
+"""A consumer asks for the coordinator of its group, even if it is no member."""
 
 # every record that consume returns has these; the stubs allow None for messages in general
 _topic_of = cast("Callable[[Message], str]", Message.topic)
@@ -137,7 +140,7 @@ class KafkaSource:
             if not messages and wait:
                 messages = self._consumer.consume(1, wait.total_seconds())
                 messages += self._consumer.consume(CHUNK_RECORDS - 1, 0) if messages else []
-        polled = _polled(messages)
+        polled = _polled(messages, harmless=TRANSIENT if self._topics else WITHOUT_GROUP)
         now = time.monotonic()
         for run in polled.runs:
             self._read_to[run.partition] = run.next_offset, now
@@ -233,7 +236,7 @@ def _ours(partitions: Iterable[ClientPartition]) -> list[TopicPartition]:
     return [TopicPartition(p.topic, p.partition) for p in partitions]
 
 
-def _polled(messages: list[Message]) -> Polled:
+def _polled(messages: list[Message], *, harmless: Collection[int]) -> Polled:
     """
     Sort a chunk into runs, ends and faults, with one run for each partition.
 
@@ -246,7 +249,7 @@ def _polled(messages: list[Message]) -> Polled:
     """
     polled = Polled()
     if any(map(Message.error, messages)):
-        messages = _without_events(messages, polled)
+        messages = _without_events(messages, polled, harmless)
     where = zip(map(_topic_of, messages), map(_partition_of, messages), strict=True)
     read: dict[tuple[str, int], list[Message]] = {}
     at = 0
@@ -259,7 +262,9 @@ def _polled(messages: list[Message]) -> Polled:
     return polled
 
 
-def _without_events(messages: list[Message], polled: Polled) -> list[Message]:
+def _without_events(
+    messages: list[Message], polled: Polled, harmless: Collection[int]
+) -> list[Message]:
     """
     Return the records; put the events into `polled`.
 
@@ -270,7 +275,8 @@ def _without_events(messages: list[Message], polled: Polled) -> list[Message]:
     for message in messages:
         error = message.error()
         if error is not None:
-            _note_event(message, error, polled)
+            if error.code() not in harmless:
+                _note_event(message, error, polled)
         elif (_topic_of(message), _partition_of(message)) not in polled.faults:
             records.append(message)
     return records
@@ -324,8 +330,6 @@ def _refused(partition: TopicPartition, offset: int, why: str) -> RecordRefused:
 def _note_event(event: Message, error: KafkaError, polled: Polled) -> None:
     topic, number = event.topic(), event.partition()
     code = error.code()
-    if code in TRANSIENT:
-        return
     if topic is None or number is None or number < 0:
         raise as_mirror_error(error, "read the source", side=Side.SOURCE)
     partition = TopicPartition(topic, number)

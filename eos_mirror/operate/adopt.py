@@ -12,6 +12,7 @@ from eos_mirror.driver.cluster_facts import FlowFacts, gather
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.lane import lane_of
 from eos_mirror.driver.ledger import note
+from eos_mirror.driver.mm2_workers import source_connector
 from eos_mirror.driver.preflight import handed_over
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import ConfigError, RetriableError, UnsafeError
@@ -20,6 +21,7 @@ from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.groups import group_members
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.operate.carry_positions import Switch
+from eos_mirror.operate.flow_run import is_run_now
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.clients import claims_consumer, claims_producer, mode_of, task_config
 from eos_mirror.settings.model import FlowSettings
@@ -62,14 +64,22 @@ def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
         raise ConfigError(f"{flow}: it never ran: there is nothing to adopt. Just run it.")
     if noted is DeliveryMode.HANDED_OVER:
         raise UnsafeError(handed_over(flow))
+    if (wanted, noted) == (DeliveryMode.EXACTLY_ONCE, DeliveryMode.SOURCE):
+        raise ConfigError(f"{flow}: it ran as a source connector: adopt it with --from mode:source")
     wait_until_nobody_runs(settings, clusters)
     topics.trust(route.source_topic for route in facts.plan.routes)  # as the other mode left them
     topics.begin()
     switch = switch_of(settings, clusters, facts)
-    exactly_once = wanted is DeliveryMode.EXACTLY_ONCE
-    count = switch.to_exactly_once() if exactly_once else switch.to_at_least_once()
+    if wanted is DeliveryMode.EXACTLY_ONCE:
+        count = switch.to_exactly_once()
+    elif noted is DeliveryMode.EXACTLY_ONCE:
+        count = switch.to_at_least_once(wanted)
+    else:
+        count = switch.between(noted, wanted)
     note(settings, clusters.target_topics, Kind.MODE, {"mode": wanted.value, "partitions": count})
     clusters.mode.replace(wanted)
+    if wanted is DeliveryMode.SOURCE:  # it and MirrorMaker 2 may take turns
+        source_connector(settings, topics=clusters.target_topics).start()
     return Adopted(mode=wanted, partitions=count)
 
 
@@ -102,18 +112,31 @@ def pairs_of(facts: FlowFacts) -> dict[TopicPartition, TopicPartition]:
     }
 
 
-def wait_until_nobody_runs(settings: FlowSettings, clusters: FlowClusters) -> None:
-    """Wait until the group is empty: static members stay for one session after their exit."""
-    flow = settings.flow
+def wait_until_nobody_runs(
+    settings: FlowSettings, clusters: FlowClusters, *, leads: bool = False
+) -> None:
+    """
+    Wait until no run and no task is left. One that was killed stays in its group for one session.
+
+    Args:
+        leads: The caller leads the flow, so no other run does.
+
+    Raises:
+        UnsafeError: Some are left.
+    """
+    flow, left = settings.flow, ""
 
     def look(_: Deadline) -> None:
+        nonlocal left
+        left = ""
         if group_members(clusters.source_topics.admin, flow.source_group, side=Side.SOURCE):
-            raise RetriableError("members are left")
+            left = f"its tasks run (group {flow.source_group} on {flow.source} has members)"
+        elif not leads and is_run_now(settings, clusters):
+            left = f"a run mirrors it (group {flow.drivers_group} on {flow.target} has members)"
+        if left:
+            raise RetriableError(left)
 
     with suppress(RetriableError):
         retrying(look, within=settings.session_timeout + SESSION_MARGIN)
         return
-    raise UnsafeError(
-        f"{flow}: its tasks run (group {flow.source_group} on {flow.source} has members). Stop "
-        f"them, then run this command again."
-    )
+    raise UnsafeError(f"{flow}: {left}. Stop it, then run this command again.")

@@ -13,6 +13,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.map_records import StartRecord, records_of, start_key, start_of
 from eos_mirror.core.messages import MirrorConfig, Orders, TaskReport
 from eos_mirror.core.metadata import (
@@ -29,6 +30,7 @@ from eos_mirror.errors import RetriableError, UnsafeError
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.kafka.retry import retrying
+from eos_mirror.kafka.topic_writer import WITHIN
 from eos_mirror.operate.fenced_positions import FencedPositions
 from eos_mirror.ports import (
     ClaimsLog,
@@ -83,14 +85,25 @@ class Switch:
             _same_topic(source, offset, topics[source.topic])
         return self.carry({source: offset.position for source, offset in offsets.items()})
 
-    def carry(self, positions: Mapping[TopicPartition, Position]) -> int:
+    def carry(
+        self,
+        positions: Mapping[TopicPartition, Position],
+        *,
+        ends: Mapping[TopicPartition, int] | None = None,
+    ) -> int:
         """
         Write these positions to the shadow group, in one transaction and under our claims.
 
         Earlier entries of the offset map are deleted, because the map now has a gap.
 
+        Args:
+            ends: High watermarks of remote partitions for which the positions were found.
+
         Returns:
             The number of positions.
+
+        Raises:
+            UnsafeError: A remote partition has another end now. Nothing was written.
         """
         if not positions:
             return 0
@@ -99,6 +112,9 @@ class Switch:
         ownership = Ownership(self.config.flow, self.lane, self.claims, _Operator())
         producer = ownership.new_incarnation()
         ownership.claim(remotes)
+        if grown := self._grown(ends or {}):
+            ownership.release(remotes)
+            raise UnsafeError(f"{self.config.flow}: {grown} grew meanwhile: others write it")
         owned = self._owned(positions, topics)
         starts = {start_key(one.remote): _start(one, topics).encode() for one in owned}
         commits = {
@@ -114,6 +130,11 @@ class Switch:
         producer.commit(commits, within=COMMIT_BUDGET)
         ownership.release(remotes)
         return len(owned)
+
+    def _grown(self, ends: Mapping[TopicPartition, int]) -> TopicPartition | None:
+        """Return a partition that does not end where it did; whom we fenced may have written."""
+        now = self.clusters.target.ends(list(ends)) if ends else {}
+        return next((one for one, end in ends.items() if now[one].written != end), None)
 
     def _owned(
         self, positions: Mapping[TopicPartition, Position], topics: Mapping[str, KnownTopic]
@@ -154,9 +175,9 @@ class Switch:
 
         return retrying(ask, within=MARKERS_LOST_AFTER)
 
-    def to_at_least_once(self) -> int:
+    def to_at_least_once(self, mode: DeliveryMode) -> int:
         """
-        Copy the shadow offsets to the source group.
+        Copy the shadow offsets to where this mode has its positions.
 
         Returns:
             The number of positions.
@@ -164,7 +185,6 @@ class Switch:
         Raises:
             RetriableError: A shadow offset stays unstable: transaction markers are lost.
         """
-        clusters, flow = self.clusters, self.clusters.flow
         sources = {remote: source for source, remote in self.pairs.items()}
         with self.fenced() as fenced:
             offsets = {
@@ -173,10 +193,30 @@ class Switch:
                 )
                 for remote, shadow in fenced.shadows.items()
             }
-            set_group_offsets(
-                clusters.source_topics.admin, flow.source_group, offsets, side=Side.SOURCE
-            )
+            self._store(offsets, mode)
         return len(offsets)
+
+    def between(self, noted: DeliveryMode, wanted: DeliveryMode) -> int:
+        """Copy the positions of one mode at least once to another; return their number."""
+        clusters = self.clusters
+        read = clusters.offsets_by_source(noted).read
+        found = retrying(partial(read, list(self.pairs)))
+        topics = clusters.source_metadata.topics(sorted({one.topic for one in found}))
+        offsets = {
+            source: GroupOffset(position=one.position, metadata=_of_group(topics[source.topic]))
+            for source, one in found.items()
+        }
+        self._store(offsets, wanted)
+        return len(offsets)
+
+    def _store(self, offsets: Mapping[TopicPartition, GroupOffset], mode: DeliveryMode) -> None:
+        """Store positions where a mode at least once has them."""
+        clusters = self.clusters
+        if mode is DeliveryMode.SOURCE:
+            clusters.connect_offsets.commit(offsets, within=WITHIN)
+        else:
+            group, admin = clusters.flow.source_group, clusters.source_topics.admin
+            set_group_offsets(admin, group, offsets, side=Side.SOURCE)
 
     @contextmanager
     def fenced(self) -> Iterator[FencedPositions]:
@@ -239,6 +279,10 @@ class Switch:
                 partitions=start.partitions if start is not None else remote.partition + 1,
             )
         )
+
+
+def _of_group(topic: KnownTopic) -> str:
+    return encode_group(GroupMetadata(topic_id=topic.topic_id, partitions=topic.partitions))
 
 
 def _same_topic(source: TopicPartition, offset: GroupOffset, topic: KnownTopic) -> None:

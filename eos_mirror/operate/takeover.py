@@ -23,6 +23,9 @@ from eos_mirror.settings.model import FlowSettings
 
 LOOK_EVERY_S: Final = 0.5
 
+OTHERS: Final = frozenset({DeliveryMode.HANDED_OVER, DeliveryMode.SOURCE})
+"""Modes in which our shadow offsets say nothing of what was copied since."""
+
 
 class Takeover:
     """Takes over one flow. Each step may be interrupted; then all of it is run again."""
@@ -34,6 +37,7 @@ class Takeover:
         *,
         match_last: int,
         on_event: EventSink,
+        leads: bool = False,
     ) -> None:
         """
         Args:
@@ -41,8 +45,9 @@ class Takeover:
             origin_of: Returns who made the copies.
             match_last: So many records at the end of a copy are compared at most.
             on_event: Receives events about topics that are created.
+            leads: The caller leads the flow, so no other run does.
         """
-        self._settings = settings
+        self._settings, self._leads = settings, leads
         self._clusters: FlowClusters = open_clusters(settings)
         self._origin = origin_of(self._clusters)
         self._topics = TopicSync(settings, self._clusters, on_event=on_event)
@@ -77,7 +82,7 @@ class Takeover:
                 Nothing was taken over, and the origin may be started.
         """
         self._origin.refuse_running()
-        wait_until_nobody_runs(self._settings, self._clusters)
+        wait_until_nobody_runs(self._settings, self._clusters, leads=self._leads)
         facts = self._gather()
         try:
             return self._take_over(facts, quiet, on_quiet)
@@ -90,15 +95,19 @@ class Takeover:
         self, facts: FlowFacts, quiet: timedelta, on_quiet: Callable[[], None]
     ) -> list[CopiedPartition]:
         pairs = _left(facts)
-        if not self._origin.fence() and pairs:
+        if not self._origin.fence() and pairs and not self._has_ended(facts):
             on_quiet()
             self._wait_for_quiet(list(pairs.values()), quiet)
         ends = self._copies.ends(list(pairs.values()))
         found = self._copies.find(pairs)
         _refuse(self._settings.flow, found)
-        if found or facts.noted_mode is DeliveryMode.HANDED_OVER:
+        if found or facts.noted_mode in OTHERS:
             self._carry(facts, found, ends)
         return found
+
+    def _has_ended(self, facts: FlowFacts) -> bool:
+        """Return True if the last run of a source connector stopped every task."""
+        return facts.noted_mode is DeliveryMode.SOURCE and self._clusters.mode.was_stopped()
 
     def _gather(self) -> FlowFacts:
         """Return what is known of the flow; a refused start may have recorded its mode."""
@@ -147,7 +156,7 @@ class Takeover:
         self._topics.trust(route.source_topic for route in facts.plan.routes)
         self._topics.begin()
         positions = {one.source: one.next_offset for one in found}
-        if facts.noted_mode is DeliveryMode.HANDED_OVER:
+        if facts.noted_mode in OTHERS:
             positions = {**self._untouched(facts), **positions}
         details = {
             "mode": DeliveryMode.EXACTLY_ONCE.value,
@@ -161,7 +170,8 @@ class Takeover:
         self._origin.refuse_running()  # a worker that was started meanwhile, and its tasks
         self._origin.fence()
         self._refuse_growth(ends)
-        switch.carry({p: Position(at) for p, at in positions.items() if at is not None})
+        placed = {p: Position(at) for p, at in positions.items() if at is not None}
+        switch.carry(placed, ends=ends)
         self._clusters.mode.replace(DeliveryMode.EXACTLY_ONCE)
 
     def _untouched(self, facts: FlowFacts) -> dict[TopicPartition, int]:
@@ -177,13 +187,12 @@ class Takeover:
 
 def _belongs_to_origin(facts: FlowFacts) -> bool:
     """Return whether another program continues every copy, as long as nothing is taken over."""
-    handed_over = facts.noted_mode is DeliveryMode.HANDED_OVER
-    return handed_over or not any(one.has_shadow for one in facts.partitions)
+    return facts.noted_mode in OTHERS or not any(one.has_shadow for one in facts.partitions)
 
 
 def _left(facts: FlowFacts) -> dict[TopicPartition, TopicPartition]:
     """Return the partitions whose position is not ours, by source partition."""
-    if facts.noted_mode is DeliveryMode.HANDED_OVER:
+    if facts.noted_mode in OTHERS:
         return pairs_of(facts)
     ours = {one.remote for one in facts.partitions if one.has_shadow}
     return {source: remote for source, remote in pairs_of(facts).items() if remote not in ours}

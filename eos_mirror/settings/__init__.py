@@ -6,11 +6,12 @@ from eos_mirror.settings.clients import (
     target_admin,
     target_producer,
 )
+from eos_mirror.settings.connector import ConnectorType
 from eos_mirror.settings.fingerprint import fingerprint
 from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.mask import Masked, mask, masked
 from eos_mirror.settings.model import ClusterSettings, FlowSettings, Settings
-from eos_mirror.settings.values import BoundaryMode, ConnectorType, PolicyClass, Runtime
+from eos_mirror.settings.values import BoundaryMode, PolicyClass, Runtime
 
 __all__ = [
     "BoundaryMode",

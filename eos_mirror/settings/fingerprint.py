@@ -25,7 +25,7 @@ def fingerprint(flow: FlowSettings) -> str:
         "internal.separator": flow.internal_topic_separator_enabled,
         "start.position": flow.start_position,
         "tasks.max": flow.tasks_max,
-        "connector.type": flow.connector_type.value,
+        "connector.type": flow.connector.type.value,
         "exactly.once": flow.exactly_once,
     }
     if flow.filters.topic_class != TOPIC_FILTER:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from pydantic import TypeAdapter
 
 from eos_mirror.settings import accepted
+from eos_mirror.settings.connector import ConnectorSettings
 from eos_mirror.settings.filters import FilterSettings
 from eos_mirror.settings.groups import GroupSettings
 from eos_mirror.settings.heartbeats import HeartbeatSettings
@@ -100,6 +101,7 @@ GROUP_ROWS = _rows(GroupSettings, Scope.FLOW)
 FILTER_ROWS = _rows(FilterSettings, Scope.FLOW)
 HEARTBEAT_ROWS = _rows(HeartbeatSettings, Scope.FLOW)
 METRIC_ROWS = _rows(MetricSettings, Scope.TOP)
+CONNECTOR_ROWS = _rows(ConnectorSettings, Scope.FLOW)
 REFUSAL_ROWS = _rows(RefusalSettings, Scope.FLOW)
 REST_ROWS = _rows(RestSettings, Scope.TOP)
 CLUSTERS_ROW = _row(CLUSTERS, Scope.TOP, "")
@@ -112,6 +114,7 @@ FLOW_PARTS = {
     "groups": GROUP_ROWS,
     "filters": FILTER_ROWS,
     "refusals": REFUSAL_ROWS,
+    "connector": CONNECTOR_ROWS,
 }
 """The rows of a flow, by the field of `FlowSettings` that holds their values; empty: itself."""
 

@@ -14,6 +14,7 @@ from typing import Any
 from eos_mirror.core.flow import Flow
 from eos_mirror.errors import ConfigError
 from eos_mirror.settings.connect import connect, connect_target, flow_lines, layers_of
+from eos_mirror.settings.connector import ConnectorSettings
 from eos_mirror.settings.expand import providers_of
 from eos_mirror.settings.filters import FilterSettings
 from eos_mirror.settings.groups import GroupSettings
@@ -224,7 +225,7 @@ def _flow(
     count = len(values) + sum(map(len, found.values()))
     if clients is None or count < sum(map(len, FLOW_PARTS.values())):
         return None
-    fit_mode(values, resolver, owners)
+    fit_mode(values, found["connector"], resolver, owners)
     filters = found["filters"]
     settings = FlowSettings(
         flow=flow,
@@ -232,6 +233,7 @@ def _flow(
         groups=GroupSettings(**found["groups"]),
         filters=FilterSettings(**filters),
         refusals=RefusalSettings(**found["refusals"]),
+        connector=ConnectorSettings(**found["connector"]),
         transforms=transforms_of(flow, FilterSettings(**filters), owners, resolver),
         **values,
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 from eos_mirror.core.flow import Flow
+from eos_mirror.settings.connector import ConnectorSettings, ConnectorType, ModeChange
 from eos_mirror.settings.filters import FilterSettings, Transforms
 from eos_mirror.settings.groups import GroupSettings
 from eos_mirror.settings.heartbeats import HeartbeatSettings
@@ -24,8 +25,6 @@ from eos_mirror.settings.values import (
     Boolean,
     BoundaryChoice,
     Bytes,
-    ConnectorChoice,
-    ConnectorType,
     Count,
     CountOrBrokerDefault,
     DefaultsChoice,
@@ -80,6 +79,7 @@ class FlowSettings:
     groups: GroupSettings
     filters: FilterSettings
     refusals: RefusalSettings
+    connector: ConnectorSettings
     transforms: Transforms
     queues: frozenset[str] = frozenset()
 
@@ -200,15 +200,6 @@ class FlowSettings:
     acls_mode: Annotated[
         AclChoice, Key("sync.topic.acls.mode", "read", "`full`: copy the rights to write, too.")
     ]
-    connector_type: Annotated[
-        ConnectorChoice,
-        Key(
-            "connector.type",
-            "sink",
-            "`sink`: positions are committed with the data. `source`: at least once, with the "
-            "positions of MirrorMaker 2 in `mm2-offsets.A.internal`.",
-        ),
-    ]
     exactly_once: Annotated[
         Boolean,
         Key(
@@ -324,7 +315,12 @@ class FlowSettings:
     @property
     def is_source_connector(self) -> bool:
         """Whether positions are where MirrorMaker 2 stores them, and the driver assigns."""
-        return self.connector_type is ConnectorType.SOURCE
+        return self.connector.type is ConnectorType.SOURCE
+
+    @property
+    def adopts_source(self) -> bool:
+        """Whether a start takes over the positions of a source connector."""
+        return self.exactly_once and self.connector.change is ModeChange.ADOPT
 
     @property
     def drops_records(self) -> bool:

@@ -1,9 +1,10 @@
 """Rules that involve more than one key of a flow."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from eos_mirror.errors import ConfigError
+from eos_mirror.settings.connector import ConnectorType
 from eos_mirror.settings.model import FlowSettings
 from eos_mirror.settings.plugins import (
     config_filter_of,
@@ -13,12 +14,14 @@ from eos_mirror.settings.plugins import (
     topic_filter_of,
 )
 from eos_mirror.settings.resolve import DEFAULT, Resolver
-from eos_mirror.settings.values import ConnectorType, PolicyClass
+from eos_mirror.settings.values import PolicyClass
 
 
-def fit_mode(values: dict[str, Any], resolver: Resolver, owners: Sequence[str]) -> None:
+def fit_mode(
+    values: dict[str, Any], connector: Mapping[str, Any], resolver: Resolver, owners: Sequence[str]
+) -> None:
     """Let a source connector mirror at least once, which is not the default of a sink."""
-    if values.get("connector_type") is not ConnectorType.SOURCE or not values.get("exactly_once"):
+    if connector["type"] is not ConnectorType.SOURCE or not values["exactly_once"]:
         return
     place = resolver.report.origins.get(owners[0] + "transaction.producer", DEFAULT)
     if place != DEFAULT:

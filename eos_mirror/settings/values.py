@@ -36,13 +36,6 @@ class Runtime(Enum):
     LOCAL = "local"
 
 
-class ConnectorType(Enum):
-    """KIP-656's choice of connector: who assigns partitions, and where positions are."""
-
-    SINK = "sink"
-    SOURCE = "source"
-
-
 class BoundaryMode(Enum):
     """When a transaction ends: by time and size, or after every poll."""
 
@@ -362,7 +355,6 @@ StartPosition = Annotated[str, BeforeValidator(_start_positions), Kind("list")]
 Renames = Annotated[tuple[Rename, ...], BeforeValidator(_renames), Kind("list of regex:name")]
 Policy = Annotated[str, BeforeValidator(_policy), Kind("class")]
 RuntimeChoice = Annotated[Runtime, BeforeValidator(lower_case), one_of(Runtime)]
-ConnectorChoice = Annotated[ConnectorType, BeforeValidator(lower_case), one_of(ConnectorType)]
 BoundaryChoice = Annotated[BoundaryMode, BeforeValidator(lower_case), one_of(BoundaryMode)]
 AclChoice = Annotated[AclMode, BeforeValidator(lower_case), one_of(AclMode)]
 DeletedChoice = Annotated[WhenDeleted, BeforeValidator(lower_case), one_of(WhenDeleted)]

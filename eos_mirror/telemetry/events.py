@@ -53,6 +53,17 @@ EVENTS: Final = (
         Level.INFO,
         "Another run mirrors the flow; this one is on standby.",
     ),
+    Event(
+        "flow.adopting",
+        Level.INFO,
+        "`mode.change = adopt`: the source connector did not stop its tasks, so the copies have to "
+        "stand still first.",
+    ),
+    Event(
+        "flow.adopted",
+        Level.INFO,
+        "`mode.change = adopt`: the positions of the source connector were taken over.",
+    ),
     Event("driver.leading", Level.INFO, "The run that was on standby mirrors now."),
     Event(
         "driver.superseded",

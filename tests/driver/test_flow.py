@@ -10,8 +10,9 @@ from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.messages import Orders, TaskReport
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.chores import chores_of
-from eos_mirror.driver.flow import SHORT_LOOKS, FlowRunner
+from eos_mirror.driver.flow import FlowRunner
 from eos_mirror.driver.partition_states import state_rows
+from eos_mirror.driver.unowned import SHORT_LOOKS
 from eos_mirror.errors import (
     NotAuthorized,
     SourceUnavailable,

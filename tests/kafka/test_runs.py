@@ -19,7 +19,9 @@ def record(of: TopicPartition, offset: int, *, at_ms: int = AT_MS) -> Message:
 
 def test_partitions_that_alternate_are_a_run_each() -> None:
     """Partitions that alternate record by record, as under a light load, become one run each."""
-    polled = _polled([record(A, 5), record(B, 7), record(A, 6), record(B, 9), record(A, 8)])
+    polled = _polled(
+        [record(A, 5), record(B, 7), record(A, 6), record(B, 9), record(A, 8)], harmless=()
+    )
     assert [(run.partition, run.decoded().offsets) for run in polled.runs] == [
         (A, [5, 6, 8]),
         (B, [7, 9]),
@@ -30,7 +32,7 @@ def test_partitions_that_alternate_are_a_run_each() -> None:
 def test_nothing_is_taken_behind_a_record_that_cannot_be_carried() -> None:
     """Later records of the partition are not accepted either; the other partition continues."""
     chunk = [record(A, 5), record(A, 6, at_ms=0), record(B, 7), record(A, 8), record(B, 8)]
-    polled = _polled(chunk)
+    polled = _polled(chunk, harmless=())
     assert [(run.partition, run.decoded().offsets) for run in polled.runs] == [
         (A, [5]),
         (B, [7, 8]),

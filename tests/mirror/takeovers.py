@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from confluent_kafka import Producer
@@ -77,8 +78,13 @@ def hand_over(site: Site, *arguments: str) -> tuple[int, str]:
     return _adopt(site, "--to", "mm2", *arguments)
 
 
-def _adopt(site: Site, *arguments: str) -> tuple[int, str]:
-    config = site.config()
+def adopt_as(site: Site, mode: Mapping[str, str], *arguments: str) -> tuple[int, str]:
+    """Run `adopt` of a flow that is configured for a mode; return exit code and what it prints."""
+    return _adopt(site, *arguments, config=site.config(**mode))
+
+
+def _adopt(site: Site, *arguments: str, config: Path | None = None) -> tuple[int, str]:
+    config = config or site.config()
     command = [sys.executable, "-m", "eos_mirror.cli.main", "adopt", str(config), str(site.flow)]
     done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr

@@ -332,4 +332,4 @@ def test_what_cannot_be_adopted_is_said_in_a_line(site: Site) -> None:
 
     assert (never.returncode, against.returncode) == (2, 2)
     assert "never ran" in never.stderr
-    assert "Set transaction.producer = false" in against.stderr
+    assert "Set connector.type = sink and transaction.producer = false" in against.stderr

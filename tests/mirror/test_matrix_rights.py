@@ -187,3 +187,20 @@ def test_groups_are_followed_also_when_commits_cannot_be_heard(
     (unheard,) = running.found("group-commits.unreadable")
     assert "authorization" in unheard["reason"].lower()
     assert not running.found("checkpoints.failed")
+
+
+def test_a_source_connector_needs_no_group_on_the_source(
+    tmp_path: Path, guarded: KafkaCluster
+) -> None:
+    """MirrorMaker 2 has none either, so its principal has no right on one."""
+    site = make_site(tmp_path, guarded, guarded)
+    resource = resource_of("source group", site.flow, site)
+    deny(guarded, resource, AclOperation.ALL)
+    try:
+        site.produce(1_000)
+        with mirror(login(site, connector_type="source"), "--once") as running:
+            assert running.wait() == 0, running.errors
+    finally:
+        allow_again(guarded, resource, AclOperation.ALL)
+
+    assert site.compare().matched == 1_000

@@ -1,20 +1,26 @@
 """`connector.type = source`: at least once, with positions where MirrorMaker 2 has its own."""
 
+import itertools
 import json
 import os
 import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
 
 from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR, Owner, next_offsets, offsets_topic
+from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.testing import read_topic, wait_until
 from tests.mirror.command_line import UNSAFE, status
 from tests.mirror.conftest import Site
 from tests.mirror.java_mm2 import COPIES_WITHIN, running_mm2
-from tests.mirror.takeovers import copied, mm2_file
-from tests.mirror.toolbox import mirror, topics_of
+from tests.mirror.takeovers import adopt_as, copied, mm2_file
+from tests.mirror.toolbox import Mirror, mirror, state_of, topics_of
 
 pytestmark = pytest.mark.brokers
 
@@ -93,6 +99,153 @@ def test_a_topic_that_grows_is_mirrored_from_its_start(site: Site) -> None:
         assert running.stop() == 0, running.errors
     assert not running.found("flow.rejoining")
     assert site.compare().exact
+
+
+SINK = {"connector_type": "sink"}
+AT_LEAST_ONCE = {**SINK, "transaction_producer": "false"}
+
+
+def switch(site: Site, mode: Mapping[str, str], *direction: str) -> str:
+    """Switch the mode of the flow, and return what `adopt` prints."""
+    code, text = adopt_as(site, mode, *direction)
+    assert code == 0, text
+    return text
+
+
+@pytest.mark.long
+def test_the_mode_is_switched_in_every_direction(site: Site) -> None:
+    """After clean stops, each mode continues exactly where the other one ended."""
+    turns = [
+        (MODE, ()),
+        (SINK, ("--from", "mode:source")),
+        (MODE, ("--to", "mode:source")),
+        (AT_LEAST_ONCE, ("--to", "mode:alo")),
+        (MODE, ("--to", "mode:source")),
+        (SINK, ("--from", "mode:source")),
+    ]
+    for turn, (mode, direction) in enumerate(turns):
+        config = site.config(**mode, tasks_max=2)
+        if direction:
+            with mirror(config, "--once") as refused:
+                assert refused.wait() == UNSAFE
+            assert " ".join(direction) in "".join(refused.errors)
+            switch(site, mode, *direction)
+        site.produce(SOME, start=turn * SOME)
+        with mirror(config, "--once") as running:
+            assert running.wait() == 0, running.errors
+
+    compared = site.compare()
+    assert compared.exact, compared
+    assert compared.matched == len(turns) * SOME
+    entries = read_ledger(site.target.client_config(), site.flow)
+    assert [one.details["mode"] for one in entries if one.kind is Kind.MODE] == [
+        "exactly-once",
+        "source-connector",
+        "at-least-once",
+        "source-connector",
+        "exactly-once",
+    ]
+
+
+@pytest.mark.long
+def test_a_killed_source_connector_is_continued_where_its_copies_end(site: Site) -> None:
+    """It had written more than it stored; exactly once, none of that is copied again."""
+    config = site.config(**MODE, tasks_max=2, transaction_boundary_records=1_000)
+    with mirror(config) as running:
+        running.wait_for("ready")
+        site.produce(20 * SOME)
+        wait_until(lambda: copied(site) > SOME, within=timedelta(seconds=30), what="some copies")
+        running.kill()
+    pids = [running.pid(task) for task in range(2)]
+    wait_until(
+        lambda: all(state_of(pid) is None for pid in pids),
+        within=timedelta(seconds=30),
+        what="the end of the tasks",
+    )
+    before = copied(site)
+
+    code, text = adopt_as(site, SINK, "--from", "mode:source", "--plan", "--json")
+    assert code == 5, text
+    said = switch(site, SINK, "--from", "mode:source", "--quiet", "1")
+    assert "the source connector stored" in said
+    with mirror(site.config(**SINK), "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    compared = site.compare()
+    assert compared.exact, (before, compared)
+
+
+ADOPT = {**SINK, "mode_change": "adopt"}
+KEPT = {"tasks_max": 2, "transaction_boundary_records": 1_000}
+
+
+@contextmanager
+def under_load(site: Site) -> Iterator[None]:
+    """Produce numbered records into all partitions for the length of the block."""
+    done = threading.Event()
+
+    def produce() -> None:
+        for start in itertools.count(0, SOME // 10):
+            site.produce(SOME // 10, start=start)
+            if done.wait(0.1):
+                return
+
+    thread = threading.Thread(target=produce)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def first_to_lead(one: Mirror, other: Mirror) -> tuple[Mirror, Mirror]:
+    """Return the run that leads, and the one that waits."""
+    wait_until(
+        lambda: any(run.found("driver.leading") for run in (one, other)),
+        within=timedelta(seconds=60),
+        what="a leader",
+    )
+    return (one, other) if one.found("driver.leading") else (other, one)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("killed", [False, True], ids=["stopped", "killed"])
+def test_a_standby_migrates_a_running_flow_to_exactly_once(site: Site, *, killed: bool) -> None:
+    """
+    Three drivers under load: the leader is a source connector, the others are sinks.
+
+    The leader ends, the next one takes over exactly where the copies end; then that one is killed.
+    """
+    sink = site.folder / "sink.properties"
+    sink.write_text(site.config(**ADOPT, **KEPT).read_text())
+    with mirror(site.config(**MODE, **KEPT)) as first:
+        first.wait_for("ready")
+        with under_load(site), mirror(sink) as second, mirror(sink) as third:
+            for one in (second, third):
+                one.wait_for("driver.waiting")
+            wait_until(lambda: copied(site) > SOME, within=timedelta(seconds=30), what="copies")
+            if killed:
+                first.kill()
+            else:
+                assert first.stop() == 0, first.errors
+            leader, other = first_to_lead(second, third)
+            assert leader.wait_for("flow.adopted", within_s=90)["partitions"] == site.partitions
+            assert bool(leader.found("flow.adopting")) is killed
+            leader.wait_for("ready")
+            before = copied(site)
+            wait_until(
+                lambda: copied(site) > before, within=timedelta(seconds=30), what="exactly once"
+            )
+            leader.kill()
+            other.wait_for("ready")
+            assert not other.found("flow.adopted")
+            assert other.stop() == 0, other.errors
+    with mirror(sink, "--once") as last:
+        assert last.wait() == 0, last.errors
+
+    compared = site.compare()
+    assert compared.exact, compared
 
 
 def by_mm2(site: Site, start: int) -> None:

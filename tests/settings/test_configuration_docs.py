@@ -5,11 +5,13 @@ from pathlib import Path
 
 from eos_mirror.settings.accepted import NAMES, PREFIXES, RENAMED
 from eos_mirror.settings.clients import COMMON, CONSUMER, HEARTBEATS, PRODUCER
+from eos_mirror.settings.connector import ConnectorSettings
 from eos_mirror.settings.filters import FilterSettings
 from eos_mirror.settings.forced import CONNECTION_RULES, MAX_IN_FLIGHT, MEMBER_RULES, WRITER_RULES
 from eos_mirror.settings.groups import GroupSettings
 from eos_mirror.settings.heartbeats import HeartbeatSettings
 from eos_mirror.settings.keys import (
+    CONNECTOR_ROWS,
     FILTER_ROWS,
     FLOW_ROWS,
     GROUP_ROWS,
@@ -35,6 +37,7 @@ ALL_ROWS = (
     *GROUP_ROWS,
     *HEARTBEAT_ROWS,
     *METRIC_ROWS,
+    *CONNECTOR_ROWS,
     *REFUSAL_ROWS,
     *REST_ROWS,
     *TOP_ROWS,
@@ -64,13 +67,14 @@ def test_every_field_has_its_row() -> None:
     """Every field of the settings has a key."""
     composed = {"flow", "clients", "path", "clusters", "flows", "notes", "origins"}
     composed |= {"spark", "verify_spark", "heartbeats", "client", "groups", "metrics", "filters"}
-    composed |= {"rest", "refusals", "queues"}
+    composed |= {"rest", "refusals", "connector", "queues"}
     models = (
         FlowSettings,
         FilterSettings,
         GroupSettings,
         HeartbeatSettings,
         MetricSettings,
+        ConnectorSettings,
         RefusalSettings,
         RestSettings,
         Settings,

@@ -52,7 +52,7 @@ def test_four_lines_are_enough(load: Load) -> None:
     assert flow.refresh_topics
     assert flow.refresh_topics_interval == timedelta(minutes=10)
     assert flow.admin_timeout == timedelta(minutes=1)
-    assert flow.connector_type is ConnectorType.SINK
+    assert flow.connector.type is ConnectorType.SINK
     assert flow.exactly_once
     assert flow.transaction_boundary is BoundaryMode.INTERVAL
     assert flow.transaction_interval == timedelta(milliseconds=100)

@@ -1,0 +1,52 @@
+"""Which connector a flow is, in the sense of KIP-656, and how it becomes another one."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from eos_mirror.settings.key import Key
+from eos_mirror.settings.values import lower_case, one_of
+
+
+class ConnectorType(Enum):
+    """KIP-656's choice of connector: who assigns partitions, and where positions are."""
+
+    SINK = "sink"
+    SOURCE = "source"
+
+
+class ModeChange(Enum):
+    """What a start does with a flow that ran as a source connector until now."""
+
+    REFUSE = "refuse"
+    ADOPT = "adopt"
+
+
+ConnectorChoice = Annotated[ConnectorType, BeforeValidator(lower_case), one_of(ConnectorType)]
+ChangeChoice = Annotated[ModeChange, BeforeValidator(lower_case), one_of(ModeChange)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorSettings:
+    """Where a flow has its positions, and who assigns its partitions."""
+
+    type: Annotated[
+        ConnectorChoice,
+        Key(
+            "connector.type",
+            "sink",
+            "`sink`: positions are committed with the data. `source`: at least once, with the "
+            "positions of MirrorMaker 2 in `mm2-offsets.A.internal`.",
+        ),
+    ]
+    change: Annotated[
+        ChangeChoice,
+        Key(
+            "mode.change",
+            "refuse",
+            "What a start in exactly-once mode does with a flow that ran as a source connector. "
+            "`adopt`: [takes its positions over](migrate-from-mm2.md#while-it-runs).",
+        ),
+    ]
