@@ -57,9 +57,7 @@ def explanations(entries: Iterable[ledger.LedgerEntry]) -> list[Explanation]:
     """
     found: dict[Explanation, None] = {}
     for entry in entries:
-        if entry.kind is ledger.Kind.RESET:  # the copy began again, and nothing is left out
-            topic = str(entry.details.get("topic"))
-            found = {one: None for one in found if one.partition.rpartition("-")[0] != topic}
+        found = {one: None for one in found if not _begins_again(entry, one.partition)}
         if entry.kind not in {*LEFT_OUT, ledger.Kind.REPLAY}:
             continue
         try:
@@ -76,6 +74,14 @@ def explanations(entries: Iterable[ledger.LedgerEntry]) -> list[Explanation]:
             raise ForeignRecord(f"ledger: not a whole {kind}: {details}") from exc
         found[one] = None
     return list(found)
+
+
+def _begins_again(entry: ledger.LedgerEntry, partition: str) -> bool:
+    """Return whether a new offset map begins with this entry: what was left out may come again."""
+    if entry.kind is ledger.Kind.REWIND:
+        return partition == entry.details.get("partition")
+    is_reset = entry.kind is ledger.Kind.RESET
+    return is_reset and partition.rpartition("-")[0] == str(entry.details.get("topic"))
 
 
 def explain(proof: PartitionProof, topic_id: str, reasons: Iterable[Explanation]) -> PartitionProof:

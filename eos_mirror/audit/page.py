@@ -199,6 +199,12 @@ def _gaps(topic: Document) -> Iterator[str]:
         for gap in one["unproven"]
         if gap["cause"] == NOT_SAMPLED
     )
+    for one in topic.get("mirrored_again", ()):
+        yield (
+            f"<p class=explained>partition {one['partition']}: its position was set back from "
+            f"{_n(one['end'])} to {_n(one['start'])}; the copy is compared from offset "
+            f"{_n(one['downstream'])} on</p>"
+        )
     if not_sampled:
         yield f"<p class=unknown>{NOT_SAMPLED}: {_count(not_sampled, 'offset')}</p>"
     if rows:

@@ -10,6 +10,7 @@ from eos_mirror.audit.differences import Difference
 from eos_mirror.audit.digest import VERSION as DIGEST_VERSION
 from eos_mirror.audit.examine import Folded
 from eos_mirror.audit.extent import Cause, Unproven
+from eos_mirror.audit.mirrored_again import MirroredAgain
 from eos_mirror.audit.proof import PartitionProof
 from eos_mirror.audit.record_pairs import Record, RecordPair
 from eos_mirror.core.plural import counted
@@ -29,6 +30,7 @@ class TopicReport:
         partitions: Partitions that were compared.
         incomparable: Why a partition could not be compared at all, by source partition.
         record_pairs: The records of some of the differences.
+        again: Partitions whose position was set back.
     """
 
     source: str
@@ -36,6 +38,7 @@ class TopicReport:
     partitions: Sequence[PartitionProof]
     incomparable: Mapping[str, str]
     record_pairs: Mapping[Difference, RecordPair] = field(default_factory=dict)
+    again: Sequence[MirroredAgain] = ()
 
     @property
     def matched(self) -> int:
@@ -98,7 +101,7 @@ class Report:
         incomplete = sum(topic.incomplete for topic in self.topics)
         if incomplete:
             return f"{found}, but {counted(incomplete, 'partition')} not fully compared"
-        if any(topic.unproven for topic in self.topics):
+        if any(topic.unproven or topic.again for topic in self.topics):
             return f"{found} in what was compared"
         return found
 
@@ -137,6 +140,8 @@ def _topic_lines(topic: TopicReport, *, explain: bool) -> Iterator[str]:
         yield f"  and {len(topic.differences) - SHOWN} more"
     for why, count in sorted(topic.explained.items()):
         yield f"  explained: {count} {why.value}"
+    for one_again in topic.again:
+        yield f"  mirrored again: {one_again}"
     yield from _gap_lines(topic.unproven)
     for partition, reason in topic.incomparable.items():
         yield f"  not compared: {partition}: {reason}"
@@ -164,6 +169,7 @@ def _topic_document(topic: TopicReport, *, explain: bool) -> dict[str, Any]:
             for one in topic.partitions
         ],
         "incomparable": dict(topic.incomparable),
+        "mirrored_again": [one.document() for one in topic.again],
     }
 
 

@@ -15,6 +15,7 @@ KIND_TONES = {
     Kind.QUARANTINE: Tone.WARNING,
     Kind.STORM: Tone.WARNING,
     Kind.GAP: Tone.WARNING,
+    Kind.REWIND: Tone.WARNING,
     Kind.RESUME: Tone.GOOD,
     Kind.REPLAY: Tone.GOOD,
 }

@@ -30,6 +30,7 @@ class Kind(Enum):
     STORM = "storm"
     MODE = "mode"
     RESET = "reset"
+    REWIND = "rewind"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from eos_mirror.audit.digest import Folder, random_base
 from eos_mirror.audit.explained import explain, explanations
 from eos_mirror.audit.extent import PartitionSnapshot, plan_extent
 from eos_mirror.audit.local import LocalPool
+from eos_mirror.audit.mirrored_again import MirroredAgain, begin_inside, mirrored_again
 from eos_mirror.audit.plan import TopicPlan, minutes_of, plan_topic
 from eos_mirror.audit.proof import PartitionProof, Prover
 from eos_mirror.audit.proof_compacted import CompactedProver
@@ -149,7 +150,7 @@ class Verification:
     Proves several topics of a flow.
 
     Attributes:
-        ledger: Reads the ledger; called when something differs.
+        ledger: Reads the ledger; called when something differs, or a map begins inside its copy.
         source: Reads records to show from the source; `target` does so from the target.
     """
 
@@ -167,13 +168,15 @@ class Verification:
         sources = {one.target.topic: one.source.topic for one in survey.incomparable}
         sources |= {copy: plan.snapshots[0].source.topic for copy, plan in plans.items()}
         for copy in sorted(sources, key=lambda one: (sources[one], one)):
-            partitions = self._partitions(plans.get(copy))
+            plan = plans.get(copy)
+            partitions = self._partitions(plan)
             yield TopicReport(
                 source=sources[copy],
                 target=copy,
                 partitions=partitions,
                 incomparable={str(one.source): one.reason for one in broken[copy]},
                 record_pairs=self._record_pairs(partitions),
+                again=self._again(plan),
             )
 
     def _partitions(self, plan: TopicPlan | None) -> list[PartitionProof]:
@@ -188,6 +191,11 @@ class Verification:
             explain(proof, snapshot.source_topic_id, reasons)
             for proof, snapshot in zip(proofs, plan.snapshots, strict=True)
         ]
+
+    def _again(self, plan: TopicPlan | None) -> list[MirroredAgain]:
+        if plan is None or not begin_inside(plan.snapshots):
+            return []
+        return mirrored_again(plan.snapshots, self.ledger())
 
     def _record_pairs(self, partitions: Sequence[PartitionProof]) -> dict[Difference, RecordPair]:
         """Read the records of the first differences of each partition."""

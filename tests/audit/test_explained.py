@@ -144,3 +144,11 @@ def test_what_was_said_before_a_reset_explains_nothing() -> None:
     assert explanations([*before, drop(ledger.Kind.RESET, topic="orders")]) == []
     assert len(explanations([*before, drop(ledger.Kind.RESET, topic="order")])) == 2
     assert explanations([drop(ledger.Kind.RESET, topic="orders"), drop()]) == [TWO_OF_FIVE]
+
+
+def test_what_was_said_before_a_position_was_set_back_explains_nothing() -> None:
+    """The records of this partition come again; others are left out as before."""
+    rewind = drop(ledger.Kind.REWIND)
+    assert explanations([drop(), rewind]) == []
+    assert explanations([drop(), drop(ledger.Kind.REWIND, partition="orders-30")]) == [TWO_OF_FIVE]
+    assert explanations([rewind, drop()]) == [TWO_OF_FIVE]

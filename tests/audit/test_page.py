@@ -130,6 +130,13 @@ def test_a_topic_that_is_gone_is_shown() -> None:
     assert "A.orders is gone from B" in shown.text
 
 
+def test_a_position_that_was_set_back_is_shown() -> None:
+    """The page says from where on the copy is compared."""
+    again = [{"partition": 0, "start": 20, "end": 60, "downstream": 61, "has_duplicates": True}]
+    shown = read(report(topic("orders", partition(0), mirrored_again=again), holds=True))
+    assert "set back from 60 to 20; the copy is compared from offset 61 on" in shown.text
+
+
 def test_the_page_needs_nothing_else() -> None:
     """The page loads no script, style sheet or picture."""
     shown = read(report(BROKEN, holds=False))
