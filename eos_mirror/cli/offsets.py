@@ -1,4 +1,4 @@
-"""`eos-mirror offsets`: shows positions, skips records, resets a topic, rebuilds positions."""
+"""`eos-mirror offsets`: shows, skips, sets, resets and rebuilds positions."""
 
 import argparse
 import json
@@ -8,17 +8,20 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from eos_mirror.cli import offsets_set
 from eos_mirror.cli.confirmation import is_confirmed
 from eos_mirror.cli.copied_rows import CHANGES, copied_lines, plan_code
 from eos_mirror.cli.flows import flow_named, settings_of
+from eos_mirror.cli.skipped_records import described, listed
 from eos_mirror.core.desired import ALL
 from eos_mirror.core.plural import counted
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.first_contact import reach_clusters
 from eos_mirror.errors import ConfigError
 from eos_mirror.operate.desired import checked_pattern
-from eos_mirror.operate.offsets import PartitionOffsets, Skip, Skipper, flow_offsets
+from eos_mirror.operate.offsets import PartitionOffsets, flow_offsets
 from eos_mirror.operate.rebuild import MapOrigin
+from eos_mirror.operate.skip import Skipper
 from eos_mirror.operate.takeover import Takeover
 from eos_mirror.operate.topic_reset import Copy, TopicReset
 from eos_mirror.settings.model import FlowSettings
@@ -32,7 +35,7 @@ def register(subparsers: Any) -> None:
     """Add the verb to the command line."""
     parser = subparsers.add_parser(
         "offsets",
-        help="show where a flow is, skip records, mirror a topic again, or find positions",
+        help="show, skip, set, reset or find the positions of a flow",
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     show = actions.add_parser("show", help="print the offsets of each partition")
@@ -41,13 +44,10 @@ def register(subparsers: Any) -> None:
     show.add_argument("--json", action="store_true", help="print a JSON object")
     show.set_defaults(act=_show)
     skip = actions.add_parser("skip", help="continue a partition at a later offset")
-    _add_flow(skip)
-    skip.add_argument("topic", metavar="TOPIC", help="name on the source")
-    skip.add_argument("partition", metavar="PARTITION", type=int)
-    skip.add_argument(
-        "--to", metavar="OFFSET", type=int, required=True, help="the first offset to mirror again"
-    )
-    skip.set_defaults(act=_skip)
+    to = actions.add_parser("set", help="continue a partition at another offset")
+    for action in (skip, to):
+        _add_position(action)
+    offsets_set.add_flags(to)
     reset = actions.add_parser("reset", help="delete a copy, and mirror the topic again")
     _add_flow(reset)
     reset.add_argument("topic", metavar="TOPIC", help="name on the source")
@@ -60,13 +60,22 @@ def register(subparsers: Any) -> None:
         default=1000,
         help="compare N records at the end of each copy at most (default 1000)",
     )
-    for action in (skip, reset):
+    for action in (skip, to, reset):
         action.add_argument("--reason", metavar="TEXT", default="", help="kept in the ledger")
-    for action, what in ((skip, "skip"), (reset, "delete"), (rebuild, "write")):
+    for action, what in ((skip, "skip"), (to, "set"), (reset, "delete"), (rebuild, "write")):
         action.add_argument("--plan", action="store_true", help="say what would be done, and stop")
         action.add_argument("--yes", action="store_true", help=f"{what} without asking")
-    reset.set_defaults(act=_reset)
-    rebuild.set_defaults(act=_rebuild)
+    for action, act in ((skip, _skip), (to, offsets_set.act), (reset, _reset), (rebuild, _rebuild)):
+        action.set_defaults(act=act)
+
+
+def _add_position(parser: argparse.ArgumentParser) -> None:
+    _add_flow(parser)
+    parser.add_argument("topic", metavar="TOPIC", help="name on the source")
+    parser.add_argument("partition", metavar="PARTITION", type=int)
+    parser.add_argument(
+        "--to", metavar="OFFSET", type=int, required=True, help="the first offset to mirror again"
+    )
 
 
 def _add_flow(parser: argparse.ArgumentParser) -> None:
@@ -135,14 +144,16 @@ def _skip(flow: FlowSettings, args: argparse.Namespace) -> int:
         return 0
     plan = skipper.plan()
     if args.plan:
-        sys.stdout.write(f"{_described(plan)} would not be mirrored\n{_listed(skipper, plan)}")
+        sys.stdout.write(
+            f"{described(plan)} would not be mirrored\n{listed(skipper.records(plan), plan)}"
+        )
         return CHANGES
-    what = f"{_described(plan)} will not be mirrored"
-    if not args.yes and not is_confirmed(what, details=lambda: _listed(skipper, plan)):
+    what = f"{described(plan)} will not be mirrored"
+    if not args.yes and not is_confirmed(what, details=lambda: listed(skipper.records(plan), plan)):
         sys.stderr.write("eos-mirror: nothing was skipped\n")
         return NOTHING_DONE
     done = skipper.run(reason=args.reason)
-    sys.stdout.write(f"{_described(done)} skipped; the flow continues at {done.end}\n")
+    sys.stdout.write(f"{described(done)} skipped; the flow continues at {done.end}\n")
     return 0
 
 
@@ -190,28 +201,3 @@ def _rebuild(flow: FlowSettings, args: argparse.Namespace) -> int:
 
 def _size(copy: Copy) -> str:
     return f"{counted(copy.partitions, 'partition')}, {counted(copy.end, 'offset')}"
-
-
-def _described(skip: Skip) -> str:
-    count = counted(skip.end - skip.start, "offset")
-    return f"{skip.source}: {count} from {skip.start} to {skip.end - 1}"
-
-
-def _listed(skipper: Skipper, skip: Skip) -> str:
-    """Return a line for each of the first records to skip, and one for the rest."""
-    records = skipper.records(skip)
-    lines = [
-        f"  {one.offset}: {one.at:%Y-%m-%d %H:%M:%S} UTC, key {_bytes(one.key_bytes)}, "
-        f"value {_bytes(one.value_bytes)}"
-        for one in records
-    ]
-    left = skip.end - 1 - (records[-1].offset if records else skip.start - 1)
-    if not records:
-        lines.append("  the source has no record there that can be read")
-    elif left:
-        lines.append(f"  and up to {counted(left, 'record')} after them")
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _bytes(size: int | None) -> str:
-    return "none" if size is None else counted(size, "byte")

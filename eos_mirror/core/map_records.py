@@ -2,9 +2,9 @@
 Records of the offset map topic.
 
 Key `["<remote topic>",<partition>,<number>]`: a spilled segment (core/offset_map.py).
-Key `["<remote topic>",<partition>,"start"]`: written once, by the transaction that committed the
-first position. By it, a task distinguishes a partition that was never mirrored from one whose
-shadow offset was lost.
+Key `["<remote topic>",<partition>,"start"]`: written by the transaction that committed the first
+position, and by a command that begins a new map. By it, a task distinguishes a partition that was
+never mirrored from one whose shadow offset was lost.
 
 A record with any other key is not ours. It belongs to no partition and is skipped.
 """
@@ -26,8 +26,8 @@ class StartRecord:
         topic_id: Identity of the source topic.
         next_offset: Position resolved from the configured start.
         partitions: Partition count of the source topic then; later partitions are growth.
-        downstream: Records of the remote partition before this offset were taken over: they are
-            not in the offset map.
+        downstream: Records of the remote partition before this offset are not in the offset map:
+            they were taken over, or a command has begun a new map.
     """
 
     topic_id: str

@@ -1,9 +1,9 @@
 """The positions of a flow while no other writer can move them, and what a command does to them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eos_mirror.core.map_records import records_of, segment_key
+from eos_mirror.core.map_records import StartRecord, records_of, segment_key, start_key
 from eos_mirror.core.metadata import decode, encode, handed_over
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import Position, RecordRun, TopicPartition, TopicRecord
@@ -61,6 +61,35 @@ class FencedPositions:
             tail=tail.encode(),
         )
         self._commit({remote: ShadowCommit(position=Position(to), metadata=encode(after))})
+
+    def begin_again(
+        self, remote: TopicPartition, start: StartRecord, old_map: Iterable[str]
+    ) -> None:
+        """
+        Commit a position that may be earlier, and begin a new offset map there.
+
+        Args:
+            start: Position on the source, and the end of the copy.
+            old_map: Keys of the earlier map, which is deleted: it ends after the position.
+
+        Raises:
+            ValueError: The shadow offset was not written by us.
+            RestartTask: The outcome is unknown.
+        """
+        before = decode(self.shadows[remote].metadata)
+        tail = MapTail.empty(start.next_offset, downstream=start.downstream)
+        after = replace(
+            before,
+            incarnation=self.incarnation,
+            sequence=before.sequence + 1,
+            tail=tail.encode(),
+        )
+        entries = {**dict.fromkeys(old_map), start_key(remote): start.encode()}
+        commit = ShadowCommit(position=Position(start.next_offset), metadata=encode(after))
+        self.producer.begin()
+        self.producer.send_to(self.map_topic, records_of(entries))
+        self.producer.flush(within=FLUSH_BUDGET)
+        self.producer.commit({remote: commit}, within=COMMIT_BUDGET)
 
     def append(
         self,

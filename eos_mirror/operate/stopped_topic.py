@@ -45,6 +45,21 @@ def stopped_topic(
             _check(settings, topic, withdraw(settings, topics=pattern))
 
 
+def is_left_stopped(
+    settings: FlowSettings, clusters: FlowClusters, topic: str, command: str
+) -> bool:
+    """
+    Return whether an interrupted run of this command has left a topic stopped.
+
+    Raises:
+        TargetUnavailable: The target did not answer.
+    """
+    before, pattern = desired_state(settings, clusters).of(topic), re.escape(topic)
+    if before is None or before.wanted is not Wanted.STOPPED or before.topics != pattern:
+        return False
+    return before.reason.startswith(command)
+
+
 def start_left_stopped(
     settings: FlowSettings, clusters: FlowClusters, topic: str, command: str
 ) -> bool:
@@ -55,12 +70,9 @@ def start_left_stopped(
         UnsafeError: The run has not reported in time that the topic is started.
         TargetUnavailable: The target did not answer.
     """
-    before, pattern = desired_state(settings, clusters).of(topic), re.escape(topic)
-    if before is None or before.wanted is not Wanted.STOPPED or before.topics != pattern:
+    if not is_left_stopped(settings, clusters, topic, command):
         return False
-    if not before.reason.startswith(command):
-        return False
-    _check(settings, topic, withdraw(settings, topics=pattern))
+    _check(settings, topic, withdraw(settings, topics=re.escape(topic)))
     return True
 
 

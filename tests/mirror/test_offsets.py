@@ -78,7 +78,7 @@ def test_records_that_are_gone_are_skipped(site: Site, runs: bool) -> None:
 
 
 SKIP_STEPS = {
-    "the topic is stopped": ("eos_mirror.operate.offsets", "switch_of"),
+    "the topic is stopped": ("eos_mirror.operate.moved_partition", "switch_of"),
     "the ledger has its entry": ("eos_mirror.operate.fenced_positions", "FencedPositions.move"),
     "the position is moved": ("eos_mirror.replication.ownership", "Ownership.release"),
     "the claims are released": ("eos_mirror.operate.stopped_topic", "withdraw"),
