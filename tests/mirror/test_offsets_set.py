@@ -3,9 +3,13 @@
 import signal
 
 import pytest
+from confluent_kafka.admin import NewPartitions
 
 from eos_mirror.core.ledger import Kind
+from eos_mirror.core.map_records import StartRecord, place_of
+from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.ledger import read_ledger
+from eos_mirror.kafka.topic_reader import read_compacted
 from tests.mirror.command_line import offsets, shown
 from tests.mirror.conftest import Site
 from tests.mirror.killed_verb import verb
@@ -163,6 +167,32 @@ def test_skipped_records_are_mirrored_after_all(site: Site) -> None:
     code, (topic,), text = verify(site)
     assert code == 0, text
     assert (topic["matched"], "explained" in text) == (len(NEW), False), text
+
+
+def test_the_new_map_has_nothing_of_the_earlier_one(site: Site) -> None:
+    """Only the start record is left. It knows which partitions were added after the first start."""
+    mirror_records(site)
+    produce_values(site.source, site.topic, NEW)
+    run_once(site)
+    assert map_of(site).keys() == {0, 1, "start"}
+    grown = [NewPartitions(site.topic, site.partitions + 1)]
+    site.source.admin().create_partitions(grown)[site.topic].result(10)
+
+    assert set_to(site, BACK, "--accept-duplicates", "--yes")[0] == 0
+
+    (start,) = map_of(site).values()
+    found = StartRecord.decode(start)
+    assert (found.next_offset, found.downstream) == (BACK, END + len(NEW) + 1)
+    assert found.partitions == site.partitions, "the new one would not begin at its start"
+
+
+def map_of(site: Site) -> dict[int | str, bytes]:
+    """Return the records of the offset map of the first partition."""
+    topic, group = site.flow.offset_map_topic, site.flow.shadow_group
+    entries = read_compacted(site.target.client_config(), topic, group=group)
+    places = {key: place_of(key) for key in entries}
+    first = TopicPartition(site.remote, 0)
+    return {place[1]: entries[key] for key, place in places.items() if place and place[0] == first}
 
 
 STEPS = {
