@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 import threading
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from eos_mirror.cli.flows import settings_of
 from eos_mirror.cli.plans import plan_json, plan_text
 from eos_mirror.cli.signals import on_signals, reload_signals, stop_signals
 from eos_mirror.cli.terminal import painter
+from eos_mirror.cli.times import past_time_of
 from eos_mirror.cli.views import Tone
 from eos_mirror.driver.warm_up import warm_up
 from eos_mirror.telemetry.events import Level
@@ -32,8 +34,14 @@ def register(subparsers: Any) -> None:
     parser.add_argument(
         "--clusters", nargs="+", metavar="ALIAS", help="only flows into these clusters"
     )
-    parser.add_argument(
+    end = parser.add_mutually_exclusive_group()
+    end.add_argument(
         "--once", action="store_true", help="exit when all records of the start are mirrored"
+    )
+    end.add_argument(
+        "--until",
+        metavar="TIME",
+        help="exit when all records before this time (ISO, or milliseconds) are mirrored",
     )
     parser.add_argument(
         "--check", action="store_true", help="check and print the plan; write nothing"
@@ -44,6 +52,9 @@ def register(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb and return the exit code; `main` prints errors."""
+    until = None
+    if args.until is not None:
+        until = past_time_of("--until", args.until, now=datetime.now(UTC))
     settings = settings_of(args.file, clusters=args.clusters)
     if not args.check:  # a check creates no topic, not even the coordinators' own
         warm_up(settings)
@@ -75,10 +86,11 @@ def run(args: argparse.Namespace) -> int:
 
     on_signals(on_signal, *stop_signals(), *reloading)
     with served(settings.rest, lambda: driver, on_event=log), first_catch_up_shown(driver, stop):
-        report = driver.run(once=args.once)
+        once = args.once or until is not None
+        report = driver.run(once=once, until=until)
         while report.superseded and not stop.is_set():
             driver = Driver(settings, on_event=log, stop=stop, entry=entry, take_over=take_over)
-            report = driver.run(once=args.once)
+            report = driver.run(once=once, until=until)
     _explain(report)
     return 0 if report.is_good else 1
 

@@ -12,6 +12,7 @@ from typing import Any
 from eos_mirror.cli.flows import flow_named, settings_of
 from eos_mirror.cli.signals import note_interrupts
 from eos_mirror.cli.terminal import Bar, bar
+from eos_mirror.cli.times import time_of
 from eos_mirror.cli.verify_watch import Lines, Silence, watch
 from eos_mirror.core.plural import counted
 from eos_mirror.driver.first_contact import reach_clusters
@@ -26,7 +27,6 @@ DIFFERENT = 3
 SHOWN_EVERY_S, SAID_EVERY_S = 0.2, 10.0
 """How often progress is shown on a terminal, and elsewhere."""
 
-NO_TIME = "expected ISO-8601 with a zone, such as 2026-01-31T12:00:00Z"
 INTERRUPTED = 130
 THOUSAND = 1_000
 """The exit code that shells use after Ctrl-C (128 + SIGINT)."""
@@ -223,15 +223,7 @@ def _sample(text: str | None) -> float:
 
 
 def _time(flag: str, text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError as exc:
-        raise ConfigError(f"{flag} {text!r}: {NO_TIME}") from exc
-    if at.tzinfo is None:
-        raise ConfigError(f"{flag} {text!r}: {NO_TIME}")
-    return at
+    return None if text is None else time_of(flag, text)
 
 
 def _patterns(texts: list[str] | None) -> list[re.Pattern[str]]:

@@ -2,7 +2,7 @@
 The driver: runs every flow of a configuration, from check to stop.
 
 settings -> check (nothing written) -> prepare (topics) -> tasks -> chores, until a signal. With
-`once`: until everything that existed at the start has been mirrored.
+`once`: until everything that existed at the start, or before a time, has been mirrored.
 """
 
 import socket
@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import datetime
 
 from eos_mirror.core.plan import FlowPlan, cross_flow_conflicts
 from eos_mirror.core.records import TopicPartition
@@ -176,12 +177,13 @@ class Driver:
             check_spark(self._settings.spark, tasks_count=self._tasks_count)
         return plans
 
-    def run(self, *, once: bool) -> Report:
+    def run(self, *, once: bool, until: datetime | None = None) -> Report:
         """
         Check, prepare, and mirror until the end of the run.
 
         Args:
             once: Stop when every partition has reached the end that it had at the start.
+            until: With `once`: or its first record with this time or a later one, if it has one.
 
         Raises:
             ConfigError, UnsafeError: A check failed; nothing was mirrored.
@@ -193,7 +195,7 @@ class Driver:
             self._leading.lead(cleanup, judge=self._judge, stop=self._stop)
             self.metrics.export(cleanup)
             if not self._stop.is_set():
-                self._mirror(cleanup, once=once)
+                self._mirror(cleanup, once=once, until=until)
             failed = self._failures()
         self._summary.tell()
         self._on_event("stopped", {"flows": [str(runner.flow) for runner in self.flows]})
@@ -209,7 +211,7 @@ class Driver:
             superseded=self._is_superseded,
         )
 
-    def _mirror(self, cleanup: ExitStack, *, once: bool) -> None:
+    def _mirror(self, cleanup: ExitStack, *, once: bool, until: datetime | None) -> None:
         local = LocalLauncher()
         cleanup.callback(local.close)
         if self._settings.runtime is Runtime.LOCAL:
@@ -217,7 +219,7 @@ class Driver:
         place = self._open_place(local, cleanup)
         for runner in self.flows:
             runner.prepare()
-        ends = {runner: runner.source_ends() for runner in self.flows} if once else {}
+        ends = {runner: runner.source_ends(until) for runner in self.flows} if once else {}
         self._start_tasks(place, cleanup)
         self._chores = Chores(
             self._settings, self.flows, on_event=self._on_event, logins=self._logins

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from eos_mirror.core.assignment import assign
@@ -63,8 +64,8 @@ class FlowRunner:
         outages: Why clusters do not answer now, by alias; also clusters of other flows.
         causes: Which errors stopped partitions.
         is_measured: True if `metrics` are filled.
-        hidden: With `--once`, transactions of the source that were open at the start and at the
-            end, by source partition.
+        hidden: With `--once` or `--until`, transactions of the source that were open at the start
+            and at the end, by source partition.
     """
 
     def __init__(
@@ -322,10 +323,10 @@ class FlowRunner:
         reports = self.reports()
         return {p: reason for report in reports for p, reason in report.waiting.items()}
 
-    def source_ends(self) -> StartEnds:
-        """Return the ends of every planned source partition."""
+    def source_ends(self, until: datetime | None = None) -> StartEnds:
+        """Return the ends of every planned source partition; see `StartEnds`."""
         config, planned = clients.source_admin(self.settings), list(self.topics.partitions)
-        return StartEnds(self._clusters.source_metadata, config, planned)
+        return StartEnds(self._clusters.source_metadata, config, planned, until=until)
 
     def reached(self, ends: Mapping[TopicPartition, int]) -> bool:
         """Return True if every partition is at its end; stopped and waiting ones are skipped."""

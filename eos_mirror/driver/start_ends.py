@@ -1,7 +1,7 @@
-"""The ends of the source when a run with `--once` began: it mirrors everything below them."""
+"""The ends to which a run with `--once` or `--until` mirrors: everything below them."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from eos_mirror.core.records import TopicPartition
@@ -10,7 +10,7 @@ from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.open_transactions import OpenTransaction, open_transactions
 
 ENDS_WITHIN: Final = timedelta(seconds=10)
-"""A run with `--once` waits this long for the end of a transaction that was open at its start."""
+"""Such a run waits this long for the end of a transaction that was open at its start."""
 
 
 class StartEnds:
@@ -18,7 +18,8 @@ class StartEnds:
     Asked once, at the start.
 
     Attributes:
-        stable: Last stable offset of each partition that has a leader: as far as can be mirrored.
+        stable: Last stable offset of each partition that has a leader, but at most its end: as far
+            as can be mirrored.
     """
 
     def __init__(
@@ -26,12 +27,16 @@ class StartEnds:
         metadata: ClusterMetadata,
         config: Mapping[str, Any],
         partitions: Sequence[TopicPartition],
+        *,
+        until: datetime | None = None,
     ) -> None:
         """
         Args:
             metadata: Asks the source.
             config: Client settings for connection and security of the source.
             partitions: Planned source partitions.
+            until: A partition ends before its first record with this time or a later one. None, or
+                without such a record: it ends at its high watermark.
 
         Raises:
             NotAuthorized: A right on one of the topics is missing.
@@ -39,10 +44,15 @@ class StartEnds:
         """
         self._metadata, self._config = metadata, config
         ends, _ = metadata.high_watermarks_or_reasons(partitions)
-        self.stable, reasons = metadata.ends_or_reasons(partitions)
+        bounds: dict[TopicPartition, int] = {}
+        if until is not None:
+            bounds, _ = metadata.since_or_reasons(until, partitions)
+        stable, reasons = metadata.ends_or_reasons(partitions)
         for reason in reasons.values():
             if not isinstance(reason, SourceUnavailable):
                 raise reason
+        ends = {**ends, **bounds}
+        self.stable = {p: min(end, bounds.get(p, end)) for p, end in stable.items()}
         self._hidden = {p: end for p, end in ends.items() if end > self.stable.get(p, end)}
 
     def open_transactions(self) -> dict[TopicPartition, OpenTransaction]:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -43,6 +43,7 @@ than the metrics interval (5 s), which must not slip because one broker is away.
 KAFKA_BASE64 = str.maketrans("+/", "-_")
 """The client prints ids in plain base64, Kafka in URL-safe base64."""
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NO_ANSWER = KafkaError(KafkaError._TIMED_OUT, "its leader did not answer")  # noqa: SLF001 (public)
 MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID})
 
@@ -181,10 +182,21 @@ class ClusterMetadata:
         self, at: datetime, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, int]:
         """Return the first offset with this time or a later one; the end of the log if none has."""
-        spec = OffsetSpec.for_timestamp(int(at.timestamp() * 1000))
-        found = self.offsets(partitions, spec)
+        found = self.offsets(partitions, OffsetSpec.for_timestamp(milliseconds_of(at)))
         young = [partition for partition, offset in found.items() if offset < 0]
         return {**found, **(self.ends(young) if young else {})}
+
+    def since_or_reasons(self, at: datetime, partitions: Sequence[TopicPartition]) -> Offsets:
+        """
+        Return the first offset with this time or a later one, and reasons for other partitions.
+
+        It may be in an open transaction. A partition has neither if its log has no such record.
+        """
+        spec = OffsetSpec.for_timestamp(milliseconds_of(at))
+        found, reasons = self.offsets_or_reasons(
+            partitions, spec, isolation=IsolationLevel.READ_UNCOMMITTED
+        )
+        return Offsets({p: offset for p, offset in found.items() if offset >= 0}, reasons)
 
     def starts(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the first offset of each log; records before it have expired."""
@@ -372,3 +384,12 @@ def _gravest(reasons: Sequence[MirrorError]) -> MirrorError:
     """Return the first error that does not pass by itself, else the first one."""
     passing = (SourceUnavailable, TargetUnavailable)
     return next((one for one in reasons if not isinstance(one, passing)), reasons[0])
+
+
+def milliseconds_of(at: datetime) -> int:
+    """
+    Return a time as brokers compare it with the timestamps of records.
+
+    It is rounded up, and not negative: negative numbers ask for other offsets.
+    """
+    return max(0, -((EPOCH - at) // timedelta(milliseconds=1)))

@@ -37,11 +37,15 @@ EVENTS: Final = (
         "once a minute.",
     ),
     Event("flow.summary", Level.INFO, "What a flow did since the last summary."),
-    Event("flow.caught_up", Level.INFO, "`--once`: every end seen at the start is reached."),
+    Event(
+        "flow.caught_up",
+        Level.INFO,
+        "`--once`, `--until`: every end found at the start is reached.",
+    ),
     Event(
         "flow.incomplete",
         Level.WARNING,
-        "`--once`: not everything that was asked for could be mirrored.",
+        "`--once`, `--until`: not everything that was asked for could be mirrored.",
     ),
     Event(
         "flow.warning",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import MirrorError
@@ -17,12 +18,14 @@ class FakeMetadata:
     Attributes:
         ends: Last stable offsets.
         hidden: How many offsets of a partition lie behind an open transaction.
+        later: First offset at or after any time, of partitions that have one.
     """
 
     known: dict[str, KnownTopic] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     reasons: dict[TopicPartition, MirrorError] = field(default_factory=dict)
     hidden: dict[TopicPartition, int] = field(default_factory=dict)
+    later: dict[TopicPartition, int] = field(default_factory=dict)
 
     def topics(self, names: Sequence[str]) -> dict[str, KnownTopic]:
         """See `ClusterMetadata`."""
@@ -34,6 +37,10 @@ class FakeMetadata:
         return Offsets(
             {one: self.ends.get(one, 0) for one in partitions if one not in reasons}, reasons
         )
+
+    def since_or_reasons(self, _: datetime, partitions: Sequence[TopicPartition]) -> Offsets:
+        """See `ClusterMetadata`."""
+        return Offsets({one: self.later[one] for one in partitions if one in self.later}, {})
 
     def starts_or_reasons(self, partitions: Sequence[TopicPartition]) -> Offsets:
         """See `ClusterMetadata`. Every log starts at 0."""

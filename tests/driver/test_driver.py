@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -127,6 +127,19 @@ def test_a_run_with_once_ends_when_every_partition_has_reached_its_end(make: Mak
     assert report.totals["A->B"]["records"] == 7
     assert offsets.committed == {REMOTE: group_offset(8)}, "it did not wait for the end"
     assert report.ready_s is not None
+
+
+def test_a_run_until_a_time_ends_when_its_records_are_mirrored(make: Make) -> None:
+    """It does not wait for the end of the log."""
+    offsets = Growing(committed={REMOTE: group_offset(3)})
+    stage = make(offsets=offsets)
+    stage.clusters.metadata.later = {ORDERS: 5}
+
+    report = stage.driver.run(once=True, until=datetime(2026, 1, 31, tzinfo=UTC))
+
+    assert report.is_good
+    assert "flow.caught_up" in stage.events.names
+    assert offsets.committed == {REMOTE: group_offset(6)}, "it waited for another end"
 
 
 def test_a_partition_that_stops_does_not_hold_up_a_run_with_once(make: Make) -> None:

@@ -1,7 +1,7 @@
 """One flow in the driver: what it writes before its tasks start, and what it orders them to do."""
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -244,6 +244,20 @@ def test_ends_leave_out_a_partition_without_a_leader_and_fail_without_a_right(ma
     stage.clusters.metadata.reasons = {USERS: NotAuthorized("users")}
     with pytest.raises(NotAuthorized):
         stage.runner.source_ends()
+
+
+def test_ends_before_a_time_are_those_of_its_first_later_record(make: Make) -> None:
+    """A partition without one ends where it does; what an open transaction hides counts, too."""
+    stage, at = make(), datetime(2026, 1, 31, tzinfo=UTC)
+    stage.start()
+    metadata = stage.clusters.metadata
+    metadata.ends, metadata.hidden = {ORDERS: 7, USERS: 7}, {ORDERS: 3, USERS: 3}
+    for first_later, stable, hidden in ((5, 5, None), (7, 7, None), (9, 7, 9), (None, 7, 10)):
+        metadata.later = {} if first_later is None else {ORDERS: first_later}
+        ends = stage.runner.source_ends(at)
+        assert ends.stable[ORDERS] == stable
+        assert ends.ended({}).get(ORDERS) == hidden
+        assert (ends.stable[USERS], ends.ended({})[USERS]) == (7, 10)
 
 
 @pytest.mark.parametrize(("when_deleted", "ends"), [("keep", False), ("stop", True)])

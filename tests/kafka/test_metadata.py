@@ -1,7 +1,7 @@
 """Answers of the admin client that no broker gives on demand."""
 
 from concurrent.futures import Future
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +14,7 @@ from eos_mirror.core.side import Side
 from eos_mirror.errors import NotAuthorized, SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka import metadata as metadata_module
 from eos_mirror.kafka.errors import translated
-from eos_mirror.kafka.metadata import ClusterMetadata
+from eos_mirror.kafka.metadata import ClusterMetadata, milliseconds_of
 from eos_mirror.kafka.reconnecting import ReconnectingClient
 
 ORDERS = TopicPartition("orders", 0)
@@ -146,3 +146,16 @@ def test_an_answer_that_never_comes_is_an_outage_with_a_name() -> None:
         translated("describe topics", side=Side.SOURCE),
     ):
         never.result(0.01)
+
+
+@pytest.mark.parametrize(
+    ("at", "at_ms"),
+    [
+        ("2023-11-14T22:13:20.123+00:00", 1_700_000_000_123),
+        ("2023-11-14T22:13:20.123001+00:00", 1_700_000_000_124),
+        ("1969-12-31T23:59:59+00:00", 0),
+    ],
+)
+def test_a_time_is_asked_for_in_whole_milliseconds(at: str, at_ms: int) -> None:
+    """Rounded up: no record before the time counts. Negative numbers ask for other offsets."""
+    assert milliseconds_of(datetime.fromisoformat(at)) == at_ms
