@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -69,30 +70,38 @@ def run(args: argparse.Namespace) -> int:
     stop = threading.Event()
     log = _log(args)
     take_over = partial(take_over_source, on_event=log)
-    driver = Driver(settings, on_event=log, stop=stop, entry=entry, take_over=take_over)
+    new_driver = partial(
+        Driver, settings, on_event=log, stop=stop, entry=entry, take_over=take_over
+    )
+    driver = new_driver()
     if args.check:
         for note in settings.notes:
             sys.stderr.write(f"eos-mirror: note: {note}\n")
         return _check(driver, as_json=args.json)
 
+    _obey_signals(lambda: driver, stop, log)
+    with served(settings.rest, lambda: driver, on_event=log), first_catch_up_shown(driver, stop):
+        mirror = partial(Driver.run, once=args.once or until is not None, until=until)
+        report = mirror(driver)
+        while report.superseded and not stop.is_set():
+            driver = new_driver()
+            report = mirror(driver)
+    _explain(report)
+    return 0 if report.is_good else 1
+
+
+def _obey_signals(driver: Callable[[], "Driver"], stop: threading.Event, log: EventLog) -> None:
+    """Reload, or set `stop`, when a signal asks for it."""
     reloading = reload_signals()
 
     def on_signal(name: str) -> None:
         if name in {number.name for number in reloading}:
-            driver.reload()
+            driver().reload()
         elif not stop.is_set():
             stop.set()
             log("stopping", {"signal": name})
 
     on_signals(on_signal, *stop_signals(), *reloading)
-    with served(settings.rest, lambda: driver, on_event=log), first_catch_up_shown(driver, stop):
-        once = args.once or until is not None
-        report = driver.run(once=once, until=until)
-        while report.superseded and not stop.is_set():
-            driver = Driver(settings, on_event=log, stop=stop, entry=entry, take_over=take_over)
-            report = driver.run(once=once, until=until)
-    _explain(report)
-    return 0 if report.is_good else 1
 
 
 def _log(args: argparse.Namespace) -> EventLog:
