@@ -25,7 +25,7 @@ from eos_mirror.errors import ConfigError
 from eos_mirror.operate.adopt import adopt
 from eos_mirror.operate.copy_ends import CopiedPartition
 from eos_mirror.operate.hand_over import HandedPartition, HandOver
-from eos_mirror.operate.origins import FileOrigin, GroupOrigin, Origin
+from eos_mirror.operate.origins import AtLeastOnceOrigin, FileOrigin, GroupOrigin, Origin
 from eos_mirror.operate.takeover import Takeover
 from eos_mirror.settings.clients import mode_of
 from eos_mirror.settings.model import FlowSettings
@@ -34,6 +34,7 @@ AT_LEAST_ONCE: Final = "mode:alo"
 SOURCE: Final = "mode:source"
 MM2: Final = "mm2"
 GROUP, JSON = "group", "json"
+QUIET_S: Final = 120.0
 
 ASKED: Final = {AT_LEAST_ONCE: DeliveryMode.AT_LEAST_ONCE, SOURCE: DeliveryMode.SOURCE}
 """The mode that must be configured, by destination; for others, exactly once."""
@@ -57,7 +58,7 @@ def register(subparsers: Any) -> None:
     parser.add_argument(
         "--plan",
         action="store_true",
-        help="say what would be done, and stop; not if a mode of the flow is carried over",
+        help="say what would be done, and stop; not for --to with a mode of the flow",
     )
     parser.add_argument("--json", action="store_true", help="with --plan: print a JSON object")
     parser.add_argument(
@@ -71,9 +72,8 @@ def register(subparsers: Any) -> None:
         "--quiet",
         metavar="S",
         type=float,
-        default=120.0,
         help="if the copies were written at least once, they must not grow for S seconds "
-        "(default 120)",
+        f"(default {QUIET_S:g}; with mode:alo 0)",
     )
     _add_connect(parser)
 
@@ -128,10 +128,12 @@ def run(args: argparse.Namespace) -> int:
             f"{flow.flow}: configured as {mode_of(flow).value}. Set {CONFIGURED[asked]} for the "
             f"flow, then adopt."
         )
+    if args.quiet is None:
+        args.quiet = 0.0 if args.origin == AT_LEAST_ONCE else QUIET_S
     if args.match_last < 1 or args.quiet < 0:
         raise ConfigError("--match-last must be at least 1, and --quiet at least 0")
-    if args.plan and (args.origin == AT_LEAST_ONCE or args.destination in ASKED):
-        raise ConfigError("--plan is not for a mode of the flow that is carried over")
+    if args.plan and args.destination in ASKED:
+        raise ConfigError("--plan is not for --to with a mode of the flow")
     origin = _origin_of(flow, args)
     reach_clusters(settings, [flow])
     if origin is not None:
@@ -150,19 +152,21 @@ def run(args: argparse.Namespace) -> int:
 def _origin_of(
     flow: FlowSettings, args: argparse.Namespace
 ) -> Callable[[FlowClusters], Origin] | None:
-    """Return who made the copies; None if the flow did, in another mode."""
-    kind, _, value = (args.origin or "").partition(":")
-    if args.origin == SOURCE:
-        return lambda clusters: source_connector(flow, topics=clusters.target_topics)
-    if kind == MM2:
-        mm2 = _mm2(flow.flow, args)
-        return lambda clusters: Mm2Workers(flow, mm2, topics=clusters.target_topics)
-    if kind == GROUP:
-        return lambda clusters: GroupOrigin(flow, value, topics=clusters.source_topics)
-    if kind == JSON:
-        file = FileOrigin(Path(value))
-        return lambda _: file
-    return None
+    """Return who made the copies; None if positions are carried over without a look at them."""
+    if args.origin is None or (flow.transforms.handler is not None and args.origin in ASKED):
+        return None  # where a copy of several records ends cannot be compared
+    match args.origin.partition(":"):
+        case ("mm2", _, _):
+            mm2 = _mm2(flow.flow, args)
+            return lambda clusters: Mm2Workers(flow, mm2, topics=clusters.target_topics)
+        case ("group", _, group):
+            return lambda clusters: GroupOrigin(flow, group, topics=clusters.source_topics)
+        case ("json", _, path):
+            file = FileOrigin(Path(path))
+            return lambda _: file
+    if args.origin == AT_LEAST_ONCE:
+        return AtLeastOnceOrigin
+    return lambda clusters: source_connector(flow, topics=clusters.target_topics)
 
 
 def _take_over(

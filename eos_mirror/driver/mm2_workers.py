@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.connect_connectors import (
     CHECKPOINT_CONNECTOR,
     ConnectorFacts,
@@ -90,6 +91,7 @@ def source_connector(settings: FlowSettings, *, topics: Topics) -> "Mm2Workers":
         topics=topics,
         name="the source connector",
         code="mode:source",
+        mode=DeliveryMode.SOURCE,
     )
 
 
@@ -108,13 +110,14 @@ class Mm2Workers:
         topics: Topics,
         name: str = "MirrorMaker 2",
         code: str = "mm2",
+        mode: DeliveryMode | None = None,
     ) -> None:
         """
         Args:
             topics: Of the target.
-            name, code: See `Origin`; a source connector of ours has the positions of one, too.
+            name, code, mode: See `Origin`; a source connector of ours has the same positions.
         """
-        self.name, self.code = name, code
+        self.name, self.code, self.mode = name, code, mode
         self._settings, self._mm2, self._topics = settings, mm2, topics
 
     def refuse_running(self) -> None:

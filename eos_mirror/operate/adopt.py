@@ -41,11 +41,15 @@ class Adopted:
     partitions: int | None
 
 
-def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
+def adopt(settings: FlowSettings, *, on_event: EventSink, leads: bool = False) -> Adopted:
     """
-    Switch a flow to the mode that is configured.
+    Switch a flow to the mode that is configured, with the positions that are stored.
 
     It may be interrupted and started again: the mode is recorded last.
+
+    Args:
+        on_event: Receives events about topics that are created.
+        leads: The caller leads the flow, so no other run does.
 
     Raises:
         ConfigError: There is nothing to adopt.
@@ -64,14 +68,12 @@ def adopt(settings: FlowSettings, *, on_event: EventSink) -> Adopted:
         raise ConfigError(f"{flow}: it never ran: there is nothing to adopt. Just run it.")
     if noted is DeliveryMode.HANDED_OVER:
         raise UnsafeError(handed_over(flow))
-    if (wanted, noted) == (DeliveryMode.EXACTLY_ONCE, DeliveryMode.SOURCE):
-        raise ConfigError(f"{flow}: it ran as a source connector: adopt it with --from mode:source")
-    wait_until_nobody_runs(settings, clusters)
+    wait_until_nobody_runs(settings, clusters, leads=leads)
     topics.trust(route.source_topic for route in facts.plan.routes)  # as the other mode left them
     topics.begin()
     switch = switch_of(settings, clusters, facts)
     if wanted is DeliveryMode.EXACTLY_ONCE:
-        count = switch.to_exactly_once()
+        count = switch.to_exactly_once(noted)
     elif noted is DeliveryMode.EXACTLY_ONCE:
         count = switch.to_at_least_once(wanted)
     else:

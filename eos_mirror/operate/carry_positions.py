@@ -19,7 +19,6 @@ from eos_mirror.core.messages import MirrorConfig, Orders, TaskReport
 from eos_mirror.core.metadata import (
     GroupMetadata,
     decode,
-    decode_group,
     encode_group,
 )
 from eos_mirror.core.offset_map import MapTail
@@ -32,6 +31,7 @@ from eos_mirror.kafka.groups import set_group_offsets
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.topic_writer import WITHIN
 from eos_mirror.operate.fenced_positions import FencedPositions
+from eos_mirror.operate.origins import refuse_earlier_topic
 from eos_mirror.ports import (
     ClaimsLog,
     GroupOffset,
@@ -68,9 +68,9 @@ class Switch:
     pairs: Pairs
     config: MirrorConfig
 
-    def to_exactly_once(self) -> int:
+    def to_exactly_once(self, noted: DeliveryMode) -> int:
         """
-        Copy the positions of the source group to the shadow group.
+        Copy the positions of a mode at least once to the shadow group.
 
         Returns:
             The number of positions.
@@ -79,10 +79,10 @@ class Switch:
             UnsafeError: A position belongs to another source topic with the same name.
         """
         clusters = self.clusters
-        offsets = retrying(partial(clusters.source_offsets.read, list(self.pairs)))
+        offsets = retrying(partial(clusters.offsets_by_source(noted).read, list(self.pairs)))
         topics = clusters.source_metadata.topics(sorted({p.topic for p in offsets}))
         for source, offset in offsets.items():
-            _same_topic(source, offset, topics[source.topic])
+            refuse_earlier_topic(source, offset, topics[source.topic])
         return self.carry({source: offset.position for source, offset in offsets.items()})
 
     def carry(
@@ -283,16 +283,6 @@ class Switch:
 
 def _of_group(topic: KnownTopic) -> str:
     return encode_group(GroupMetadata(topic_id=topic.topic_id, partitions=topic.partitions))
-
-
-def _same_topic(source: TopicPartition, offset: GroupOffset, topic: KnownTopic) -> None:
-    known = decode_group(offset.metadata)
-    if known is not None and known.topic_id != topic.topic_id:
-        raise UnsafeError(
-            f"{source}: the committed offset {offset.position.next_offset} belongs to an earlier "
-            f"topic with this name ({known.topic_id}, now {topic.topic_id}): it was deleted and "
-            f"created again. Delete the offset and the remote topic, or exclude it."
-        )
 
 
 def _start(owned: OwnedPartition, topics: Mapping[str, KnownTopic]) -> StartRecord:

@@ -134,11 +134,17 @@ class CopyEnds:
         if known.stored == log.end == log.start:  # all is expired, and all was copied
             return replace(known, next_offset=known.stored)
         if not copied:
-            return replace(known, refusal=_nothing_copied(known))
+            return self._uncompared(known)
         match = self._match(known, log, copied)
         if match.next_offset is None:
             return replace(known, refusal=_unplaced(known, match))
         return replace(known, next_offset=match.next_offset, compared=match.compared)
+
+    def _uncompared(self, known: CopiedPartition) -> CopiedPartition:
+        """Return a partition whose copy has no record; the flow itself repeats a batch at most."""
+        if self._origin.mode is not None and known.stored is not None:
+            return replace(known, next_offset=known.stored)
+        return replace(known, refusal=_nothing_copied(known))
 
     def _match(self, known: CopiedPartition, log: _Log, copied: Sequence[_Record]) -> TailMatch:
         at = log.start if known.stored is None else known.stored

@@ -6,12 +6,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from eos_mirror.core.claims import DeliveryMode
+from eos_mirror.core.metadata import decode_group
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
+from eos_mirror.driver.flow_clusters import FlowClusters
 from eos_mirror.errors import ConfigError, UnsafeError
 from eos_mirror.kafka.groups import CommittedOffsets, hosts_of_members
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.topics import Topics
+from eos_mirror.ports import GroupOffset, KnownTopic
 from eos_mirror.settings.clients import source_admin
 from eos_mirror.settings.model import FlowSettings
 
@@ -23,10 +27,12 @@ class Origin(Protocol):
     Attributes:
         name: For people, such as `MirrorMaker 2`.
         code: For the ledger: what `--from` says.
+        mode: The mode of the flow itself that made the copies; None: another program made them.
     """
 
     name: str
     code: str
+    mode: DeliveryMode | None
 
     def refuse_running(self) -> None:
         """Raise UnsafeError while it may write, as far as that can be seen."""
@@ -46,6 +52,8 @@ class Origin(Protocol):
 
 class _Unfenced:
     """A program without transactions, which nothing but its owner can stop."""
+
+    mode: DeliveryMode | None = None
 
     def fence(self) -> bool:
         """See `Origin`."""
@@ -83,6 +91,49 @@ class GroupOrigin(_Unfenced):
         """See `Origin`."""
         found = retrying(partial(self._offsets.read, sources))
         return {one: offset.position.next_offset for one, offset in found.items()}
+
+
+class AtLeastOnceOrigin(_Unfenced):
+    """The flow itself, which ran at least once: its positions are the offsets of its group."""
+
+    mode: DeliveryMode | None = DeliveryMode.AT_LEAST_ONCE
+    code = "mode:alo"
+
+    def __init__(self, clusters: FlowClusters) -> None:
+        self.name = f"group {clusters.flow.source_group}"
+        self._clusters = clusters
+
+    def refuse_running(self) -> None:
+        """See `Origin`; `adopt` waits for the tasks of the flow in any case."""
+
+    def positions(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """
+        See `Origin`.
+
+        Raises:
+            UnsafeError: An offset belongs to an earlier topic with the same name.
+        """
+        found = retrying(partial(self._clusters.source_offsets.read, sources))
+        topics = self._clusters.source_metadata.topics(sorted({one.topic for one in found}))
+        for source, offset in found.items():
+            refuse_earlier_topic(source, offset, topics[source.topic])
+        return {one: offset.position.next_offset for one, offset in found.items()}
+
+
+def refuse_earlier_topic(source: TopicPartition, offset: GroupOffset, topic: KnownTopic) -> None:
+    """
+    Raise UnsafeError if an offset that a task committed is of another topic than this one.
+
+    Args:
+        topic: The topic as it is now.
+    """
+    known = decode_group(offset.metadata)
+    if known is not None and known.topic_id != topic.topic_id:
+        raise UnsafeError(
+            f"{source}: the committed offset {offset.position.next_offset} belongs to an earlier "
+            f"topic with this name ({known.topic_id}, now {topic.topic_id}): it was deleted and "
+            f"created again. Delete the offset and the remote topic, or exclude it."
+        )
 
 
 class FileOrigin(_Unfenced):

@@ -31,6 +31,7 @@ class MapOrigin:
             settings: The flow, configured for exactly once.
         """
         self.name, self.code = "the offset map", "map"
+        self.mode: DeliveryMode | None = None
         self._settings, self._clusters = settings, clusters
         self._topics = TopicSync(settings, clusters, on_event=lambda *_: None)
 

@@ -1,10 +1,12 @@
 """Takes over a flow that ran as a source connector, while it is about to run as a sink."""
 
 import time
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from eos_mirror.driver.mm2_workers import source_connector
+from eos_mirror.operate.adopt import adopt
 from eos_mirror.operate.takeover import Takeover
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.runtime.leases import DEFAULT_TTL
@@ -28,14 +30,21 @@ def take_over_source(settings: FlowSettings, *, on_event: EventSink) -> None:
         RestartTask: A cluster did not answer.
     """
     flow, began = str(settings.flow), time.monotonic()
-    takeover = Takeover(
-        settings,
-        lambda clusters: source_connector(settings, topics=clusters.target_topics),
-        match_last=MATCH_LAST,
-        on_event=lambda name, fields: on_event(name, {"flow": flow, **fields}),
-        leads=True,
-    )
-    wait = {"flow": flow, "quiet_s": QUIET.total_seconds()}
-    found = takeover.run(quiet=QUIET, on_quiet=lambda: on_event("flow.adopting", wait))
+
+    def tell(name: str, fields: Mapping[str, Any]) -> None:
+        on_event(name, {"flow": flow, **fields})
+
+    if settings.transforms.handler is None:
+        takeover = Takeover(
+            settings,
+            lambda clusters: source_connector(settings, topics=clusters.target_topics),
+            match_last=MATCH_LAST,
+            on_event=tell,
+            leads=True,
+        )
+        wait = {"quiet_s": QUIET.total_seconds()}
+        count = len(takeover.run(quiet=QUIET, on_quiet=lambda: tell("flow.adopting", wait)))
+    else:  # where a copy of several records ends cannot be compared
+        count = adopt(settings, on_event=tell, leads=True).partitions or 0
     took_s = round(time.monotonic() - began, 3)
-    on_event("flow.adopted", {"flow": flow, "partitions": len(found), "took_s": took_s})
+    tell("flow.adopted", {"partitions": count, "took_s": took_s})

@@ -13,8 +13,9 @@ from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.driver.cluster_facts import FlowFacts, gather
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.ledger import note
+from eos_mirror.driver.preflight import SHORT, handed_over
 from eos_mirror.driver.topic_sync import TopicSync
-from eos_mirror.errors import UnsafeError
+from eos_mirror.errors import ConfigError, UnsafeError
 from eos_mirror.operate.adopt import pairs_of, switch_of, wait_until_nobody_runs
 from eos_mirror.operate.copy_ends import CopiedPartition, CopyEnds
 from eos_mirror.operate.origins import Origin
@@ -23,7 +24,7 @@ from eos_mirror.settings.model import FlowSettings
 
 LOOK_EVERY_S: Final = 0.5
 
-OTHERS: Final = frozenset({DeliveryMode.HANDED_OVER, DeliveryMode.SOURCE})
+OTHERS: Final = frozenset(DeliveryMode) - {DeliveryMode.EXACTLY_ONCE}
 """Modes in which our shadow offsets say nothing of what was copied since."""
 
 
@@ -117,12 +118,25 @@ class Takeover:
             mode=DeliveryMode.EXACTLY_ONCE,
             within=self._settings.admin_timeout,
         )
-        if facts.noted_mode is DeliveryMode.AT_LEAST_ONCE:
-            raise UnsafeError(
-                f"{self._settings.flow}: it mirrors at least once already, so its copies are not "
-                f"those of {self._origin.name}. Adopt it with --from mode:alo."
-            )
+        self._refuse_other_modes(facts.noted_mode)
         return facts
+
+    def _refuse_other_modes(self, noted: DeliveryMode | None) -> None:
+        """Refuse a flow whose copies are not those of the origin."""
+        flow, wanted = self._settings.flow, self._origin.mode
+        if noted in (wanted, DeliveryMode.EXACTLY_ONCE):
+            return
+        if noted in SHORT:
+            raise UnsafeError(
+                f"{flow}: it is {noted.value} already, so its copies are not those of "
+                f"{self._origin.name}. Adopt it with --from mode:{SHORT[noted]}."
+            )
+        if wanted is not None and noted is DeliveryMode.HANDED_OVER:
+            raise UnsafeError(handed_over(flow))
+        if wanted is not None:
+            raise ConfigError(
+                f"{flow}: it never ran {wanted.value}: there is nothing to adopt. Just run it."
+            )
 
     def _wait_for_quiet(self, remotes: Sequence[TopicPartition], quiet: timedelta) -> None:
         """

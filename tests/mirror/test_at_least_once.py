@@ -264,7 +264,7 @@ def test_the_other_mode_is_refused_until_it_is_adopted(site: Site) -> None:
 
     done = adopt(once, site, "--from", "mode:alo")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{site.flow} is exactly-once now: 4 positions carried over\n"
+    assert f"{site.flow}: 4 positions taken over" in done.stdout
     site.produce(1_000, start=1_000)
     copy(once)
 
@@ -287,6 +287,35 @@ def test_the_other_mode_is_refused_until_it_is_adopted(site: Site) -> None:
     switches = [(entry.kind, entry.details["mode"]) for entry in ledger_of(site)]
     there, back = "exactly-once", "at-least-once"
     assert switches == [(Kind.MODE, mode) for mode in (there, back, there)]
+
+
+@pytest.mark.long
+def test_killed_tasks_are_continued_where_their_copies_end(site: Site) -> None:
+    """They had sent more than they committed; exactly once, none of that is sent again."""
+    config = site.config(**MODE, tasks_max=2, session_timeout_ms=6000)
+    with mirror(config) as running:
+        running.wait_for("ready")
+        site.produce(100_000)
+        wait_until(
+            lambda: sum(map(len, site.values())) > 10_000,
+            within=timedelta(seconds=30),
+            what="some copies",
+        )
+        pids = [running.pid(task) for task in range(2)]
+        running.kill()
+    wait_until(
+        lambda: all(state_of(pid) is None for pid in pids),
+        within=timedelta(seconds=30),
+        what="the end of the tasks",
+    )
+    once = site.config(session_timeout_ms=6000)
+
+    done = adopt(once, site, "--from", "mode:alo")
+
+    assert done.returncode == 0, done.stderr
+    copy(once)
+    compared = site.compare()
+    assert compared.exact, (done.stdout, compared)
 
 
 @pytest.mark.long
