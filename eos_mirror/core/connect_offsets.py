@@ -8,13 +8,17 @@ connectors keep positions there, too.
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from eos_mirror.core.records import TopicPartition
 
 SOURCE_CONNECTOR = "MirrorSourceConnector"
 """Name of the connector in dedicated mode. On a Connect cluster, a user chose the name."""
 
+
+AS_JAVA: Final = {"partitioner": "murmur2"}
+"""Setting of a client that writes positions. Kafka Connect reads all partitions of the topic, but
+compaction keeps the newest record of one only."""
 
 NOTHING_MIRRORED = -1
 """Stored as the last offset of a partition that begins at 0."""

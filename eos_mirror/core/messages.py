@@ -28,6 +28,21 @@ ClientConfig = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetsTopic:
+    """
+    A topic of the target in which Kafka Connect stores positions.
+
+    Attributes:
+        connector: Name of the connector whose positions they are.
+        cluster: Alias that the connector has for the source.
+    """
+
+    topic: str
+    connector: str
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorConfig:
     """
     What the engine of a mirror task needs to know.
@@ -47,6 +62,8 @@ class MirrorConfig:
         transforms: What changes or drops records, in order.
         handler: What makes copies of what they leave; None: one of each record.
         assigned: The driver assigns partitions to tasks; False: the source group does.
+        positions: Where a source connector has its positions: at least once instead of the
+            source group, exactly once beside the shadow group, in the same transaction.
     """
 
     flow: Flow
@@ -63,6 +80,7 @@ class MirrorConfig:
     transforms: tuple[Transform, ...] = ()
     handler: HandlerSpec | None = None
     assigned: bool = False
+    positions: OffsetsTopic | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,34 +105,17 @@ class SyncsTopic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetsTopic:
-    """
-    A topic of the target in which Kafka Connect stores positions.
-
-    Attributes:
-        connector: Name of the connector whose positions they are.
-        cluster: Alias that the connector has for the source.
-    """
-
-    topic: str
-    connector: str
-    cluster: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskConfig:
     """
     Configuration of one mirror task.
 
     Attributes:
         syncs: At least once only; None: no offset syncs are written.
-        positions: Where a source connector has its positions; None: in a group.
     """
 
     mirror: MirrorConfig
     clients: MirrorClients
     syncs: SyncsTopic | None = None
-    positions: OffsetsTopic | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

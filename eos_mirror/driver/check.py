@@ -71,7 +71,7 @@ def check_flow(
         untouched = _coordinators(settings, clusters, on_event, creates_nothing=creates_nothing)
         facts = _gather(settings, clusters, topics, on_standby=on_standby, untouched=untouched)
         plan = facts.plan
-        adopts = settings.adopts_source and facts.noted_mode is DeliveryMode.SOURCE
+        adopts = _adopts(settings, facts)
         try:
             verdict = judge(
                 replace(facts, noted_mode=mode_of(settings)) if adopts else facts,
@@ -98,6 +98,13 @@ def check_flow(
     return replace(facts, plan=plan)
 
 
+def _adopts(settings: FlowSettings, facts: FlowFacts) -> bool:
+    """Return whether the start takes copies over before its tasks start."""
+    if settings.is_source_connector and settings.exactly_once:
+        return facts.noted_mode in (None, DeliveryMode.EXACTLY_ONCE)
+    return settings.adopts_source and facts.noted_mode is DeliveryMode.SOURCE
+
+
 def _coordinators(
     settings: FlowSettings,
     clusters: FlowClusters,
@@ -111,7 +118,7 @@ def _coordinators(
     Raises:
         ConfigError: A coordinator cannot work.
     """
-    found = check_coordinators(clusters, mode=mode_of(settings))
+    found = check_coordinators(clusters, settings)
     faults = [*found.faults, *(found.outages if creates_nothing else ())]
     if faults:
         raise ConfigError(*faults)
@@ -164,12 +171,15 @@ def _gather(
     They stay in the group for one session timeout after that run has ended.
     """
     mode = mode_of(settings)
+    groupless = {one.side for one in untouched if one.topic is GROUPS}
+    if settings.is_source_connector:
+        groupless.add(Side.SOURCE)
     facts = gather(
         clusters,
         topics.plan,
         mode=mode,
         within=settings.admin_timeout,
-        groupless={one.side for one in untouched if one.topic is GROUPS},
+        groupless=groupless,
     )
     if on_standby:
         return replace(facts, source_members=[])

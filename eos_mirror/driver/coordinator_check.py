@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.plural import counted
 from eos_mirror.core.side import Side
@@ -24,6 +23,7 @@ from eos_mirror.kafka.coordinators import (
 from eos_mirror.kafka.deadline import ANSWER, Deadline
 from eos_mirror.kafka.retry import retrying
 from eos_mirror.kafka.topics import Topics
+from eos_mirror.settings.model import FlowSettings
 
 UNAVAILABLE = "kafka-topics.sh --describe --unavailable-partitions"
 UNDER_MIN_ISR = "kafka-topics.sh --describe --under-min-isr-partitions"
@@ -52,7 +52,7 @@ class Coordinators:
     outages: tuple[str, ...]
 
 
-def check_coordinators(clusters: FlowClusters, *, mode: DeliveryMode) -> Coordinators:
+def check_coordinators(clusters: FlowClusters, settings: FlowSettings) -> Coordinators:
     """
     Check the topics of the coordinators that a flow needs; nothing creates them.
 
@@ -62,9 +62,9 @@ def check_coordinators(clusters: FlowClusters, *, mode: DeliveryMode) -> Coordin
         SourceUnavailable, TargetUnavailable: The cluster does not answer.
     """
     needed = [Asked(Side.TARGET, GROUPS)]
-    if mode is not DeliveryMode.SOURCE:
+    if not settings.is_source_connector:
         needed.append(Asked(Side.SOURCE, GROUPS))
-    if mode is DeliveryMode.EXACTLY_ONCE:
+    if settings.exactly_once:
         needed.append(Asked(Side.TARGET, TRANSACTIONS))
     looks: list[Coordinators] = []
 

@@ -122,7 +122,9 @@ class FlowRunner:
         return bool(self._clusters.target_topics.existing([self.flow.claims_topic]))
 
     def takes_over(self) -> bool:
-        """Return True if the start takes over the positions of a source connector."""
+        """Return True if the start takes over what a source connector, or MirrorMaker 2, copied."""
+        if self.settings.is_source_connector and self.settings.exactly_once:
+            return True
         wants = self.settings.adopts_source
         return wants and self._clusters.mode.read() is DeliveryMode.SOURCE
 
@@ -177,7 +179,7 @@ class FlowRunner:
             self._ledger.create()
         if self.settings.is_source_connector:
             self._mm2.fence()
-            if self._clusters.mode.was_stopped():
+            if not self.settings.exactly_once and self._clusters.mode.was_stopped():
                 self._clusters.mode.replace(DeliveryMode.SOURCE)
         ids = self._clusters.target.topic_ids([self.flow.claims_topic])
         self._claims_topic_id = ids[self.flow.claims_topic]
@@ -219,7 +221,7 @@ class FlowRunner:
 
     def note_stop(self) -> None:
         """Note that the tasks of a source connector have ended, as far as the target answers."""
-        if self.settings.is_source_connector and self._herd is not None:
+        if mode_of(self.settings) is DeliveryMode.SOURCE and self._herd is not None:
             with suppress(TargetUnavailable):
                 self._clusters.mode.note_stop()
 

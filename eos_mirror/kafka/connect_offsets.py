@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from confluent_kafka import Producer
 
-from eos_mirror.core.connect_offsets import Owner, next_offsets, records_of
+from eos_mirror.core.connect_offsets import AS_JAVA, Owner, next_offsets, records_of
 from eos_mirror.core.messages import OffsetsTopic
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.kafka.client import new_producer
@@ -16,9 +16,6 @@ from eos_mirror.kafka.topic_reader import WITHIN, TopicReader
 from eos_mirror.kafka.topic_writer import BY_KEY, append_records
 from eos_mirror.kafka.topics import TopicSpec
 from eos_mirror.ports import GroupOffset
-
-AS_JAVA: Final = {"partitioner": "murmur2"}
-"""Kafka Connect reads all partitions, but compaction keeps the newest record of one only."""
 
 PARTITIONS: Final = 25
 """What Kafka Connect gives the topic."""

@@ -131,7 +131,9 @@ def wait_until_nobody_runs(
     def look(_: Deadline) -> None:
         nonlocal left
         left = ""
-        if group_members(clusters.source_topics.admin, flow.source_group, side=Side.SOURCE):
+        if not settings.is_source_connector and group_members(
+            clusters.source_topics.admin, flow.source_group, side=Side.SOURCE
+        ):
             left = f"its tasks run (group {flow.source_group} on {flow.source} has members)"
         elif not leads and is_run_now(settings, clusters):
             left = f"a run mirrors it (group {flow.drivers_group} on {flow.target} has members)"

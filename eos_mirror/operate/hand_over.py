@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eos_mirror.core.claims import DeliveryMode
-from eos_mirror.core.connect_offsets import records_of
+from eos_mirror.core.connect_offsets import AS_JAVA, records_of
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.cluster_facts import FlowFacts, gather
@@ -14,7 +14,7 @@ from eos_mirror.driver.mm2_workers import Mm2, Mm2Workers
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.errors import ConfigError, UnsafeError
 from eos_mirror.kafka.client import new_producer
-from eos_mirror.kafka.connect_offsets import AS_JAVA, offsets_topic_spec
+from eos_mirror.kafka.connect_offsets import offsets_topic_spec
 from eos_mirror.kafka.topic_writer import BY_KEY, append_records
 from eos_mirror.operate.adopt import pairs_of, switch_of, wait_until_nobody_runs
 from eos_mirror.ports import GroupOffset, ShadowOffset

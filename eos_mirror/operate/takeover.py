@@ -39,6 +39,7 @@ class Takeover:
         match_last: int,
         on_event: EventSink,
         leads: bool = False,
+        takes_turns: bool = False,
     ) -> None:
         """
         Args:
@@ -47,8 +48,10 @@ class Takeover:
             match_last: So many records at the end of a copy are compared at most.
             on_event: Receives events about topics that are created.
             leads: The caller leads the flow, so no other run does.
+            takes_turns: The flow and the origin share their positions: nothing is taken over
+                unless the origin has stored a later one, and the origin is not stopped.
         """
-        self._settings, self._leads = settings, leads
+        self._settings, self._leads, self._takes_turns = settings, leads, takes_turns
         self._clusters: FlowClusters = open_clusters(settings)
         self._origin = origin_of(self._clusters)
         self._topics = TopicSync(settings, self._clusters, on_event=on_event)
@@ -62,7 +65,7 @@ class Takeover:
             RestartTask: A cluster did not answer.
             NotAuthorized: A right is missing.
         """
-        return self._copies.find(_left(self._gather()))
+        return self._copies.find(self._left(self._gather()))
 
     def run(self, *, quiet: timedelta, on_quiet: Callable[[], None]) -> list[CopiedPartition]:
         """
@@ -95,7 +98,7 @@ class Takeover:
     def _take_over(
         self, facts: FlowFacts, quiet: timedelta, on_quiet: Callable[[], None]
     ) -> list[CopiedPartition]:
-        pairs = _left(facts)
+        pairs = self._left(facts)
         if not self._origin.fence() and pairs and not self._has_ended(facts):
             on_quiet()
             self._wait_for_quiet(list(pairs.values()), quiet)
@@ -170,7 +173,7 @@ class Takeover:
         self._topics.trust(route.source_topic for route in facts.plan.routes)
         self._topics.begin()
         positions = {one.source: one.next_offset for one in found}
-        if facts.noted_mode in OTHERS:
+        if facts.noted_mode in OTHERS or self._takes_turns:
             positions = {**self._untouched(facts), **positions}
         details = {
             "mode": DeliveryMode.EXACTLY_ONCE.value,
@@ -180,13 +183,33 @@ class Takeover:
         }
         note(self._settings, self._clusters.target_topics, Kind.MODE, details)
         switch = switch_of(self._settings, self._clusters, facts)
-        self._origin.stop()
+        if not self._takes_turns:
+            self._origin.stop()
         self._origin.refuse_running()  # a worker that was started meanwhile, and its tasks
         self._origin.fence()
         self._refuse_growth(ends)
         placed = {p: Position(at) for p, at in positions.items() if at is not None}
         switch.carry(placed, ends=ends)
         self._clusters.mode.replace(DeliveryMode.EXACTLY_ONCE)
+
+    def _left(self, facts: FlowFacts) -> dict[TopicPartition, TopicPartition]:
+        """Return the partitions whose position is not ours, by source partition."""
+        pairs = pairs_of(facts)
+        if facts.noted_mode in OTHERS:
+            return pairs
+        if self._takes_turns:
+            return pairs if self._has_later(pairs) else {}
+        ours = {one.remote for one in facts.partitions if one.has_shadow}
+        return {source: remote for source, remote in pairs.items() if remote not in ours}
+
+    def _has_later(self, pairs: Mapping[TopicPartition, TopicPartition]) -> bool:
+        """Return whether the origin has stored a position after ours, or where we have none."""
+        stored = self._origin.positions(list(pairs))
+        ours = self._clusters.shadow_offsets.read(list(pairs.values()))
+        return any(
+            pairs[source] not in ours or ours[pairs[source]].position.next_offset < at
+            for source, at in stored.items()
+        )
 
     def _untouched(self, facts: FlowFacts) -> dict[TopicPartition, int]:
         """Return our positions of what was handed over; found ones replace them."""
@@ -202,14 +225,6 @@ class Takeover:
 def _belongs_to_origin(facts: FlowFacts) -> bool:
     """Return whether another program continues every copy, as long as nothing is taken over."""
     return facts.noted_mode in OTHERS or not any(one.has_shadow for one in facts.partitions)
-
-
-def _left(facts: FlowFacts) -> dict[TopicPartition, TopicPartition]:
-    """Return the partitions whose position is not ours, by source partition."""
-    if facts.noted_mode in OTHERS:
-        return pairs_of(facts)
-    ours = {one.remote for one in facts.partitions if one.has_shadow}
-    return {source: remote for source, remote in pairs_of(facts).items() if remote not in ours}
 
 
 def _refuse(flow: Flow, found: Sequence[CopiedPartition]) -> None:

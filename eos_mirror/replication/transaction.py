@@ -8,8 +8,10 @@ its incarnation, and the coordinator or the next claimer aborts it.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from eos_mirror.core.connect_offsets import Owner
+from eos_mirror.core.connect_offsets import records_of as connect_records
 from eos_mirror.core.map_records import StartRecord, records_of, segment_key, start_key
-from eos_mirror.core.messages import MirrorConfig
+from eos_mirror.core.messages import MirrorConfig, OffsetsTopic
 from eos_mirror.core.records import Position, RecordRun, Stretch, TopicPartition, TopicRecord
 from eos_mirror.errors import (
     ForeignWriter,
@@ -49,7 +51,8 @@ class Transaction:
     The open transaction of one incarnation, begun with its first record.
 
     Invariants:
-        A: The data, the quarantine, the shadow offsets and the map are committed together.
+        A: The data, the quarantine, the shadow offsets, the map, and the positions of a source
+           connector are committed together.
         B: After any exception this object begins no other transaction: the process exits, or,
            after `NewIncarnation`, `RefusedByTarget` and `TransactionVoid`, another object takes
            over.
@@ -164,6 +167,9 @@ class Transaction:
                 segments[segment_key(owned.remote, segment)] = encoded
         if segments:
             self._producer.send_to(self._map_topic, records_of(segments))
+        if self._config.positions is not None:
+            records = position_records(self._config.positions, self._touched.values())
+            self._producer.send_to(self._config.positions.topic, records)
         with self._context.watch("commit", COMMIT_BUDGET + WATCH_MARGIN):
             committed = self._producer.commit(
                 {
@@ -230,6 +236,13 @@ class Transaction:
             raise NewIncarnation(committed.doubt)
         self._is_over = False
         return records
+
+
+def position_records(topic: OffsetsTopic, touched: Iterable[OwnedPartition]) -> list[TopicRecord]:
+    """Return what a source connector stores, so that MirrorMaker 2 continues at these positions."""
+    positions = {owned.source: owned.position.next_offset for owned in touched}
+    found = connect_records(positions, Owner(topic.connector, topic.cluster))
+    return [TopicRecord(key.encode(), value.encode()) for key, value in found]
 
 
 def _other_end(known: int | None, count: int, direction: int) -> int | None:

@@ -60,7 +60,6 @@ NAMES: dict[str, str] = {
     "metrics.recording.level": "metrics",
     "metrics.sample.window.ms": "metrics",
     "connector.client.config.override.policy": "Connect worker",
-    "exactly.once.source.support": "exactly once needs no such line",
     "exactly.once.support": "exactly once needs no such line",
     "offsets.storage.topic": "Connect worker",
     "internal.topics.automatic.creation.enable": "Connect worker",

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from eos_mirror.core.boundary import FILLED_FOR_S, Boundary
 from eos_mirror.core.claims import DeliveryMode
-from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR, offsets_topic
+from eos_mirror.core.connect_offsets import AS_JAVA, SOURCE_CONNECTOR, offsets_topic
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.messages import (
     CheckpointClients,
@@ -123,6 +123,8 @@ def source_consumer(flow: FlowSettings, *, slot: int) -> Masked:
 def target_producer(flow: FlowSettings) -> Masked:
     """Configure the transactional producer; the caller adds the `transactional.id`."""
     forced = WRITER | {"transaction.timeout.ms": _ms(flow.transaction_timeout)}
+    if flow.is_source_connector:
+        forced |= AS_JAVA  # other records name their partition, or are in topics with one
     said = dict(flow.clients.target_producer)
     for name in WITHIN_THE_TRANSACTION & said.keys():
         said[name] = min(said[name], forced["transaction.timeout.ms"], key=_number)
@@ -167,9 +169,9 @@ def deployment(flow: FlowSettings) -> str:
 
 def mode_of(flow: FlowSettings) -> DeliveryMode:
     """Return the delivery mode that the configuration asks for."""
-    if flow.is_source_connector:
-        return DeliveryMode.SOURCE
-    return DeliveryMode.EXACTLY_ONCE if flow.exactly_once else DeliveryMode.AT_LEAST_ONCE
+    if flow.exactly_once:
+        return DeliveryMode.EXACTLY_ONCE
+    return DeliveryMode.SOURCE if flow.is_source_connector else DeliveryMode.AT_LEAST_ONCE
 
 
 def positions_of(flow: FlowSettings) -> OffsetsTopic:
@@ -213,6 +215,7 @@ def task_config(
     consumer = dict(source_consumer(flow, slot=slot))
     consumer["client.id"] = consumer["client.id"].replace(flow.flow.name, deployment(flow))
     producer = target_producer(flow)
+    positions = positions_of(flow) if flow.is_source_connector else None
     return TaskConfig(
         mirror=MirrorConfig(
             flow=flow.flow,
@@ -229,6 +232,7 @@ def task_config(
             transforms=flow.transforms.chain,
             handler=flow.transforms.handler,
             assigned=flow.is_source_connector,
+            positions=positions,
         ),
         clients=MirrorClients(
             source_consumer=consumer,
@@ -240,7 +244,6 @@ def task_config(
             claims_consumer=claims_consumer(flow),
         ),
         syncs=syncs_of(flow),
-        positions=positions_of(flow) if flow.is_source_connector else None,
     )
 
 

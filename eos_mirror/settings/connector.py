@@ -17,6 +17,14 @@ class ConnectorType(Enum):
     SOURCE = "source"
 
 
+class SourceSupport(Enum):
+    """Connect's choices for source connectors that write exactly once."""
+
+    DISABLED = "disabled"
+    PREPARING = "preparing"
+    ENABLED = "enabled"
+
+
 class ModeChange(Enum):
     """What a start does with a flow that ran as a source connector until now."""
 
@@ -25,6 +33,7 @@ class ModeChange(Enum):
 
 
 ConnectorChoice = Annotated[ConnectorType, BeforeValidator(lower_case), one_of(ConnectorType)]
+SupportChoice = Annotated[SourceSupport, BeforeValidator(lower_case), one_of(SourceSupport)]
 ChangeChoice = Annotated[ModeChange, BeforeValidator(lower_case), one_of(ModeChange)]
 
 
@@ -37,8 +46,17 @@ class ConnectorSettings:
         Key(
             "connector.type",
             "sink",
-            "`sink`: positions are committed with the data. `source`: at least once, with the "
-            "positions of MirrorMaker 2 in `mm2-offsets.A.internal`.",
+            "`source`: with the positions of MirrorMaker 2 in `mm2-offsets.A.internal`, and at "
+            "least once unless `exactly.once.source.support` is `enabled`.",
+        ),
+    ]
+    exactly_once_support: Annotated[
+        SupportChoice,
+        Key(
+            "exactly.once.source.support",
+            "disabled",
+            "With `connector.type = source`, `enabled` means exactly once. A sink needs no such "
+            "line.",
         ),
     ]
     change: Annotated[

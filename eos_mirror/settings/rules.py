@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from eos_mirror.errors import ConfigError
-from eos_mirror.settings.connector import ConnectorType
+from eos_mirror.settings.connector import ConnectorType, SourceSupport
 from eos_mirror.settings.model import FlowSettings
 from eos_mirror.settings.plugins import (
     config_filter_of,
@@ -20,16 +20,18 @@ from eos_mirror.settings.values import PolicyClass
 def fit_mode(
     values: dict[str, Any], connector: Mapping[str, Any], resolver: Resolver, owners: Sequence[str]
 ) -> None:
-    """Let a source connector mirror at least once, which is not the default of a sink."""
-    if connector["type"] is not ConnectorType.SOURCE or not values["exactly_once"]:
+    """Let a source connector mirror exactly once only with the key that Kafka Connect has."""
+    if connector["type"] is not ConnectorType.SOURCE:
         return
+    exactly_once = connector["exactly_once_support"] is SourceSupport.ENABLED
     place = resolver.report.origins.get(owners[0] + "transaction.producer", DEFAULT)
-    if place != DEFAULT:
+    if place != DEFAULT and values["exactly_once"] is not exactly_once:
+        needed = SourceSupport.ENABLED if values["exactly_once"] else SourceSupport.DISABLED
         resolver.report.fault(
-            f"{place}: transaction.producer = true needs connector.type = sink; a source "
-            f"connector mirrors at least once"
+            f"{place}: transaction.producer contradicts exactly.once.source.support, which counts "
+            f"for a source connector: set that to {needed.value}, or remove this line"
         )
-    values["exactly_once"] = False
+    values["exactly_once"] = exactly_once
 
 
 def check_together(flow: FlowSettings, resolver: Resolver, owners: Sequence[str]) -> None:

@@ -121,10 +121,11 @@ def _consumer(config: TaskConfig, slot: int) -> dict[str, str]:
 
 
 def _positions(config: TaskConfig) -> ConnectOffsets | None:
-    if config.positions is None:
+    topic = config.mirror.positions
+    if topic is None or config.mirror.exactly_once:
         return None
     return ConnectOffsets(
-        config.positions,
+        topic,
         client_config=config.clients.target_admin,
         producer_config=config.clients.claims_producer,
         group=config.mirror.flow.shadow_group,

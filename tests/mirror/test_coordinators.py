@@ -9,7 +9,6 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.driver.coordinator_check import check_coordinators
@@ -60,7 +59,7 @@ def test_a_check_creates_no_topic_of_a_coordinator(tmp_path: Path) -> None:
             assert run.wait() == 0, run.errors
         assert {GROUPS.name, TRANSACTIONS.name} <= topics_of(target)
         (flow,) = load_settings(config, environ={}).flows
-        found = check_coordinators(open_clusters(flow), mode=DeliveryMode.EXACTLY_ONCE)
+        found = check_coordinators(open_clusters(flow), flow)
         assert (found.missing, found.faults, found.outages) == (frozenset(), (), ())
 
 

@@ -248,11 +248,66 @@ def test_a_standby_migrates_a_running_flow_to_exactly_once(site: Site, *, killed
     assert compared.exact, compared
 
 
-def by_mm2(site: Site, start: int) -> None:
+EXACTLY_ONCE = {**MODE, "exactly_once_source_support": "enabled"}
+
+
+@pytest.mark.long
+def test_exactly_once_positions_are_in_the_transaction(site: Site) -> None:
+    """Killed tasks double nothing, and what MirrorMaker 2 would read agrees with the copies."""
+    config = site.config(**EXACTLY_ONCE, **KEPT)
+    with mirror(config) as running:
+        running.wait_for("ready")
+        for number in range(3):
+            site.produce(SOME, start=number * SOME)
+            successor = len(running.found("task.started")) + 1
+            os.kill(running.pid(number % 2), signal.SIGKILL)
+            running.wait_for("task.started", count=successor)
+        assert running.stop() == 0, running.errors
+    with mirror(config, "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    compared = site.compare()
+    assert compared.exact, compared
+    assert stored(site) == site.view.ends(site.topic, site.partitions)
+    assert site.view.positions(site.remote, site.partitions) == stored(site)
+    groups = site.source.admin().list_consumer_groups().result(10).valid
+    assert site.flow.source_group not in {group.group_id for group in groups}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("begins", ["mm2", "we"])
+def test_exactly_once_takes_turns_too(site: Site, begins: str) -> None:
+    """MirrorMaker 2 exactly once and we continue where the other one ended, in either order."""
+    turns = ["mm2", "we"] if begins == "mm2" else ["we", "mm2"]
+    for turn, who in enumerate(2 * turns):
+        if who == "mm2":
+            by_mm2(site, turn * SOME, exactly_once=True)
+        else:
+            site.produce(SOME, start=turn * SOME)
+            with mirror(site.config(**EXACTLY_ONCE), "--once") as running:
+                assert running.wait() == 0, running.errors
+
+    compared = site.compare()
+    assert compared.exact, compared
+    assert compared.matched == 4 * SOME
+
+
+@pytest.mark.long
+def test_a_sink_tells_mirrormaker_2_where_it_is_once_it_is_a_source(site: Site) -> None:
+    """Positions of partitions without new records are stored, too, before a task begins."""
+    site.produce(SOME)
+    for mode in (SINK, EXACTLY_ONCE):
+        with mirror(site.config(**mode), "--once") as running:
+            assert running.wait() == 0, running.errors
+
+    assert stored(site) == site.view.ends(site.topic, site.partitions)
+
+
+def by_mm2(site: Site, start: int, *, exactly_once: bool = False) -> None:
     """Produce records, let MirrorMaker 2 copy them, and stop it."""
     site.produce(SOME, start=start)
     log = site.folder / f"java-{start}.log"
-    with running_mm2(mm2_file(site, exactly_once=False), log) as java:
+    with running_mm2(mm2_file(site, exactly_once=exactly_once), log) as java:
         wait_until(
             lambda: copied(site) >= start + SOME or java.poll() is not None,
             within=COPIES_WITHIN,

@@ -45,8 +45,9 @@ JAAS = "A.sasl.mechanism = PLAIN\nA.sasl.jaas.config = "
         ("topics = [a-z&&[b]]", "f:5: topics = [a-z&&[b]]: '[a-z&&[b]]' is not a regular "
          "expression that Python reads as Java does: Possible set intersection at position 4"),
         ("connector.type = both", "f:5: connector.type = both: input should be 'sink' or 'source'"),
-        ("connector.type = source\ntransaction.producer = true", "f:6: transaction.producer = true "
-         "needs connector.type = sink; a source connector mirrors at least once"),
+        ("connector.type = source\ntransaction.producer = true", "f:6: transaction.producer "
+         "contradicts exactly.once.source.support, which counts for a source connector: set that "
+         "to enabled, or remove this line"),
         ("abort.on.send.failure = maybe", "f:5: abort.on.send.failure = maybe: "
          "expected true or false"),
         ("replication.policy.class = com.x.P", "f:5: replication.policy.class = com.x.P: "
