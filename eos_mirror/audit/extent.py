@@ -231,9 +231,16 @@ def _upstream_end(snapshot: PartitionSnapshot) -> int:
 
 
 def _first_copied(snapshot: PartitionSnapshot) -> int:
-    """Return the upstream offset of the first record whose copy still exists."""
-    answer = snapshot.offsets.reverse(snapshot.target_start)
-    return snapshot.offsets.upstream_start if isinstance(answer, Untranslatable) else answer
+    """
+    Return the upstream offset of the first record whose copy still exists.
+
+    If no copy has expired, that is the start of the map: records before the first copy have none.
+    """
+    offsets = snapshot.offsets
+    if snapshot.target_start <= offsets.copy_of(offsets.upstream_start):
+        return offsets.upstream_start
+    answer = offsets.reverse(snapshot.target_start)
+    return offsets.upstream_start if isinstance(answer, Untranslatable) else answer
 
 
 def _exactly(answer: int | Untranslatable) -> int:

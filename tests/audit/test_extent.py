@@ -82,6 +82,26 @@ def test_what_expired_on_the_target_is_named() -> None:
     assert found.unproven == [unproven(100, 107, Cause.EXPIRED_ON_TARGET)]
 
 
+@pytest.mark.parametrize("copies", [[], [(START + 4, 6)]], ids=["none", "some"])
+def test_records_without_a_copy_before_the_first_copy_have_not_expired(
+    copies: list[tuple[int, int]],
+) -> None:
+    """A filter drops them, or all records: they are compared with nothing."""
+    tail = MapTail.empty(START, downstream=7)
+    if copies:
+        tail.add(copies, 7)
+    tail.advance(START + 10)
+    found = plan_extent(
+        PartitionSnapshot(
+            source=SOURCE, source_start=0, target=TARGET, target_start=7, target_end=13,
+            source_log_end=200, target_log_end=13, offsets=OffsetMap([], tail),
+        )
+    )  # fmt: skip
+    assert (found.whole.start, found.whole.end) == (START, START + 10)
+    assert (found.whole.target_start, found.whole.target_end) == (7, 13)
+    assert found.unproven == []
+
+
 def test_both_may_have_expired() -> None:
     """If records expired on both sides, each upstream offset has one cause."""
     found = extent(source_start=102, target_start=6)
