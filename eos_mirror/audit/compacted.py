@@ -7,10 +7,11 @@ last record of each key, and a tombstone for a while; it never brings back an ol
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from eos_mirror.audit.copy_counts import CopyCounts
 from eos_mirror.audit.differences import Difference, Kind
 from eos_mirror.audit.ranges import Range
 
@@ -55,11 +56,13 @@ class CompactedComparison:
 
     Attributes:
         explained: Number of records that one side no longer has, by reason.
+        copies: Of all keys of the partition.
     """
 
     matched: int
     differences: Sequence[Difference]
     explained: Mapping[Why, int]
+    copies: CopyCounts = field(default_factory=CopyCounts)
 
 
 class _Traces(NamedTuple):

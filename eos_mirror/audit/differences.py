@@ -7,10 +7,11 @@ not pair are settled here over a whole topic, because a record may be in another
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from eos_mirror.audit.copy_counts import CopyCounts
 from eos_mirror.core.records import TopicPartition
 
 
@@ -104,6 +105,7 @@ class Comparison:
     differences: Sequence[Difference]
     unseen: Sequence[UnmatchedRecord]
     unknown: Sequence[UnmatchedRecord]
+    copies: CopyCounts = field(default_factory=CopyCounts)
 
 
 class Settled(NamedTuple):

@@ -8,10 +8,11 @@ range, about 150 bytes per record.
 """
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from eos_mirror.audit.compacted import Keyed
+from eos_mirror.audit.copy_counts import CopyCounts
 from eos_mirror.audit.differences import Comparison, Log
 from eos_mirror.audit.digest import Fold, Folder, digest_records, encode_records
 from eos_mirror.audit.pairing import compare_range
@@ -42,10 +43,12 @@ class Matched:
     Attributes:
         equal: True if the copy equals the source. False only means that it must be examined.
         count: Number of equal records, from the start on.
+        copies: Complete if `equal`.
     """
 
     equal: bool
     count: int
+    copies: CopyCounts = field(default_factory=CopyCounts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,7 @@ class Folded:
 
     source: Fold
     target: Fold
+    copies: CopyCounts = field(default_factory=CopyCounts)
 
     @property
     def equal(self) -> bool:

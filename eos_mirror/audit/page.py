@@ -17,6 +17,9 @@ BARS = 48
 """Topics with more partitions show a square for each partition instead of a bar."""
 
 WIDTH, BAR, SQUARE, PER_ROW = 600, 8, 11, 50
+COUNTED = ("filtered", "expanded")
+"""Source records that have no copy, or several, on purpose."""
+
 FIELDS = ("key", "value", "headers", "timestamp", "timestamp_type")
 
 STYLE = """
@@ -102,6 +105,11 @@ def _topic(topic: Document) -> Iterator[str]:
     explained: Counter[str] = sum((Counter(one["explained"]) for one in partitions), Counter())
     facts = [
         f'<span class="ok">{_n(topic["matched"])} match</span>',
+        *(
+            f'<span class="explained">{_n(topic[kind])} {kind}</span>'
+            for kind in COUNTED
+            if topic[kind]
+        ),
         *(f'<span class="bad">{_n(count)} {escape(kind)}</span>' for kind, count in kinds.items()),
         *(
             f'<span class="explained">{_n(count)} {escape(why)}</span>'
@@ -177,7 +185,9 @@ def _summary(one: Document) -> str:
     start, end = one["upstream"]
     wrong = f", {_count(len(one['differences']), 'difference')}" if one["differences"] else ""
     gaps = f", not compared: {_count(len(one['unproven']), 'range')}" if one["unproven"] else ""
-    return f"partition {one['partition']}: [{start}, {end}), {one['matched']} match{wrong}{gaps}"
+    copies = "".join(f", {one[kind]} {kind}" for kind in COUNTED if one[kind])
+    matched = f"{one['matched']} match{copies}"
+    return f"partition {one['partition']}: [{start}, {end}), {matched}{wrong}{gaps}"
 
 
 def _gaps(topic: Document) -> Iterator[str]:

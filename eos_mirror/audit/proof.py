@@ -4,13 +4,14 @@ The proof of a flow: compares every range with its copy, and unequal ones record
 This module only decides what to do next; the pool does the work.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
 
 from eos_mirror.audit.compacted import Why
+from eos_mirror.audit.copy_counts import CopyCounts
 from eos_mirror.audit.differences import (
     Comparison,
     Difference,
@@ -76,6 +77,7 @@ class PartitionProof:
         matched: Number of records in their place, unchanged.
         unproven: Ranges that were not compared, by offset.
         explained: Number of records that one side no longer has, by reason.
+        copies: Source records that have no copy, or several, because the flow is configured so.
         folded: Folds of everything that was read, if they were asked for.
     """
 
@@ -84,6 +86,7 @@ class PartitionProof:
     differences: Sequence[Difference]
     unproven: Sequence[Unproven]
     explained: Mapping[Why, int] = field(default_factory=dict)
+    copies: CopyCounts = field(default_factory=CopyCounts)
     folded: Folded | None = None
 
 
@@ -125,14 +128,16 @@ class Prover:
         for part, found in self._first_look(case):
             self.on_done()
             if found.equal:
-                case.matched[part.source] += found.count
+                case.count(part.source, found.count, found.copies)
                 topics = case.snapshots[part.source].topics
-                self.proven.add(ProvenRange(where=part, topics=topics, count=found.count))
+                self.proven.add(
+                    ProvenRange(where=part, topics=topics, count=found.count, copies=found.copies)
+                )
             else:
                 unequal.append(part)
         comparisons = []
         for part, one in self._work(self.examiner.examine, unequal, case):
-            case.matched[part.source] += one.matched
+            case.count(part.source, one.matched, one.copies)
             comparisons.append(one)
         differences, strangers = settle(comparisons)
         for one in comparisons:
@@ -218,6 +223,7 @@ class _Case:
         self.snapshots = {one.source: one for one in snapshots}
         self.extents = {one.source: plan_extent(one) for one in snapshots}
         self.matched: Counter[TopicPartition] = Counter()
+        self.copies: defaultdict[TopicPartition, CopyCounts] = defaultdict(CopyCounts)
         self.folded: Mapping[TopicPartition, Folded] = {}
         self.unproven = [gap for extent in self.extents.values() for gap in extent.unproven]
         self.ranges: list[Range] = []
@@ -226,12 +232,17 @@ class _Case:
             whole = self.extents[one.source].whole
             for known in proven.within(whole, one.topics):
                 self.proven.append(known.where)
-                self.matched[one.source] += known.count
+                self.count(one.source, known.count, known.copies)
             for piece in proven.rest(whole, one.topics):
                 parts = list(split_range(piece, one.offsets.translate, max_offsets=max_offsets))
                 chosen = sample_ranges(parts, sample)
                 self.ranges += chosen
                 self.unproven += _gaps(piece, chosen)
+
+    def count(self, source: TopicPartition, matched: int, copies: CopyCounts) -> None:
+        """Add the counts of one range."""
+        self.matched[source] += matched
+        self.copies[source] += copies
 
     def proofs(self, differences: Sequence[Difference]) -> list[PartitionProof]:
         """Return the proofs in the order of the partitions, each sorted by offset."""
@@ -247,6 +258,7 @@ class _Case:
                     (one for one in self.unproven if one.partition == source),
                     key=lambda one: one.start,
                 ),
+                copies=self.copies[source],
                 folded=self.folded.get(source),
             )
             for source, extent in self.extents.items()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from eos_mirror.audit.compacted import CompactedComparison, Why
+from eos_mirror.audit.copy_counts import CopyCounts
 from eos_mirror.audit.differences import Difference
 from eos_mirror.audit.extent import Cause, Extent, PartitionSnapshot, plan_extent, unreadable
 from eos_mirror.audit.proof import ATTEMPTS, PartitionProof, Pool
@@ -106,6 +107,7 @@ def _proof(extent: Extent, results: Sequence[CompactedComparison | Unreadable]) 
     differences: list[Difference] = []
     explained: Counter[Why] = Counter()
     unproven = list(extent.unproven)
+    copies = CopyCounts()
     matched = 0
     for one in results:
         if isinstance(one, Unreadable):
@@ -114,12 +116,14 @@ def _proof(extent: Extent, results: Sequence[CompactedComparison | Unreadable]) 
         matched += one.matched
         differences += one.differences
         explained.update(one.explained)
+        copies = max(copies, one.copies, key=lambda counts: counts.filtered)  # each reads all keys
     return PartitionProof(
         compared=extent.whole,
         matched=matched,
         differences=sorted(differences, key=lambda d: (d.upstream_offset, d.downstream_offset)),
         unproven=unproven,
         explained=explained,
+        copies=copies,
     )
 
 

@@ -7,9 +7,10 @@ An interrupted proof resumes from them, and the next proof compares only what is
 from bisect import insort
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from eos_mirror.audit.copy_counts import CopyCounts
 from eos_mirror.audit.ranges import Range
 from eos_mirror.core.records import TopicPartition
 
@@ -25,11 +26,13 @@ class ProvenRange:
     Attributes:
         topics: Ids of both topics: a topic that was created again is another one.
         count: Number of records in it.
+        copies: Zero in a document of a version that did not count them.
     """
 
     where: Range
     topics: str
     count: int
+    copies: CopyCounts = field(default_factory=CopyCounts)
 
     def document(self) -> dict[str, Any]:
         """Return a JSON document for the file."""
@@ -49,6 +52,7 @@ class ProvenRange:
             where=Range(**{**where, **partitions}),
             topics=document["topics"],
             count=document["count"],
+            copies=CopyCounts(**document.get("copies", {})),
         )
 
 
@@ -113,7 +117,14 @@ def _joined(ranges: Sequence[ProvenRange]) -> list[ProvenRange]:
         if joined and _follows(joined[-1].where, one.where):
             last = joined.pop()
             whole = replace(last.where, end=one.where.end, target_end=one.where.target_end)
-            joined.append(replace(last, where=whole, count=last.count + one.count))
+            joined.append(
+                replace(
+                    last,
+                    where=whole,
+                    count=last.count + one.count,
+                    copies=last.copies + one.copies,
+                )
+            )
         else:
             joined.append(one)
     return joined

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from eos_mirror.audit.compacted import Why
+from eos_mirror.audit.copy_counts import CopyCounts
 from eos_mirror.audit.differences import Difference
 from eos_mirror.audit.digest import VERSION as DIGEST_VERSION
 from eos_mirror.audit.examine import Folded
@@ -44,6 +45,11 @@ class TopicReport:
     def matched(self) -> int:
         """Return the number of records in their place, unchanged."""
         return sum(one.matched for one in self.partitions)
+
+    @property
+    def copies(self) -> CopyCounts:
+        """Return the number of source records that have no copy, or several, on purpose."""
+        return sum((one.copies for one in self.partitions), CopyCounts())
 
     @property
     def differences(self) -> list[Difference]:
@@ -88,12 +94,17 @@ class Report:
         """Return whether there is no difference, and only retention limited the comparison."""
         return not any(topic.differences or topic.incomplete for topic in self.topics)
 
+    @property
+    def copies(self) -> CopyCounts:
+        """Return the number of source records that have no copy, or several, on purpose."""
+        return sum((topic.copies for topic in self.topics), CopyCounts())
+
     def lines(self) -> Iterator[str]:
         """Yield the report as lines of text."""
         for topic in self.topics:
             yield from _topic_lines(topic, explain=self.explain)
         matched = sum(topic.matched for topic in self.topics)
-        yield f"{self.flow}: {_matches(matched)}, {self._verdict()}"
+        yield f"{self.flow}: {_matches(matched, self.copies)}, {self._verdict()}"
 
     def _verdict(self) -> str:
         differences = sum(len(topic.differences) for topic in self.topics)
@@ -113,19 +124,22 @@ class Report:
             **({} if self.base is None else {"base": str(self.base)}),
             "flow": self.flow,
             "holds": self.holds,
+            **asdict(self.copies),
             "topics": [_topic_document(topic, explain=self.explain) for topic in self.topics],
         }
 
 
-def _matches(count: int) -> str:
-    return f"{counted(count, 'record')} match{'es' if count == 1 else ''}"
+def _matches(count: int, copies: CopyCounts) -> str:
+    matches = f"{counted(count, 'record')} match{'es' if count == 1 else ''}"
+    filtered = f", {copies.filtered} filtered" if copies.filtered else ""
+    return f"{matches}{filtered}{f', {copies.expanded} expanded' if copies.expanded else ''}"
 
 
 def _topic_lines(topic: TopicReport, *, explain: bool) -> Iterator[str]:
     counts = Counter(difference.kind.value for difference in topic.differences)
     alike = "equal" if topic.matched or not topic.incomparable else "nothing compared"
     found = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or alike
-    yield f"{topic.source} -> {topic.target}: {_matches(topic.matched)}, {found}"
+    yield f"{topic.source} -> {topic.target}: {_matches(topic.matched, topic.copies)}, {found}"
     for one in topic.differences[:SHOWN]:
         pair = topic.record_pairs.get(one)
         fields = f" ({', '.join(pair.fields)})" if pair and pair.fields else ""
@@ -164,6 +178,7 @@ def _topic_document(topic: TopicReport, *, explain: bool) -> dict[str, Any]:
         "source": topic.source,
         "target": topic.target,
         "matched": topic.matched,
+        **asdict(topic.copies),
         "partitions": [
             _partition_document(one, topic.record_pairs, explain=explain)
             for one in topic.partitions
@@ -183,6 +198,7 @@ def _partition_document(
         "upstream": [where.start, where.end],
         "downstream": [where.target_start, where.target_end],
         "matched": one.matched,
+        **asdict(one.copies),
         "differences": [
             _difference_document(difference, record_pairs.get(difference), explain=explain)
             for difference in one.differences

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from eos_mirror.audit.copy_counts import Tally
 from eos_mirror.audit.examine import Reader
 from eos_mirror.core.handlers import MessageHandler, handled
 from eos_mirror.core.records import DecodedRun, TopicPartition
@@ -19,11 +20,17 @@ def as_mirrored(
     *,
     remote_topic: str,
     handler: MessageHandler | None = None,
+    tally: Tally | None = None,
 ) -> Reader:
-    """Return a reader of a source topic that yields what is mirrored of it."""
+    """
+    Return a reader of a source topic that yields what is mirrored of it.
+
+    Args:
+        tally: Counts the records that have no copy, or several; None counts nothing.
+    """
     chain = Chain(transforms, remote_topic=remote_topic)
-    changed = reader if chain.is_empty else TransformedReader(reader, chain)
-    return changed if handler is None else HandledReader(changed, handler)
+    changed = reader if chain.is_empty else TransformedReader(reader, chain, tally)
+    return changed if handler is None else HandledReader(changed, handler, tally)
 
 
 class HandledReader:
@@ -33,15 +40,18 @@ class HandledReader:
     A record for which the handler fails is yielded as it is: it is in no copy.
     """
 
-    def __init__(self, reader: Reader, handler: MessageHandler) -> None:
+    def __init__(self, reader: Reader, handler: MessageHandler, tally: Tally | None = None) -> None:
         self._reader = reader
         self._handler = handler
+        self._tally = tally
 
     def read(self, partition: TopicPartition, start: int, end: int) -> Iterator[Columns]:
         """Yield the copies of the records in a range. See `kafka.ranges.RangeReader`."""
         for columns in self._reader.read(partition, start, end):
             kind = columns.timestamps[0][0]
+            copied: list[int] = []
             for run in handled(self._handler, _run(partition, columns)):
+                copied += run.offsets
                 yield Columns(
                     offsets=run.offsets,
                     timestamps=[(kind, at) for at in run.timestamps],
@@ -49,6 +59,8 @@ class HandledReader:
                     values=run.values,
                     headers=run.headers,
                 )
+            if self._tally is not None:
+                self._tally.add(columns.offsets, copied)
 
 
 def _run(partition: TopicPartition, columns: Columns) -> DecodedRun:
@@ -67,9 +79,10 @@ def _run(partition: TopicPartition, columns: Columns) -> DecodedRun:
 class TransformedReader:
     """Implements `examine.Reader` over a reader of the source: it yields what is mirrored."""
 
-    def __init__(self, reader: Reader, chain: Chain) -> None:
+    def __init__(self, reader: Reader, chain: Chain, tally: Tally | None = None) -> None:
         self._reader = reader
         self._chain = chain
+        self._tally = tally
 
     def read(self, partition: TopicPartition, start: int, end: int) -> Iterator[Columns]:
         """Yield the records of a range that are mirrored. See `kafka.ranges.RangeReader`."""
@@ -77,7 +90,10 @@ class TransformedReader:
             kept = self._chain.kept(columns.values, columns.headers)
             if len(kept.indices) == len(columns.offsets):
                 yield replace(columns, headers=kept.headers)
-            elif kept.indices:
+                continue
+            if self._tally is not None:
+                self._tally.add(columns.offsets, _at(kept.indices, columns.offsets))
+            if kept.indices:
                 yield _selected(columns, kept)
 
 

@@ -6,10 +6,11 @@ small range.
 """
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from eos_mirror.audit.compacted import CompactedComparison, Compaction, compare_compacted
+from eos_mirror.audit.copy_counts import Tally
 from eos_mirror.audit.differences import Comparison
 from eos_mirror.audit.digest import Folder
 from eos_mirror.audit.examine import (
@@ -32,9 +33,12 @@ from eos_mirror.core.transforms import Transform
 from eos_mirror.errors import RangeUnreadable
 from eos_mirror.kafka.ranges import RangeReader
 
-R = TypeVar("R")
+R = TypeVar("R", Matched, Folded, Comparison, CompactedComparison)
 Found = Mapping[bytes, int]
 """Offsets by digest."""
+
+Readers = tuple[Reader, Reader]
+"""Of the source, as it is mirrored, and of the target."""
 
 _readers: dict[object, RangeReader] = {}
 _handlers: dict[HandlerSpec, MessageHandler] = {}
@@ -100,7 +104,7 @@ class Work:
         Raises:
             RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
-        return _unless_unreadable(lambda: match_range(where, *self._readers(where)))
+        return self._counted(where, lambda readers: match_range(where, *readers))
 
     def fold(self, where: Range) -> Folded | Unreadable:
         """
@@ -110,7 +114,7 @@ class Work:
             RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
         folder = Folder(self.base)
-        return _unless_unreadable(lambda: fold_range(where, *self._readers(where), folder))
+        return self._counted(where, lambda readers: fold_range(where, *readers, folder))
 
     def examine(self, where: Range) -> Comparison | Unreadable:
         """
@@ -119,7 +123,7 @@ class Work:
         Raises:
             RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
-        return _unless_unreadable(lambda: examine_range(where, *self._readers(where)))
+        return self._counted(where, lambda readers: examine_range(where, *readers))
 
     def find(self, where: Range, wanted: Set[bytes]) -> Found | Unreadable:
         """
@@ -145,8 +149,9 @@ class Work:
             RestartTask: A cluster did not answer (SourceUnavailable or TargetUnavailable).
         """
         where, offsets = keys.where, keys.offsets
-        source, target = self._readers(where)
-        try:
+
+        def compare(readers: Readers) -> CompactedComparison:
+            source, target = readers
             return compare_compacted(
                 where,
                 filter(
@@ -160,23 +165,27 @@ class Work:
                 copy_of=offsets.copy_of,
                 compaction=keys.compaction,
             )
+
+        return self._counted(where, compare)
+
+    def _counted(self, where: Range, look: Callable[[Readers], R]) -> R | Unreadable:
+        """Return what a function finds in a range, with the counts of what it has read."""
+        tally = Tally(end=where.end)
+        try:
+            found = look(self._readers(where, tally))
         except RangeUnreadable as exc:
             return Unreadable(reason=str(exc))
+        return replace(found, copies=tally.counts)
 
-    def _readers(self, where: Range) -> tuple[Reader, Reader]:
-        source = _reader(self.source, side=Side.SOURCE)
-        handler = None if self.handler is None else _handler(self.handler)
+    def _readers(self, where: Range, tally: Tally | None = None) -> Readers:
         mirrored = as_mirrored(
-            source, self.transforms, remote_topic=where.target.topic, handler=handler
+            _reader(self.source, side=Side.SOURCE),
+            self.transforms,
+            remote_topic=where.target.topic,
+            handler=None if self.handler is None else _handler(self.handler),
+            tally=tally,
         )
         return mirrored, _reader(self.target, side=Side.TARGET)
-
-
-def _unless_unreadable(look: Callable[[], R]) -> R | Unreadable:
-    try:
-        return look()
-    except RangeUnreadable as exc:
-        return Unreadable(reason=str(exc))
 
 
 def _handler(spec: HandlerSpec) -> MessageHandler:

@@ -1,6 +1,6 @@
 """A log in memory that audits can read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import RangeUnreadable
@@ -15,7 +15,7 @@ class InMemoryLog:
 
     def __init__(
         self,
-        values: dict[int, bytes],
+        values: Mapping[int, bytes | None],
         *,
         stamp: tuple[int, int] = CREATED,
         chunk: int = CHUNK_RECORDS,

@@ -28,6 +28,8 @@ def partition(number: int, **fields: Any) -> dict[str, Any]:
         "upstream": [0, 5_000],
         "downstream": [0, 5_050],
         "matched": 5_000,
+        "filtered": 0,
+        "expanded": 0,
         "differences": [],
         "explained": {},
         "unproven": [],
@@ -46,6 +48,8 @@ def topic(name: str, *partitions: dict[str, Any], **fields: Any) -> dict[str, An
         "source": name,
         "target": f"A.{name}",
         "matched": sum(one["matched"] for one in partitions),
+        "filtered": sum(one["filtered"] for one in partitions),
+        "expanded": sum(one["expanded"] for one in partitions),
         "partitions": list(partitions),
         "incomparable": {},
         **fields,
@@ -112,6 +116,16 @@ def test_a_difference_is_shown_with_both_records() -> None:
     assert "other" in shown.text
     assert shown.text.index("orders") < shown.text.index("fine"), "differences come first"
     assert "expired on the source" in shown.text
+
+
+def test_what_is_filtered_or_expanded_is_shown_beside_what_matches() -> None:
+    """The line of the topic has the sums, and the bar of a partition its own."""
+    one, other = partition(0, filtered=1_200), partition(1, filtered=3, expanded=2)
+    shown = read(report(topic("orders", one, other), topic("fine", partition(0)), holds=True))
+    assert "2 partitions: 10,000 match, 1,203 filtered, 2 expanded" in shown.text
+    assert "partition 1: [0, 5000), 5000 match, 3 filtered, 2 expanded" in shown.text
+    assert "1 partition: 5,000 match" in shown.text
+    assert shown.text.count("filtered") == 3
 
 
 @pytest.mark.parametrize("count", [1, 48, 49, 500])

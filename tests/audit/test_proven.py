@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from eos_mirror.audit.copy_counts import CopyCounts
 from eos_mirror.audit.differences import Kind
 from eos_mirror.audit.extent import Cause
 from eos_mirror.audit.proof import PartitionProof, Prover
@@ -171,6 +172,25 @@ def test_another_file_is_refused_and_left_alone(tmp_path: Path, text: str) -> No
     with pytest.raises(ConfigError, match="choose another file"):
         ProvenFile(path)
     assert path.read_text() == text
+
+
+def test_a_file_without_counts_of_copies_is_read(tmp_path: Path) -> None:
+    """A file of an earlier version keeps what is proven; the counts that it lacks are zero."""
+    path = tmp_path / "proven.json"
+    file = ProvenFile(path)
+    file.of("A->B").add(proven_range(0, 10))
+    file.save()
+    document = json.loads(path.read_text())
+    del document["proven"]["A->B"][0]["copies"]
+    path.write_text(json.dumps(document))
+    again = ProvenFile(path)
+    assert again.of("A->B").ranges == [proven_range(0, 10)]
+    newer = replace(proven_range(10, 20), copies=CopyCounts(filtered=3, expanded=1))
+    again.of("A->B").add(newer)
+    again.save()
+    assert ProvenFile(path).of("A->B").ranges == [
+        replace(proven_range(0, 20), copies=CopyCounts(filtered=3, expanded=1))
+    ]
 
 
 def test_the_file_is_json(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def handling(**more: str) -> dict[str, str]:
 def test_each_record_has_the_copies_that_the_handler_makes(
     site: Site, topic: str, env: dict[str, str], place: dict[str, str]
 ) -> None:
-    """Each offset is translated to its first copy, and `verify` applies the handler again."""
+    """Each offset is translated to its first copy; `verify` applies the handler, and counts."""
     offer(site, topic, [(b"k", line) for line in LINES])
     config = site.config(**handling(), **place)
     with mirror(config, "--once", env=env) as running:
@@ -78,7 +78,9 @@ def test_each_record_has_the_copies_that_the_handler_makes(
     assert back == ["0", "0", "0", "2", "3", "3"]
     code, topics, text = verify(site, place=handling(**place), env=env)
     assert code == 0, text
-    assert [one["matched"] for one in topics if one["source"] == topic] == [len(WORDS)]
+    (one,) = [one for one in topics if one["source"] == topic]
+    assert (one["matched"], one["filtered"], one["expanded"]) == (len(WORDS), 1, 2)
+    assert f"{len(WORDS)} records match, 1 filtered, 2 expanded, equal" in text
 
 
 def test_a_killed_task_repeats_no_copy(site: Site, topic: str, env: dict[str, str]) -> None:

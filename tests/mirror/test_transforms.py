@@ -194,7 +194,7 @@ def _count(java: Site) -> int:
 
 
 def test_dropped_records_are_no_lag_and_no_difference(site: Site) -> None:
-    """Also at the end of a partition. Without the transforms, `verify` misses the records."""
+    """`verify` counts them, also at both ends of a partition; without transforms it misses them."""
     producer = Producer(site.source.client_config())
     for number in range(20):
         producer.produce(site.topic, None, b"last", number % 2)
@@ -205,13 +205,18 @@ def test_dropped_records_are_no_lag_and_no_difference(site: Site) -> None:
         site.wait_caught_up()
         assert running.stop() == 0, running.errors
     left = sum(1 for number in range(RECORDS) if number % 3)
+    dropped = RECORDS + 20 - left
     assert sum(map(len, copies(site))) == left
 
     code, (topic,), said = verify(site, change=lambda _: config(site, LIVE))
     assert code == 0, said
-    assert topic["matched"] == left
+    assert (topic["matched"], topic["filtered"], topic["expanded"]) == (left, dropped, 0)
+    assert [one["filtered"] for one in topic["partitions"]] == [dropped // 2] * 2
+    assert not any(one["unproven"] for one in topic["partitions"])
+    assert f"{site.flow}: {left} records match, {dropped} filtered, no difference\n" in said
     code, (topic,), said = verify(site)
     assert code == DIFFERENT, said
+    assert topic["filtered"] == 0
     kinds = {one["kind"] for p in topic["partitions"] for one in p["differences"]}
     assert kinds == {"missing"}
 
