@@ -96,7 +96,7 @@ def _replay(flow: FlowSettings, args: argparse.Namespace, is_wanted: Callable[[s
 def _verdicts(verdicts: Sequence[Verdict], what: str) -> str:
     """Return a line for each record."""
     return "".join(
-        f"{one.held.record.source} offset {one.held.record.offset}: "
+        f"{one.key.source} offset {one.key.offset}: "
         f"{f'not replayed: {one.refusal}' if one.refusal else what}\n"
         for one in verdicts
     )

@@ -1,9 +1,11 @@
 """Reads what the quarantine of a flow holds."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import attrgetter
 
 from eos_mirror.core.quarantine import (
     Place,
@@ -13,7 +15,7 @@ from eos_mirror.core.quarantine import (
 )
 from eos_mirror.core.records import TopicPartition, TopicRecord
 from eos_mirror.core.side import Side
-from eos_mirror.errors import ConfigError
+from eos_mirror.errors import ConfigError, RangeUnreadable
 from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.ranges import RangeReader
 from eos_mirror.settings.clients import target_admin
@@ -77,6 +79,40 @@ def quarantined(settings: FlowSettings, is_wanted: Callable[[str], bool]) -> Ite
                     record=record,
                     is_replayed=place in replayed,
                 )
+
+
+def quarantined_at(settings: FlowSettings, places: Sequence[Place]) -> Generator[Held]:
+    """
+    Yield the records at these places, while they are read: memory has no more than a few chunks.
+
+    Args:
+        places: In the order of `quarantined`, below the last stable offset; none was replayed.
+
+    Raises:
+        RangeUnreadable: A record was deleted since, or another one is in its place.
+        RestartTask: The target did not answer (TargetUnavailable).
+    """
+    with closing(RangeReader(target_admin(settings), side=Side.TARGET)) as reader:
+        for number, some in groupby(places, key=attrgetter("partition")):
+            wanted = list(some)
+            partition = TopicPartition(settings.quarantine_topic, number)
+            found = _read(reader, partition, wanted[0].offset, wanted[-1].offset + 1)
+            left = iter(wanted)
+            expected = next(left, None)
+            for place, moved_ms, raw in found:
+                if place == expected:
+                    yield _held(partition, place, moved_ms, raw)
+                    expected = next(left, None)
+            if expected is not None:
+                raise RangeUnreadable(f"{partition}: offset {expected.offset} is gone")
+
+
+def _held(partition: TopicPartition, place: Place, moved_ms: int, raw: TopicRecord) -> Held:
+    try:
+        record = decode_quarantined(raw)
+    except ValueError as exc:
+        raise RangeUnreadable(f"{partition}: offset {place.offset} is another record now") from exc
+    return Held(place=place, moved_ms=moved_ms, record=record, is_replayed=False)
 
 
 def partitions_of(settings: FlowSettings, metadata: ClusterMetadata) -> list[TopicPartition]:

@@ -1,7 +1,12 @@
-"""Appends quarantined records to their copies, once the target accepts them."""
+"""
+Appends quarantined records to their copies, once the target accepts them.
+
+A plan has the places of all records. Their contents are read for one portion after the other.
+"""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -14,7 +19,13 @@ from eos_mirror.driver.cluster_facts import FlowFacts
 from eos_mirror.driver.flow_clusters import open_clusters
 from eos_mirror.driver.ledger import create_ledger
 from eos_mirror.driver.topic_sync import TopicSync
-from eos_mirror.errors import ConfigError, RefusedByTarget, RetriableError, UnsafeError
+from eos_mirror.errors import (
+    ConfigError,
+    RangeUnreadable,
+    RefusedByTarget,
+    RetriableError,
+    UnsafeError,
+)
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.ledger import KafkaLedger
 from eos_mirror.kafka.metadata import ClusterMetadata
@@ -23,7 +34,7 @@ from eos_mirror.operate.adopt import pairs_of, switch_of
 from eos_mirror.operate.carry_positions import Pairs
 from eos_mirror.operate.fenced_positions import FencedPositions
 from eos_mirror.operate.noted_mode import facts_of_this_mode
-from eos_mirror.operate.quarantine import Held, partitions_of, quarantined
+from eos_mirror.operate.quarantine import Held, partitions_of, quarantined, quarantined_at
 from eos_mirror.operate.replay_plan import Key, ReplayPlan, Verdict, key_of, run_of
 from eos_mirror.operate.stopped_topic import start_left_stopped, stopped_topic
 from eos_mirror.ports import Delivered
@@ -33,21 +44,28 @@ from eos_mirror.settings.model import FlowSettings
 
 PORTION: Final = 50
 PORTION_BYTES: Final = 8_000_000
-"""Most records and bytes in one transaction. Each record is a batch of its own, so that a refusal
-names it; the batches of a partition are sent one after the other."""
+"""Most records and bytes in one transaction, and in memory. Each record is a batch of its own, so
+that a refusal names it; the batches of a partition are sent one after the other."""
 
 COMMAND: Final = "quarantine replay"
+
+Portion = Sequence[tuple[Verdict, Held]]
+"""What is appended in one transaction."""
 
 
 class Replayer:
     """Replays the records of one flow. It may be interrupted, and run again."""
 
-    def __init__(self, settings: FlowSettings, is_wanted: Callable[[str], bool]) -> None:
+    def __init__(
+        self, settings: FlowSettings, is_wanted: Callable[[str], bool], *, portion: int = PORTION
+    ) -> None:
         """
         Args:
             is_wanted: Decides by the name of a source topic.
+            portion: Most records in one transaction.
         """
         self._settings, self._is_wanted = settings, is_wanted
+        self._portion = portion
         self._clusters = open_clusters(settings)
         self._topics = TopicSync(settings, self._clusters, on_event=lambda *_: None)
         self._plan = ReplayPlan(settings, self._clusters.target)
@@ -96,7 +114,7 @@ class Replayer:
         """
         by_topic: defaultdict[str, list[Verdict]] = defaultdict(list)
         for one in self.plan():
-            by_topic[one.held.record.source.topic].append(one)
+            by_topic[one.key.source.topic].append(one)
         for topic in sorted(by_topic):
             if all(one.refusal for one in by_topic[topic]):
                 yield from by_topic[topic]
@@ -140,10 +158,31 @@ class Replayer:
             verdicts = self._plan.verdicts(
                 lambda name: name == topic, pairs, dict(fenced.shadows), refused
             )
-            for portion in _portions([one for one in verdicts if not one.refusal]):
-                self._append(portion, pairs, fenced, reason)
-                yield from portion
+            accepted = [one for one in verdicts if not one.refusal]
+            with closing(self._portions(accepted)) as portions:
+                for portion in portions:
+                    self._append(portion, pairs, fenced, reason)
+                    yield from (one for one, _ in portion)
         yield from (one for one in verdicts if one.refusal)
+
+    def _portions(self, verdicts: Sequence[Verdict]) -> Generator[Portion]:
+        """Read the records, and yield a portion when it is full."""
+        portion: list[tuple[Verdict, Held]] = []
+        size_bytes = 0
+        found = quarantined_at(self._settings, [one.places[0] for one in verdicts])
+        with closing(found):
+            for one, held in zip(verdicts, found, strict=True):
+                if key_of(held) != one.key:
+                    raise RangeUnreadable(f"{held.place}: the quarantine has changed meanwhile")
+                more = len(held.record.key or b"") + len(held.record.value or b"")
+                is_full = len(portion) == self._portion or size_bytes + more > PORTION_BYTES
+                if portion and is_full:
+                    yield portion
+                    portion, size_bytes = [], 0
+                portion.append((one, held))
+                size_bytes += more
+        if portion:
+            yield portion
 
     def _wait_until_decided(self, remotes: Iterable[TopicPartition]) -> None:
         metadata = ClusterMetadata(target_admin(self._settings), side=Side.TARGET)
@@ -161,14 +200,12 @@ class Replayer:
 
         retrying(look, within=MARKERS_LOST_AFTER)
 
-    def _append(
-        self, portion: Sequence[Verdict], pairs: Pairs, fenced: FencedPositions, reason: str
-    ) -> None:
+    def _append(self, portion: Portion, pairs: Pairs, fenced: FencedPositions, reason: str) -> None:
         by_source: defaultdict[TopicPartition, list[Held]] = defaultdict(list)
-        for one in portion:
-            by_source[one.held.record.source].append(one.held)
+        for one, held in portion:
+            by_source[one.key.source].append(held)
         runs = {pairs[source]: list(map(run_of, some)) for source, some in by_source.items()}
-        notes = [place.replayed() for one in portion for place in one.places]
+        notes = [place.replayed() for one, _ in portion for place in one.places]
         note = partial(self._note, by_source, pairs, reason)
         fenced.append(runs, {self._settings.quarantine_topic: notes}, note)
 
@@ -208,17 +245,3 @@ class Replayer:
         if not facts.has_claims_topic:
             raise ConfigError(f"{flow}: it never ran: nothing of it was quarantined")
         return facts
-
-
-def _portions(verdicts: Iterable[Verdict]) -> Iterator[list[Verdict]]:
-    portion: list[Verdict] = []
-    size_bytes = 0
-    for one in verdicts:
-        more = len(one.held.record.key or b"") + len(one.held.record.value or b"")
-        if portion and (len(portion) == PORTION or size_bytes + more > PORTION_BYTES):
-            yield portion
-            portion, size_bytes = [], 0
-        portion.append(one)
-        size_bytes += more
-    if portion:
-        yield portion

@@ -1,9 +1,9 @@
 """Decides which quarantined records can be replayed now, and why the others cannot."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from time import time_ns
+from typing import NamedTuple
 
 from eos_mirror.core.handlers import FAILED
 from eos_mirror.core.map_records import segments_of
@@ -22,22 +22,38 @@ from eos_mirror.ports import GroupOffset, ShadowOffset
 from eos_mirror.settings.clients import sender_limits, target_admin
 from eos_mirror.settings.model import FlowSettings
 
-Key = tuple[TopicPartition, int, str, int]
-"""Which record: source partition, offset, topic id, and number of the copy."""
+
+class Key(NamedTuple):
+    """
+    Which record it is. It may be in the quarantine twice.
+
+    Attributes:
+        offset: On the source.
+        copy: Its number among the copies that a message handler made of one record.
+    """
+
+    source: TopicPartition
+    offset: int
+    topic_id: str
+    copy: int
+
+
+_Position = tuple[int, ShadowMetadata, OffsetMap] | str
+"""Next offset, metadata and offset map of a remote partition; or what is wrong with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """
-    What can be done with a quarantined record.
+    What can be done with a quarantined record. It has no content of the record.
 
     Attributes:
         places: Where it is in the quarantine: twice, if it was moved twice.
         refusal: Why it cannot be replayed now; empty if it can.
     """
 
-    held: Held
-    places: Sequence[Place]
+    key: Key
+    places: list[Place]
     refusal: str
 
 
@@ -48,14 +64,24 @@ class _Known:
 
     Attributes:
         pairs: Remote partition by source partition.
-        positions: Next offset, metadata and offset map by remote partition; or what is wrong.
+        shadows: Shadow offset by remote partition.
+        segments: Records of the offset map topic, by key.
         refused: Why the target refused a record, by record.
+        limits, positions: Of the copies that were asked for so far.
     """
 
     pairs: Pairs
-    limits: Mapping[str, TopicLimits]
-    positions: Mapping[TopicPartition, "tuple[int, ShadowMetadata, OffsetMap] | str"]
+    shadows: Mapping[TopicPartition, GroupOffset | ShadowOffset]
+    segments: Mapping[str, bytes]
     refused: Mapping[Key, str]
+    limits: dict[str, TopicLimits | None] = field(default_factory=dict)
+    positions: dict[TopicPartition, _Position] = field(default_factory=dict)
+
+    def position(self, remote: TopicPartition) -> _Position:
+        """Return the position of a remote partition."""
+        if remote not in self.positions:
+            self.positions[remote] = _decoded(remote, self.shadows.get(remote), self.segments)
+        return self.positions[remote]
 
 
 class ReplayPlan:
@@ -72,7 +98,9 @@ class ReplayPlan:
         refused: Mapping[Key, str],
     ) -> list[Verdict]:
         """
-        Return what can be done with each record that was not replayed yet.
+        Return what can be done with each record that was not replayed yet, in their order.
+
+        The records are read one after the other: memory has their keys and places.
 
         Args:
             is_wanted: Decides by the name of a source topic.
@@ -83,48 +111,28 @@ class ReplayPlan:
             ConfigError: There is no quarantine.
             RestartTask: The target did not answer.
         """
-        waiting: defaultdict[Key, list[Held]] = defaultdict(list)
-        for held in quarantined(self._settings, is_wanted):
-            waiting[key_of(held)].append(held)
-        left = [some for some in waiting.values() if not any(one.is_replayed for one in some)]
-        remotes = {pairs[some[0].record.source] for some in left if some[0].record.source in pairs}
-        known = _Known(
-            pairs=pairs,
-            limits=self._target.limits({remote.topic for remote in remotes}),
-            positions=self._positions(remotes, shadows),
-            refused=refused,
-        )
-        return [
-            Verdict(
-                held=some[0],
-                places=[one.place for one in some],
-                refusal=self._refusal(some[0], known),
-            )
-            for some in left
-        ]
-
-    def _positions(
-        self,
-        remotes: Iterable[TopicPartition],
-        shadows: Mapping[TopicPartition, GroupOffset | ShadowOffset],
-    ) -> dict[TopicPartition, tuple[int, ShadowMetadata, OffsetMap] | str]:
         config = target_admin(self._settings)
         metadata = ClusterMetadata(config, side=Side.TARGET)
-        entries = whole_map(metadata, self._settings.flow, config)
-        found: dict[TopicPartition, tuple[int, ShadowMetadata, OffsetMap] | str] = {}
-        for remote in remotes:
-            shadow = shadows.get(remote)
-            if shadow is None:
-                found[remote] = "its partition has no position"
-                continue
-            try:
-                written = decode(shadow.metadata)
-                offsets = OffsetMap(segments_of(entries, remote), MapTail.decode(written.tail))
-            except ValueError as exc:
-                found[remote] = f"the position of its partition is not ours: {exc}"
+        known = _Known(
+            pairs=pairs,
+            shadows=shadows,
+            segments=whole_map(metadata, self._settings.flow, config),
+            refused=refused,
+        )
+        found: dict[Key, Verdict] = {}
+        replayed: set[Key] = set()
+        sources: dict[TopicPartition, TopicPartition] = {}  # one object for all of its records
+        for held in quarantined(self._settings, is_wanted):
+            key = key_of(held)
+            if held.is_replayed:
+                replayed.add(key)
+            elif key in found:
+                found[key].places.append(held.place)
             else:
-                found[remote] = (shadow.position.next_offset, written, offsets)
-        return found
+                key = key._replace(source=sources.setdefault(key.source, key.source))
+                refusal = self._refusal(held, known)
+                found[key] = Verdict(key=key, places=[held.place], refusal=refusal)
+        return [one for key, one in found.items() if key not in replayed]
 
     def _refusal(self, held: Held, known: _Known) -> str:
         """Return why a record cannot be replayed now; empty if it can."""
@@ -134,12 +142,15 @@ class ReplayPlan:
         if held.record.code == FAILED:
             return "its message handler failed; the copies that it makes are not known"
         return (
-            _not_of_this_copy(held, known.positions[remote])
+            _not_of_this_copy(held, known.position(remote))
             or known.refused.get(key_of(held), "")
-            or self._still_refused(held, remote, known.limits.get(remote.topic))
+            or self._still_refused(held, remote, known)
         )
 
-    def _still_refused(self, held: Held, remote: TopicPartition, limits: TopicLimits | None) -> str:
+    def _still_refused(self, held: Held, remote: TopicPartition, known: _Known) -> str:
+        if remote.topic not in known.limits:
+            known.limits[remote.topic] = self._target.limits({remote.topic}).get(remote.topic)
+        limits = known.limits[remote.topic]
         if limits is None:
             return f"DESCRIBE_CONFIGS on {remote.topic} is not granted, or it is gone"
         now_ms, sender = time_ns() // 1_000_000, sender_limits(self._settings)
@@ -147,7 +158,22 @@ class ReplayPlan:
         return "" if refused is None else f"{refused.code}: {refused.reason}"
 
 
-def _not_of_this_copy(held: Held, position: "tuple[int, ShadowMetadata, OffsetMap] | str") -> str:
+def _decoded(
+    remote: TopicPartition,
+    shadow: GroupOffset | ShadowOffset | None,
+    segments: Mapping[str, bytes],
+) -> _Position:
+    if shadow is None:
+        return "its partition has no position"
+    try:
+        written = decode(shadow.metadata)
+        offsets = OffsetMap(segments_of(segments, remote), MapTail.decode(written.tail))
+    except ValueError as exc:
+        return f"the position of its partition is not ours: {exc}"
+    return shadow.position.next_offset, written, offsets
+
+
+def _not_of_this_copy(held: Held, position: _Position) -> str:
     """Return why a record does not belong into a copy; empty if it does."""
     if isinstance(position, str):
         return position
@@ -164,7 +190,7 @@ def _not_of_this_copy(held: Held, position: "tuple[int, ShadowMetadata, OffsetMa
 def key_of(held: Held) -> Key:
     """Return which record this is; it may be in the quarantine twice."""
     one = held.record
-    return (one.source, one.offset, one.topic_id, one.copy)
+    return Key(one.source, one.offset, one.topic_id, one.copy)
 
 
 def run_of(held: Held) -> DecodedRun:

@@ -1,13 +1,19 @@
 """`quarantine replay` appends quarantined records to their copies, each once."""
 
+import gc
 import json
 import signal
+import subprocess
+import sys
 
 import pytest
 from confluent_kafka import Producer
 
 from eos_mirror.core.ledger import Kind
 from eos_mirror.kafka.ledger import read_ledger
+from eos_mirror.operate.quarantine import Held
+from eos_mirror.operate.replay import Replayer
+from eos_mirror.settings.load import load_settings
 from tests.mirror.command_line import offsets, quarantine
 from tests.mirror.conftest import Site
 from tests.mirror.killed_verb import verb
@@ -44,12 +50,28 @@ STEPS = {
 """What is done when the process is killed, and where it is killed."""
 
 
+KILLED_AFTER_A_PORTION = """
+import os, signal, sys
+from eos_mirror.operate.replay import Replayer
+from eos_mirror.settings.load import load_settings
+(flow,) = load_settings(sys.argv[1]).flows
+for _ in Replayer(flow, lambda topic: True, portion=2).run(reason=""):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+"""Kills the process when the first portion is committed."""
+
+
 @pytest.fixture
 def topic(site: Site) -> str:
     """A topic of which three records are in the quarantine; its copy accepts them now."""
+    return with_refused(site, 9)
+
+
+def with_refused(site: Site, count: int) -> str:
+    """Return a topic with so many records, of which every third is in the quarantine."""
     name = f"{site.topic}-refused"
     site.source.create_topic(name, 1)
-    offer(site, name, mixed(9))
+    offer(site, name, mixed(count))
     configure(site.source, name, "cleanup.policy=compact")
     with mirror(site.config(**TOLERANT), "--once") as running:
         assert running.wait() == 0, running.errors
@@ -142,6 +164,51 @@ def test_a_killed_replay_is_run_again(site: Site, topic: str, step: str) -> None
 
     mirror_more(site, topic)
     assert values(site, topic) == KEPT + MOVED + AFTER
+    code, _, text = verify(site)
+    assert code == 0, text
+
+
+def test_more_records_than_a_portion_are_replayed(site: Site) -> None:
+    """They are read and written portion by portion, in order, and memory has no more than one."""
+    topic = with_refused(site, 21)
+    moved = [b"%d" % n for n in range(1, 21, 3)]
+    (flow,) = load_settings(str(site.config())).flows
+    replayer = Replayer(flow, lambda name: name == topic, portion=2)
+
+    alive = []
+    for verdict in replayer.run(reason=""):
+        assert not verdict.refusal
+        alive.append(sum(isinstance(one, Held) for one in gc.get_objects()))
+
+    assert len(alive) == len(moved)
+    assert max(alive) <= 3, "a portion, and the record after it"
+    assert values(site, topic)[14:] == moved
+    entries = read_ledger(site.target.client_config(), site.flow)
+    records = [one.details["records"] for one in entries if one.kind is Kind.REPLAY]
+    assert records == [2, 2, 2, 1]
+    assert not replayer.plan()
+    code, _, text = verify(site)
+    assert code == 0, text
+    assert "explained: 7 replayed from the quarantine, and in the ledger" in text
+
+
+def test_a_replay_that_is_killed_between_two_portions_is_run_again(site: Site) -> None:
+    """The first portion is not repeated, and the others follow."""
+    topic = with_refused(site, 21)
+    moved = [b"%d" % n for n in range(1, 21, 3)]
+    start = [sys.executable, "-c", KILLED_AFTER_A_PORTION, str(site.config())]
+    killed = subprocess.run(start, capture_output=True, text=True, check=False, timeout=120)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert values(site, topic)[14:] == moved[:2]
+
+    code, text = quarantine(site, "replay", "--yes")
+
+    assert code == 0, text
+    assert text.splitlines() == [
+        f"{topic} was left stopped by an interrupted replay; it is started",
+        *(f"{topic}-0 offset {n}: replayed" for n in range(7, 21, 3)),
+    ]
+    assert values(site, topic)[14:] == moved
     code, _, text = verify(site)
     assert code == 0, text
 
