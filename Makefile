@@ -15,6 +15,8 @@ lint: install
 	$(BIN)/python -m mypy
 	$(BIN)/python -m codespell_lib
 
+# Children of the tests are thousands of Python processes: each would compile every module again.
+test: export PYTHONDONTWRITEBYTECODE =
 test: install
 	$(BIN)/python -m pytest -n 3 --dist loadfile
 
