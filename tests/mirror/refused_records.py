@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from confluent_kafka import Producer
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from eos_mirror.core.quarantine import QuarantinedRecord, decode_quarantined, decode_replayed
 from eos_mirror.core.records import TopicRecord
+from eos_mirror.testing import wait_until
 from eos_mirror.testing.checker import read_topic
 from eos_mirror.testing.external import Cluster
 from tests.mirror.conftest import Site
@@ -30,11 +32,22 @@ Record = tuple[bytes | None, bytes]
 
 
 def configure(cluster: Cluster, topic: str, config: str) -> None:
-    """Set one entry of a topic's configuration."""
-    cluster.tool(
-        "ConfigCommand", "--alter", "--entity-type", "topics", "--entity-name", topic,
-        "--add-config", config,
-    )  # fmt: skip
+    """Set entries of a topic's configuration, such as `a=1,b=2`; return when brokers have them."""
+    wanted = dict(one.split("=", 1) for one in config.split(","))
+    entries = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in wanted.items()
+    ]
+    admin = cluster.admin()
+    asked = ConfigResource(ResourceType.TOPIC, topic)
+    changed = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+    admin.incremental_alter_configs([changed])[changed].result(30)
+
+    def have_them() -> bool:
+        found = admin.describe_configs([asked])[asked].result(30)
+        return all(found[name].value == value for name, value in wanted.items())
+
+    wait_until(have_them, within=WITHIN, what=f"{config} of {topic}")
 
 
 def offer(site: Site, topic: str, records: Sequence[Record], *, timestamp_ms: int = 0) -> None:
