@@ -18,6 +18,9 @@ from tests.mirror.toolbox import Mirror, mirror
 from tests.rest.client import Client
 
 SOON_S = 60.0
+LOOK_S = 0.1
+"""Between two looks: without a pause, they take a processor from the run that they look at."""
+
 SEEN_BY_THE_RUN: Mapping[str, object] = {
     "listeners": "http://127.0.0.1:0",
     "metrics_exporters": "prometheus",
@@ -168,6 +171,7 @@ def _wait(difference: Callable[[], str]) -> None:
     deadline = time.monotonic() + SOON_S
     while found := difference():
         assert time.monotonic() < deadline, found
+        time.sleep(LOOK_S)
 
 
 @contextmanager

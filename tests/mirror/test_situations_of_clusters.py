@@ -19,10 +19,28 @@ from tests.mirror.surgery import create_on
 pytestmark = [pytest.mark.brokers, pytest.mark.long, pytest.mark.usefixtures("own_brokers")]
 
 
-@pytest.fixture
-def proxied() -> Iterator[KafkaCluster]:
+NODE = 3
+"""The broker that is killed."""
+
+
+@pytest.fixture(scope="module")
+def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
     """A cluster that is reached through a proxy."""
     with KafkaCluster(name="proxied", proxied=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """A cluster with access control; a test denies rights on its own topics only."""
+    with guarded_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def trio(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """Three brokers of which any may die without an election of controllers."""
+    with KafkaCluster(3, name="trio", controllers="separate") as cluster:
         yield cluster
 
 
@@ -70,38 +88,38 @@ def test_a_password_is_changed_on_the_target(tmp_path: Path, source_cluster: Clu
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
-def test_a_right_on_a_topic_is_withdrawn(tmp_path: Path, side: str) -> None:
+def test_a_right_on_a_topic_is_withdrawn(tmp_path: Path, guarded: KafkaCluster, side: str) -> None:
     """The reason names the right and the topic; the partitions resume when it is back."""
-    with guarded_cluster() as guarded:
-        site = make_site(tmp_path, guarded, guarded)
-        name = site.topic if side == "source" else site.remote
-        operation = AclOperation.READ if side == "source" else AclOperation.WRITE
-        resource = (ResourceType.TOPIC, name, ResourcePatternType.LITERAL)
-        with staged(site, login(site, **SEEN_BY_THE_RUN)) as stage:
-            deny(guarded, resource, operation)
-            site.produce(40)
-            stage.shows(stopped("RightMissing", operation.name))
-            allow_again(guarded, resource, operation)
-            stage.shows(WELL)
+    site = make_site(tmp_path, guarded, guarded)
+    name = site.topic if side == "source" else site.remote
+    operation = AclOperation.READ if side == "source" else AclOperation.WRITE
+    resource = (ResourceType.TOPIC, name, ResourcePatternType.LITERAL)
+    with staged(site, login(site, **SEEN_BY_THE_RUN)) as stage:
+        deny(guarded, resource, operation)
+        site.produce(40)
+        stage.shows(stopped("RightMissing", operation.name))
+        allow_again(guarded, resource, operation)
+        stage.shows(WELL)
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
-def test_a_partition_has_no_leader(tmp_path: Path, source_cluster: Cluster, side: str) -> None:
+def test_a_partition_has_no_leader(
+    tmp_path: Path, source_cluster: Cluster, trio: KafkaCluster, side: str
+) -> None:
     """The partition waits until its broker is back."""
-    with KafkaCluster(3, name="trio", controllers="separate") as trio:
-        clusters = (trio, source_cluster) if side == "source" else (source_cluster, trio)
-        site = make_site(tmp_path, *clusters, partitions=1)
-        lonely = site.topic if side == "source" else site.remote
-        if side == "source":
-            trio.admin().delete_topics([lonely])[lonely].result(10)
-        create_on(trio, lonely, 3)
-        internal = {"internal_topic_replication_factor": 3} if side == "target" else {}
-        with staged(site, site.config(**SEEN_BY_THE_RUN, **internal)) as stage:
-            trio.kill(3)
-            if side == "target":
-                site.produce(10)  # a task notices when it writes
-            stage.shows(
-                Seen(state="waiting", partition="waiting", words="has no leader", is_ready=False)
-            )
-            trio.start_node(3)
-            stage.shows(WELL)
+    clusters = (trio, source_cluster) if side == "source" else (source_cluster, trio)
+    site = make_site(tmp_path, *clusters, partitions=1)
+    lonely = site.topic if side == "source" else site.remote
+    if side == "source":
+        trio.admin().delete_topics([lonely])[lonely].result(10)
+    create_on(trio, lonely, NODE)
+    internal = {"internal_topic_replication_factor": 3} if side == "target" else {}
+    with staged(site, site.config(**SEEN_BY_THE_RUN, **internal)) as stage:
+        trio.kill(NODE)
+        if side == "target":
+            site.produce(10)  # a task notices when it writes
+        stage.shows(
+            Seen(state="waiting", partition="waiting", words="has no leader", is_ready=False)
+        )
+        trio.start_node(NODE)
+        stage.shows(WELL)

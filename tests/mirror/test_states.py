@@ -4,7 +4,7 @@ import json
 import signal
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
-from eos_mirror.testing import wait_until
+from eos_mirror.testing import KafkaCluster, wait_until
 from tests.mirror.command_line import status, status_and_code
 from tests.mirror.conftest import Site, make_site
 from tests.mirror.refused_records import configure, offer
@@ -191,27 +191,34 @@ def test_a_refused_topic_makes_a_flow_failed(site: Site) -> None:
         assert running.stop() == 0, running.errors
 
 
-@pytest.mark.usefixtures("own_brokers")
+@pytest.fixture(scope="module")
+def guarded(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """A cluster with access control; a test denies rights on names of its own flow only."""
+    with guarded_cluster() as cluster:
+        yield cluster
+
+
 @pytest.mark.parametrize("hidden", ["drivers", "tasks", "ledger"])
-def test_a_state_that_may_not_be_seen_is_unknown(tmp_path: Path, hidden: str) -> None:
+def test_a_state_that_may_not_be_seen_is_unknown(
+    tmp_path: Path, guarded: KafkaCluster, hidden: str
+) -> None:
     """It is not taken for health: the line names the right that is missing."""
-    with guarded_cluster() as guarded:
-        site = make_site(tmp_path, guarded, guarded)
-        site.produce(40)
-        kind, name = {
-            "drivers": (ResourceType.GROUP, site.flow.drivers_group),
-            "tasks": (ResourceType.GROUP, site.flow.source_group),
-            "ledger": (ResourceType.TOPIC, site.flow.ledger_topic),
-        }[hidden]
-        resource = (kind, name, ResourcePatternType.LITERAL)
-        guarded.create_topic(site.flow.ledger_topic, 1)
-        config = login(site)
-        with mirror(config) as running:
-            running.wait_for("ready")
-            site.wait_caught_up()
-            deny(guarded, resource, AclOperation.DESCRIBE)
-            flow = wait_for_state(config, "unknown", code=1)
-            assert all(name in one["reason"] for one in flow["partitions"])
-            allow_again(guarded, resource, AclOperation.DESCRIBE)
-            healthy(config)
-            assert running.stop() == 0, running.errors
+    site = make_site(tmp_path, guarded, guarded)
+    site.produce(40)
+    kind, name = {
+        "drivers": (ResourceType.GROUP, site.flow.drivers_group),
+        "tasks": (ResourceType.GROUP, site.flow.source_group),
+        "ledger": (ResourceType.TOPIC, site.flow.ledger_topic),
+    }[hidden]
+    resource = (kind, name, ResourcePatternType.LITERAL)
+    guarded.create_topic(site.flow.ledger_topic, 1)
+    config = login(site)
+    with mirror(config) as running:
+        running.wait_for("ready")
+        site.wait_caught_up()
+        deny(guarded, resource, AclOperation.DESCRIBE)
+        flow = wait_for_state(config, "unknown", code=1)
+        assert all(name in one["reason"] for one in flow["partitions"])
+        allow_again(guarded, resource, AclOperation.DESCRIBE)
+        healthy(config)
+        assert running.stop() == 0, running.errors

@@ -97,7 +97,7 @@ def test_a_broker_killed_between_flush_and_offsets_loses_nothing(
         assert_exact(site, load, running)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def proxied(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
     """A target whose brokers are reached through a proxy that understands Kafka."""
     with KafkaCluster(name="proxied", proxied=True) as cluster:
