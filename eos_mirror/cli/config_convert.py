@@ -15,8 +15,6 @@ from eos_mirror.settings.strimzi import convert_resources
 STDIN = "-"
 UNUSED: Final = {
     "--offset.commit.interval.ms": "positions are committed with the records",
-    "--consumer.rebalance.listener": "Java class; the log says what partitions a task acquires",
-    "--rebalance.listener.args": "arguments of a Java class",
     "--new.consumer": "there is one kind of consumer",
 }
 """Flags of MirrorMaker 1 without a counterpart, and why."""
@@ -63,6 +61,8 @@ def from_mm1(args: argparse.Namespace) -> int:
         streams=args.streams,
         handler=args.handler,
         handler_args=args.handler_args,
+        listener=args.listener,
+        listener_args=args.listener_args,
         abort_on_send_failure=args.abort == "true",
         unused={flag: reason for flag, reason in UNUSED.items() if getattr(args, flag) is not None},
     )
@@ -81,6 +81,8 @@ def add_mm1_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--num.streams", dest="streams", metavar="N")
     parser.add_argument("--message.handler", dest="handler", metavar="CLASS")
     parser.add_argument("--message.handler.args", dest="handler_args", metavar="TEXT")
+    parser.add_argument("--consumer.rebalance.listener", dest="listener", metavar="CLASS")
+    parser.add_argument("--rebalance.listener.args", dest="listener_args", metavar="TEXT")
     parser.add_argument(
         "--abort.on.send.failure", dest="abort", choices=("true", "false"), default="true"
     )

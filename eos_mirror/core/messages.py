@@ -13,6 +13,7 @@ from typing import Any
 from eos_mirror.core.boundary import Boundary
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.handlers import HandlerSpec
+from eos_mirror.core.rebalance_listener import ListenerSpec
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.spread import Spread
 from eos_mirror.core.suspects import Suspect
@@ -61,6 +62,7 @@ class MirrorConfig:
         sender: What the producer does with records of every topic.
         transforms: What changes or drops records, in order.
         handler: What makes copies of what they leave; None: one of each record.
+        listener: A user's class that is notified when a task gets or loses partitions.
         assigned: The driver assigns partitions to tasks; False: the source group does.
         positions: Where a source connector has its positions: at least once instead of the
             source group, exactly once beside the shadow group, in the same transaction.
@@ -79,6 +81,7 @@ class MirrorConfig:
     sender: SenderLimits = field(default_factory=SenderLimits)
     transforms: tuple[Transform, ...] = ()
     handler: HandlerSpec | None = None
+    listener: ListenerSpec | None = None
     assigned: bool = False
     positions: OffsetsTopic | None = None
 

@@ -14,6 +14,7 @@ from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.core.transforms import Chain, Transform
 from eos_mirror.ports import Lane, Polled, RebalanceListener, Source, TaskContext
+from eos_mirror.replication.announced_source import AnnouncedSource
 from eos_mirror.replication.assigned_source import AssignedSource
 
 RemoteOf = Callable[[str], str]
@@ -26,15 +27,21 @@ def opener_of(
     lane: Lane, config: MirrorConfig, context: TaskContext, remote_of: RemoteOf
 ) -> OpenSource:
     """
-    Return what opens the source of a task, with transforms and message handler of the flow.
+    Return what opens the source of a task, with transforms and classes of the user.
 
     Raises:
-        ConfigError: The class of the handler cannot be used.
+        ConfigError: A class of the user cannot be used.
     """
+    user = None if config.listener is None else config.listener.make()
 
-    def open_source(listener: RebalanceListener) -> Source:
+    def open_assigned(listener: RebalanceListener) -> Source:
         source = lane.open_source(listener)
         return AssignedSource(source, listener, context) if config.assigned else source
+
+    def open_source(listener: RebalanceListener) -> Source:
+        if user is None:
+            return open_assigned(listener)
+        return AnnouncedSource(open_assigned, listener, user)
 
     if not config.transforms and config.handler is None:
         return open_source

@@ -27,7 +27,7 @@ from eos_mirror.settings.fingerprint import fingerprint
 from eos_mirror.settings.heartbeats import HeartbeatSettings
 from eos_mirror.settings.mask import Masked
 from eos_mirror.settings.model import FlowSettings
-from eos_mirror.settings.plugins import policy_of
+from eos_mirror.settings.plugins import listener_spec, policy_of
 from eos_mirror.settings.values import BoundaryMode
 
 HEARTBEATS_PER_SESSION = 3
@@ -215,25 +215,8 @@ def task_config(
     consumer = dict(source_consumer(flow, slot=slot))
     consumer["client.id"] = consumer["client.id"].replace(flow.flow.name, deployment(flow))
     producer = target_producer(flow)
-    positions = positions_of(flow) if flow.is_source_connector else None
     return TaskConfig(
-        mirror=MirrorConfig(
-            flow=flow.flow,
-            boundary=_boundary(flow),
-            start_position=flow.start_position,
-            claims_topic_id=claims_topic_id,
-            exactly_once=flow.exactly_once,
-            abort_on_send_failure=flow.refusals.abort_on_send_failure,
-            quarantine=flow.quarantine,
-            provenance=flow.filters.provenance,
-            measured=measured,
-            sender=sender_limits(flow),
-            keepalive=flow.offsets_keepalive,
-            transforms=flow.transforms.chain,
-            handler=flow.transforms.handler,
-            assigned=flow.is_source_connector,
-            positions=positions,
-        ),
+        mirror=_mirror_config(flow, claims_topic_id, measured=measured),
         clients=MirrorClients(
             source_consumer=consumer,
             source_admin=dict(source_admin(flow)),
@@ -244,6 +227,27 @@ def task_config(
             claims_consumer=claims_consumer(flow),
         ),
         syncs=syncs_of(flow),
+    )
+
+
+def _mirror_config(flow: FlowSettings, claims_topic_id: str, *, measured: bool) -> MirrorConfig:
+    return MirrorConfig(
+        flow=flow.flow,
+        boundary=_boundary(flow),
+        start_position=flow.start_position,
+        claims_topic_id=claims_topic_id,
+        exactly_once=flow.exactly_once,
+        abort_on_send_failure=flow.refusals.abort_on_send_failure,
+        quarantine=flow.quarantine,
+        provenance=flow.filters.provenance,
+        measured=measured,
+        sender=sender_limits(flow),
+        keepalive=flow.offsets_keepalive,
+        transforms=flow.transforms.chain,
+        handler=flow.transforms.handler,
+        listener=listener_spec(flow),
+        assigned=flow.is_source_connector,
+        positions=positions_of(flow) if flow.is_source_connector else None,
     )
 
 

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from eos_mirror.settings.filters import HandlerClass
 from eos_mirror.settings.key import Key
-from eos_mirror.settings.values import lower_case, one_of
+from eos_mirror.settings.values import Text, lower_case, one_of
 
 
 class ConnectorType(Enum):
@@ -58,6 +59,19 @@ class ConnectorSettings:
             "With `connector.type = source`, `enabled` means exactly once. A sink needs no such "
             "line.",
         ),
+    ]
+    listener: Annotated[
+        HandlerClass,
+        Key(
+            "rebalance.listener",
+            "",
+            "A [Python class](plugins.md#a-rebalance-listener) that is notified when a task gets "
+            "or loses partitions.",
+            shown_default="none",
+        ),
+    ]
+    listener_args: Annotated[
+        Text, Key("rebalance.listener.args", "", "Passed to the class.", shown_default="none")
     ]
     change: Annotated[
         ChangeChoice,

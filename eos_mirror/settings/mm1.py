@@ -51,6 +51,8 @@ class Flags:
     streams: str | None = None
     handler: str | None = None
     handler_args: str | None = None
+    listener: str | None = None
+    listener_args: str | None = None
     abort_on_send_failure: bool = True
     unused: Mapping[str, str]
 
@@ -99,6 +101,9 @@ def _add_flow(flags: Flags, draft: Draft) -> None:
     if flags.handler is not None:
         add("message.handler", flags.handler, "--message.handler")
         add("message.handler.args", flags.handler_args or "", "--message.handler.args")
+    if flags.listener is not None:
+        add("rebalance.listener", flags.listener, "--consumer.rebalance.listener")
+        add("rebalance.listener.args", flags.listener_args or "", "--rebalance.listener.args")
     if not flags.abort_on_send_failure:
         add("errors.tolerance", "all", "--abort.on.send.failure")
 

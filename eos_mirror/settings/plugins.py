@@ -9,6 +9,7 @@ from eos_mirror.core.filters import NameFilter, TopicFilter
 from eos_mirror.core.handlers import MessageHandler
 from eos_mirror.core.plugins import make
 from eos_mirror.core.policy import RenamingPolicy, ReplicationPolicy, replication_policy
+from eos_mirror.core.rebalance_listener import ARGUMENTS, ListenerSpec, UserListener
 from eos_mirror.core.regex_router import RoutingPolicy
 from eos_mirror.settings.filters import CONFIG_FILTER, GROUP_FILTER, TOPIC_FILTER
 from eos_mirror.settings.model import FlowSettings
@@ -61,6 +62,24 @@ def group_filter_of(flow: FlowSettings) -> NameFilter:
 def handler_of(flow: FlowSettings) -> MessageHandler | None:
     """Return the message handler; None if each record has one copy. Raises as `policy_of`."""
     spec = flow.transforms.handler
+    return None if spec is None else spec.make()
+
+
+def listener_spec(flow: FlowSettings) -> ListenerSpec | None:
+    """Return the rebalance listener of a flow; None without one."""
+    if not flow.connector.listener:
+        return None
+    config = {
+        "source.cluster.alias": flow.flow.source,
+        "target.cluster.alias": flow.flow.target,
+        ARGUMENTS: flow.connector.listener_args,
+    }
+    return ListenerSpec(path=flow.connector.listener, config=tuple(config.items()))
+
+
+def listener_of(flow: FlowSettings) -> UserListener | None:
+    """Return the rebalance listener; None without one. Raises as `policy_of`."""
+    spec = listener_spec(flow)
     return None if spec is None else spec.make()
 
 

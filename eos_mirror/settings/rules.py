@@ -10,6 +10,7 @@ from eos_mirror.settings.plugins import (
     config_filter_of,
     group_filter_of,
     handler_of,
+    listener_of,
     policy_of,
     topic_filter_of,
 )
@@ -87,6 +88,7 @@ def _check_classes(flow: FlowSettings, fault: Callable[[Sequence[str], str], Non
         ("group.filter.class", group_filter_of),
         ("config.property.filter.class", config_filter_of),
         ("message.handler", handler_of),
+        ("rebalance.listener", listener_of),
     ):
         try:
             of(flow)

@@ -124,8 +124,12 @@ def test_a_handler_is_taken_over_if_it_is_a_python_class(
     """A Java class makes the conversion fail: without it, other records would be mirrored."""
     handler = "tests.engine.message_handlers.Varied"
     flags = ("--include", "a", "--message.handler", handler, "--message.handler.args", "copy")
-    printed = converted(files, *flags, folder=tmp_path, capsys=capsys)
+    listener = "tests.engine.test_announced_source.Heard"
+    more = ("--consumer.rebalance.listener", listener, "--rebalance.listener.args", "x")
+    printed = converted(files, *flags, *more, folder=tmp_path, capsys=capsys)
     assert printed.flow.transforms.handler is not None
+    connector = printed.flow.connector
+    assert (connector.listener, connector.listener_args) == (listener, "x")
 
     assert main([*files, "--include", "a", "--message.handler", "com.example.Handler"]) == 2
     found = capsys.readouterr()

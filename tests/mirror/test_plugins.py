@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"
 def modules(folder: Path, listed: Path) -> dict[str, str]:
     """Write the modules of the page into a folder; return the environment that finds them."""
     blocks = re.findall(r'```python\n(""".*?)```', PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         (name,) = re.findall(r'"""(\w+\.py):', block)
         (folder / name).write_text(block.replace("/etc/mirror/topics", str(listed)))
@@ -37,6 +37,8 @@ def test_names_and_topics_are_what_the_users_classes_say(site: Site) -> None:
         group_filter_class="my_topics.Listed",
         message_handler="my_handler.Lines",
         message_handler_args="test",
+        rebalance_listener="my_listener.Owned",
+        rebalance_listener_args=site.folder / "owned",
         summary_interval_seconds=1,
     )
     remotes = {topic: f"{topic}-{site.flow.source}" for topic in (site.topic, other)}
@@ -48,11 +50,14 @@ def test_names_and_topics_are_what_the_users_classes_say(site: Site) -> None:
         for topic in remotes:
             produce(site.source, topic, 400, partitions=site.partitions)
             caught_up(topic)
+        owned = [f"{topic}-{p}" for topic in remotes for p in range(site.partitions)]
+        assert (site.folder / "owned").read_text().split() == sorted(owned)
         listed.write_text(site.topic)
         running.wait_for("flow.summary", owned=site.partitions)
         produce(site.source, other, 400, partitions=site.partitions, start=400)
         produce(site.source, site.topic, 400, partitions=site.partitions, start=400)
         caught_up(site.topic)
+        assert (site.folder / "owned").read_text().split() == sorted(owned[: site.partitions])
         assert max(site.view.positions(remotes[other], site.partitions).values()) == 100
         listed.write_text(f"{site.topic} {other}")
         caught_up(other)

@@ -59,3 +59,15 @@ def test_a_class_that_cannot_be_used_is_a_fault_of_its_line(
         load(f"message.handler = {value}\n")
 
     assert why in str(caught.value)
+
+
+def test_a_rebalance_listener_is_checked_and_passed_on(load: Load) -> None:
+    """It lacks nothing, and its constructor gets the arguments and the aliases."""
+    path = "tests.engine.test_announced_source.Heard"
+    flow = load(f"rebalance.listener = {path}\nrebalance.listener.args = x\n").flows[0]
+
+    spec = task_config(flow, slot=0, claims_topic_id="id").mirror.listener
+    assert spec is not None
+    assert (spec.path, dict(spec.config)["rebalance.listener.args"]) == (path, "x")
+    with pytest.raises(ConfigError, match=r":5: .*has no on_partitions_assigned"):
+        load("rebalance.listener = builtins.dict\n")
