@@ -11,7 +11,8 @@ of the copy are 0, 1, 2, ... in order.
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from tests.model.takeover_variants import Result, Variant
+from tests.model.search import Finding, Violation, search
+from tests.model.takeover_variants import Variant
 
 RECORDS = 3
 
@@ -75,10 +76,6 @@ class State(NamedTuple):
 
 
 Step = tuple[str, State]
-
-
-class Violation(Exception):  # noqa: N818 - the finding of an exploration, not a failure of it
-    """Visible records of the copy are not 0, 1, 2, ... in order."""
 
 
 def first_state(variant: Variant) -> State:
@@ -319,51 +316,16 @@ STAGES: dict[str, Callable[[Variant, State], State | None]] = {
 }
 
 
-class Finding(NamedTuple):
-    """
-    What an exploration found.
-
-    Attributes:
-        completed: In so many states, the whole copy is there, and the takeover is done.
-        trace: The steps to the violation.
-    """
-
-    result: Result
-    states: int
-    completed: int
-    trace: tuple[str, ...] = ()
-
-
 def explore(variant: Variant) -> Finding:
     """Visit every state that can be reached, or stop at the first violation."""
-    start = first_state(variant)
-    came_from: dict[State, tuple[State, str] | None] = {start: None}
-    left, completed = [start], 0
-    while left:
-        state = left.pop()
-        completed += _is_complete(variant, state)
-        label = ""
-        try:
-            for label, after in steps(variant, state):
-                if after not in came_from:
-                    came_from[after] = (state, label)
-                    left.append(after)
-        except Violation as found:
-            trace = (*_path(came_from, state), str(found))
-            return Finding("violation", len(came_from), completed, trace)
-    return Finding("safe", len(came_from), completed)
+    return search(
+        first_state(variant),
+        lambda state: steps(variant, state),
+        lambda state: _is_complete(variant, state),
+    )
 
 
 def _is_complete(variant: Variant, state: State) -> bool:
     if variant.direction == "to mm2":
         return state.handed_over and state.stored == RECORDS
     return state.shadow == RECORDS
-
-
-def _path(came_from: dict[State, tuple[State, str] | None], state: State) -> list[str]:
-    labels: list[str] = []
-    before = came_from[state]
-    while before is not None:
-        labels.append(before[1])
-        before = came_from[before[0]]
-    return labels[::-1]

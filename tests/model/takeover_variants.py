@@ -7,7 +7,8 @@ Most mutants leave out or move one step of the command.
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Result = Literal["safe", "violation"]
+from tests.model.search import Result
+
 Direction = Literal["from mm2", "to mm2"]
 
 ADOPT = (
