@@ -8,6 +8,7 @@ from eos_mirror.core.internal_records import OffsetSync
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.ports import Lane, SourceMetadata, Target
+from eos_mirror.replication.suspension import Suspension
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,7 @@ class Adapters:
         ledger: Of the flow.
         now: Monotonic seconds.
         wall_ms: Milliseconds since the epoch.
+        suspension: Of the task.
     """
 
     lane: Lane
@@ -27,6 +29,7 @@ class Adapters:
     ledger: "Ledger"
     now: Callable[[], float]
     wall_ms: Callable[[], int]
+    suspension: Suspension
 
 
 class OffsetSyncs(Protocol):

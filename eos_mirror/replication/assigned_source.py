@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.ports import Polled, RebalanceListener, Source, TaskContext
+from eos_mirror.replication.suspension import Suspension
 
 
 class AssignedSource:
@@ -18,13 +19,21 @@ class AssignedSource:
     Invariant A: the task holds what the newest orders that it has seen assign to its slot.
     """
 
-    def __init__(self, source: Source, listener: RebalanceListener, context: TaskContext) -> None:
+    def __init__(
+        self,
+        source: Source,
+        listener: RebalanceListener,
+        context: TaskContext,
+        suspension: Suspension,
+    ) -> None:
         """
         Args:
             source: Never subscribed.
             listener: Called when the orders assign other partitions.
             context: Gives the orders and the slot.
+            suspension: Ends a task that did not poll for too long.
         """
+        self._suspension = suspension
         self._source = source
         self._listener = listener
         self._context = context
@@ -36,6 +45,7 @@ class AssignedSource:
 
     def poll(self, *, wait: timedelta) -> Polled:
         """See `ports.Source`."""
+        self._suspension.poll()
         assigned = self._context.orders().assigned
         if assigned is not self._seen:
             self._seen = assigned

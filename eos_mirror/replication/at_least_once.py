@@ -71,6 +71,7 @@ class AtLeastOnce:
         self._reached = reached
         self._reported = Reported()
         self._pairs_from = adapters.now()
+        self._before_commit = adapters.suspension.check if config.assigned else _nothing
         self._onward = Provenance(config.flow).onward if config.provenance else _whole
         self.drops = self._quarantine is not None or not config.abort_on_send_failure
         self.acquisition = Acquisition(
@@ -98,7 +99,9 @@ class AtLeastOnce:
             self._producer,
             self._lane.offsets,
             self._context,
-            hooks=_Hooks(self._onward, self._notes, self._pairs, self._committed),
+            hooks=_Hooks(
+                self._onward, self._notes, self._pairs, self._committed, self._before_commit
+            ),
             now=self._now,
             reached=self._reached,
         )
@@ -157,6 +160,10 @@ class AtLeastOnce:
         """See `Mode`; nothing to do, as positions are committed."""
 
 
+def _nothing() -> None:
+    """Let the source group refuse the commit of a task that is no member any more."""
+
+
 def _whole(run: RecordRun) -> RecordRun:
     return run
 
@@ -179,12 +186,14 @@ class _Hooks(NamedTuple):
         acknowledged: Called with the partitions of a batch after all of it has arrived and before
             anything else is sent. Its result counts only if the offsets are committed then.
         committed: Called with that result after the commit.
+        before_commit: Called just before it; raises RestartTask if nothing may be committed.
     """
 
     onward: Callable[[RecordRun], RecordRun | None]
     notes: DropNotes
     acknowledged: Callable[[Iterable[OwnedPartition]], Sequence[OffsetSync]]
     committed: Callable[[Sequence[OffsetSync]], None]
+    before_commit: Callable[[], None]
 
 
 class Batch:
@@ -279,6 +288,7 @@ class Batch:
             [one for one in self._dropped if one.end <= one.owned.position.next_offset]
         )
         pairs = self._hooks.acknowledged(self._touched.values())
+        self._hooks.before_commit()
         with self._context.watch("commit", COMMIT_BUDGET + WATCH_MARGIN):
             self._offsets.commit(
                 {

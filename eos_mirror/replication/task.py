@@ -73,7 +73,7 @@ class MirrorTask:
         self._tend_at = self._check_topics_at = self._advise_at = self._committed_at = now()
         self._limits_at = now() + intervals.LIMITS_EVERY_S
         self._mode, self._acquisition, self._context = mode, mode.acquisition, context
-        opener = opener_of(adapters.lane, config, context, lambda topic: self._orders.topics[topic])
+        opener = opener_of(adapters, config, context, lambda topic: self._orders.topics[topic])
         self._source = ThrottledSource(opener, self, slot=context.slot or 0, now=now)
         self._intake = Intake(
             config=config,

@@ -13,7 +13,8 @@ from eos_mirror.core.handlers import MessageHandler, handled
 from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.core.transforms import Chain, Transform
-from eos_mirror.ports import Lane, Polled, RebalanceListener, Source, TaskContext
+from eos_mirror.ports import Polled, RebalanceListener, Source, TaskContext
+from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.announced_source import AnnouncedSource
 from eos_mirror.replication.assigned_source import AssignedSource
 
@@ -24,7 +25,7 @@ OpenSource = Callable[[RebalanceListener], Source]
 
 
 def opener_of(
-    lane: Lane, config: MirrorConfig, context: TaskContext, remote_of: RemoteOf
+    adapters: Adapters, config: MirrorConfig, context: TaskContext, remote_of: RemoteOf
 ) -> OpenSource:
     """
     Return what opens the source of a task, with transforms and classes of the user.
@@ -35,8 +36,10 @@ def opener_of(
     user = None if config.listener is None else config.listener.make()
 
     def open_assigned(listener: RebalanceListener) -> Source:
-        source = lane.open_source(listener)
-        return AssignedSource(source, listener, context) if config.assigned else source
+        source = adapters.lane.open_source(listener)
+        if not config.assigned:
+            return source
+        return AssignedSource(source, listener, context, adapters.suspension)
 
     def open_source(listener: RebalanceListener) -> Source:
         if user is None:

@@ -23,6 +23,7 @@ from eos_mirror.replication.at_least_once import AtLeastOnce
 from eos_mirror.replication.config import Fencing
 from eos_mirror.replication.exactly_once import ExactlyOnce
 from eos_mirror.replication.mode import Mode
+from eos_mirror.replication.suspension import Suspension
 from eos_mirror.replication.task import MirrorTask
 from eos_mirror.tasks.context import TypedContext
 from eos_mirror.tasks.messages import decode
@@ -108,6 +109,7 @@ def _adapters(config: TaskConfig, slot: int, *, fencing: Fencing) -> tuple[Adapt
         ledger=KafkaLedger(clients.claims_producer, flow.ledger_topic),
         now=time.monotonic,
         wall_ms=_wall_ms,
+        suspension=Suspension(time.monotonic),
     )
     return adapters, target
 

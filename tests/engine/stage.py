@@ -25,6 +25,7 @@ from eos_mirror.replication.at_least_once import AtLeastOnce
 from eos_mirror.replication.config import Fencing
 from eos_mirror.replication.exactly_once import ExactlyOnce
 from eos_mirror.replication.mode import Mode
+from eos_mirror.replication.suspension import Suspension
 from eos_mirror.replication.task import MirrorTask
 from tests.engine.baton import Actor
 from tests.engine.fake_lane import FakeLane
@@ -215,6 +216,7 @@ class Stage:
             ledger=SimpleNamespace(append_all=self._note),
             now=self.clock,
             wall_ms=lambda: 0,
+            suspension=Suspension(self.clock),
         )
         mode = self._mode(adapters, context, FakeClaims(self.target, gate, self.clock))
         self._engine(self._config, adapters, context, mode=mode).run()

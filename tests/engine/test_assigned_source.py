@@ -5,10 +5,16 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
+import pytest
+
 from eos_mirror.core.messages import Orders
 from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.errors import RestartTask
 from eos_mirror.ports import Polled, TaskContext
 from eos_mirror.replication.assigned_source import AssignedSource
+from eos_mirror.replication.config import COMMIT_BUDGET, FLUSH_BUDGET, WATCH_MARGIN
+from eos_mirror.replication.suspension import LIMIT_S, Suspension
+from eos_mirror.runtime.leases import DEFAULT_TTL
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
 
@@ -19,6 +25,7 @@ class Notes:
     def __init__(self, slot: int) -> None:
         self.slot = slot
         self.now = Orders()
+        self.now_s = 0.0
         self.calls: list[tuple[str, list[TopicPartition]]] = []
 
     def orders(self) -> Orders:
@@ -54,7 +61,8 @@ def assigned(slot: int) -> tuple[Notes, AssignedSource]:
     """Return a source whose task has this slot."""
     notes = Notes(slot)
     source: Any = notes
-    return notes, AssignedSource(source, notes, cast("TaskContext", notes))
+    suspension = Suspension(lambda: notes.now_s)
+    return notes, AssignedSource(source, notes, cast("TaskContext", notes), suspension)
 
 
 def order(notes: Notes, source: AssignedSource, slots: Mapping[TopicPartition, int]) -> None:
@@ -81,3 +89,21 @@ def test_a_partition_is_released_before_it_is_not_read_any_more() -> None:
     order(notes, source, {A0: 0})
 
     assert notes.calls[1:] == [("revoked", [A1]), ("unassigned", [A1])]
+
+
+def test_a_task_that_was_suspended_for_too_long_ends() -> None:
+    """Its successor may mirror its partitions; nothing is committed for them any more."""
+    notes, source = assigned(0)
+    order(notes, source, {A0: 0})
+    notes.now_s += LIMIT_S
+    source.poll(wait=timedelta(0))
+
+    notes.now_s += LIMIT_S + 1
+    with pytest.raises(RestartTask, match="did not poll for 23 s"):
+        source.poll(wait=timedelta(0))
+
+
+def test_a_commit_ends_before_a_successor_may_begin() -> None:
+    """The limit is longer than a flush, and leaves time for a commit before the lease is over."""
+    assert timedelta(seconds=LIMIT_S) > FLUSH_BUDGET + WATCH_MARGIN
+    assert timedelta(seconds=LIMIT_S) + COMMIT_BUDGET + WATCH_MARGIN < DEFAULT_TTL

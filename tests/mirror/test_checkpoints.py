@@ -188,19 +188,23 @@ SYNCS = "org.apache.kafka.connect.mirror.formatters.OffsetSyncFormatter"
 
 
 @pytest.mark.long
-def test_at_least_once_translates_from_syncs_and_never_ahead(site: Site) -> None:
+@pytest.mark.parametrize("mode", ["transaction_producer = false", "connector_type = source"])
+def test_at_least_once_translates_from_syncs_and_never_ahead(site: Site, mode: str) -> None:
     """A group at the end is exact, even after a kill that repeats records. Kafka prints syncs."""
-    config = site.config(
-        **{**SYNCED, "emit_offset-syncs_enabled": "true", "transaction_producer": "false"}
-    )
+    key, value = mode.split(" = ")
+    config = site.config(**{**SYNCED, "emit_offset-syncs_enabled": "true", key: value})
     site.produce(4_000)
     end = 1_000
     for group, offset in (("at the end", end), ("behind", 100), ("between", end // 2)):
         commit(site.source, group, everywhere(site, offset))
     with mirror(config) as running:
         running.wait_for("partitions.acquired")
-        wait_mirrored(site, end)
         remotes = [TopicPartition(site.remote, p) for p in range(site.partitions)]
+        wait_until(
+            lambda: set(site.view.target.ends(remotes).values()) == {end},
+            within=SOON,
+            what="the copies",
+        )
         ends = site.view.target.ends(remotes)
         wait_moved(site, "at the end", ends)
         os.kill(running.pid(), signal.SIGKILL)
