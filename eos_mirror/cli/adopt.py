@@ -152,9 +152,9 @@ def run(args: argparse.Namespace) -> int:
 def _origin_of(
     flow: FlowSettings, args: argparse.Namespace
 ) -> Callable[[FlowClusters], Origin] | None:
-    """Return who made the copies; None if positions are carried over without a look at them."""
-    if args.origin is None or (flow.transforms.handler is not None and args.origin in ASKED):
-        return None  # where a copy of several records ends cannot be compared
+    """Return who made the copies; None if the flow continues in another way."""
+    if args.origin is None:
+        return None
     match args.origin.partition(":"):
         case ("mm2", _, _):
             mm2 = _mm2(flow.flow, args)

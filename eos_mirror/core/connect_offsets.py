@@ -77,18 +77,73 @@ def records_of(positions: Mapping[TopicPartition, int], owner: Owner) -> list[tu
     """
     return [
         (
-            json.dumps(
-                [
-                    owner.connector,
-                    {"cluster": owner.cluster, "partition": one.partition, "topic": one.topic},
-                ],
-                separators=(",", ":"),
-                ensure_ascii=False,
-            ),
+            _key(owner, one),
             json.dumps({"offset": next_offset - 1}, separators=(",", ":")),
         )
         for one, next_offset in positions.items()
     ]
+
+
+IDENTITY_CONNECTOR = "eos-mirror"
+"""Stands in the keys of records that say which topic a position belongs to. Kafka Connect and
+MirrorMaker 2 do not read them: other connectors keep their positions in the topic, too."""
+
+
+class Identity(NamedTuple):
+    """
+    Which topic a position belongs to.
+
+    Attributes:
+        next_offset: The position with which it was written. An earlier one is of another topic.
+        metadata: As in a commit of the source group.
+    """
+
+    next_offset: int
+    metadata: str
+
+
+def identities(
+    records: Iterable[tuple[bytes | None, bytes | None]],
+    owner: Owner,
+    *,
+    known: Mapping[TopicPartition, Identity],
+) -> dict[TopicPartition, Identity]:
+    """Return the identity of each position that has one; the newest record of a key counts."""
+    found, ours = dict(known), Owner(IDENTITY_CONNECTOR, owner.cluster)
+    for key, value in records:
+        partition = _partition_of(_parsed(key), ours)
+        if partition is None:
+            continue
+        match _parsed(value):
+            case {"next_offset": int(at), "metadata": str(metadata)}:
+                found[partition] = Identity(at, metadata)
+            case _:
+                found.pop(partition, None)
+    return found
+
+
+def identity_records(
+    identities_of: Mapping[TopicPartition, Identity], owner: Owner
+) -> list[tuple[str, str]]:
+    """Return the keys and values that store these identities."""
+    return [
+        (
+            _key(Owner(IDENTITY_CONNECTOR, owner.cluster), one),
+            json.dumps({"next_offset": at, "metadata": metadata}, separators=(",", ":")),
+        )
+        for one, (at, metadata) in identities_of.items()
+    ]
+
+
+def _key(owner: Owner, one: TopicPartition) -> str:
+    return json.dumps(
+        [
+            owner.connector,
+            {"cluster": owner.cluster, "partition": one.partition, "topic": one.topic},
+        ],
+        separators=(",", ":"),
+        ensure_ascii=False,
+    )
 
 
 def _parsed(raw: bytes | None) -> Any:

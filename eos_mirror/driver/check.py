@@ -100,8 +100,9 @@ def check_flow(
 
 def _adopts(settings: FlowSettings, facts: FlowFacts) -> bool:
     """Return whether the start takes copies over before its tasks start."""
-    if settings.is_source_connector and settings.exactly_once:
-        return facts.noted_mode in (None, DeliveryMode.EXACTLY_ONCE)
+    takes_turns = settings.is_source_connector and settings.exactly_once
+    if takes_turns and facts.noted_mode in (None, DeliveryMode.EXACTLY_ONCE):
+        return True
     return settings.adopts_source and facts.noted_mode is DeliveryMode.SOURCE
 
 

@@ -264,6 +264,7 @@ class Driver:
 
     def _stop_flow(self, runner: FlowRunner) -> None:
         runner.stop()
+        self._leading.look()
         if not self._is_superseded:  # the next run may have started its tasks already
             runner.note_stop()
 

@@ -7,13 +7,10 @@ Nothing is written to a cluster before `check` has passed.
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from eos_mirror.core.assignment import assign
-from eos_mirror.core.claims import DeliveryMode
 from eos_mirror.core.desired import NOT_RUNNING, Order, Wanted
 from eos_mirror.core.messages import Orders, TaskReport
 from eos_mirror.core.plan import FlowPlan
@@ -28,16 +25,16 @@ from eos_mirror.driver.flow_positions import FlowPositions
 from eos_mirror.driver.later_topics import flow_topics_refused
 from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.driver.ledger import LedgerKeeper
-from eos_mirror.driver.mm2_workers import Mm2Workers, dedicated_mm2
 from eos_mirror.driver.partition_metrics import FlowPartitionMetrics
 from eos_mirror.driver.quarantine import quarantine_faults
+from eos_mirror.driver.source_connector import SourceConnector
 from eos_mirror.driver.start_ends import StartEnds
 from eos_mirror.driver.stop_causes import StopCauses
 from eos_mirror.driver.task_reports import TaskReports, TaskStatus
 from eos_mirror.driver.throttles import Throttles
 from eos_mirror.driver.topic_sync import TopicSync
 from eos_mirror.driver.unowned import Unowned
-from eos_mirror.errors import ConfigError, TargetUnavailable, UnsafeError
+from eos_mirror.errors import ConfigError, UnsafeError
 from eos_mirror.kafka.open_transactions import OpenTransaction
 from eos_mirror.runtime.control import ControlServer, EventSink
 from eos_mirror.runtime.herd import Herd
@@ -89,7 +86,7 @@ class FlowRunner:
         self._clusters = open_clusters(settings)
         self._positions = FlowPositions(settings, self._clusters)
         target = self._clusters.target_topics
-        self._mm2 = Mm2Workers(settings, dedicated_mm2(self.flow), topics=target)
+        self.source_connector = SourceConnector(settings, self._clusters)
         self._ledger = LedgerKeeper(settings, target, on_event=self._tell)
         self.topics = TopicSync(settings, self._clusters, on_event=self._tell)
         self.acls = AclSync(settings, lambda: self.topics.routes, on_event=self._tell)
@@ -121,13 +118,6 @@ class FlowRunner:
         """Return True if a run has prepared the flow before."""
         return bool(self._clusters.target_topics.existing([self.flow.claims_topic]))
 
-    def takes_over(self) -> bool:
-        """Return True if the start takes over what a source connector, or MirrorMaker 2, copied."""
-        if self.settings.is_source_connector and self.settings.exactly_once:
-            return True
-        wants = self.settings.adopts_source
-        return wants and self._clusters.mode.read() is DeliveryMode.SOURCE
-
     def join_drivers(self, *, may_wait: bool) -> LeaderElection:
         """Join the group that elects the run that mirrors; see `LeaderElection`."""
         topics = self._clusters.target_topics
@@ -141,8 +131,8 @@ class FlowRunner:
             on_standby: Tasks of another configuration may run: this run waits for their end.
             creates_nothing: See `check_flow`.
         """
-        if self.settings.is_source_connector and not on_standby:
-            self._mm2.refuse_running()
+        if not on_standby:
+            self.source_connector.refuse_running_mm2()
         facts = check_flow(
             self.settings,
             self._clusters,
@@ -177,10 +167,7 @@ class FlowRunner:
                 raise UnsafeError(f"{self.flow}: another run just started it {counts.value}.")
         if self.settings.drops_records:
             self._ledger.create()
-        if self.settings.is_source_connector:
-            self._mm2.fence()
-            if not self.settings.exactly_once and self._clusters.mode.was_stopped():
-                self._clusters.mode.replace(DeliveryMode.SOURCE)
+        self.source_connector.begin()
         ids = self._clusters.target.topic_ids([self.flow.claims_topic])
         self._claims_topic_id = ids[self.flow.claims_topic]
 
@@ -220,10 +207,8 @@ class FlowRunner:
         self._ledger.stop()
 
     def note_stop(self) -> None:
-        """Note that the tasks of a source connector have ended, as far as the target answers."""
-        if mode_of(self.settings) is DeliveryMode.SOURCE and self._herd is not None:
-            with suppress(TargetUnavailable):
-                self._clusters.mode.note_stop()
+        """Note that the tasks of a source connector have ended."""
+        self.source_connector.note_stop(self.statuses().values())
 
     def stop_tasks(self) -> None:
         """Stop the tasks; each finishes its current work. A second call is harmless."""
@@ -370,12 +355,6 @@ class FlowRunner:
         self._on_event(name, {"flow": str(self.flow), **fields})
         self._ledger.hear(name, fields)
 
-    def _assigned(self, before: Orders) -> Mapping[TopicPartition, int]:
-        """Return the slot for each partition; nothing if the source group assigns them."""
-        if not self.settings.is_source_connector:
-            return {}
-        return assign(before.assigned, self.topics.partitions, slots=self.tasks_count)
-
     def give_orders(self, change: Callable[[Orders], Orders] = lambda orders: orders) -> None:
         """Change the orders, and send them with the current topics if anything changed."""
         self.checkpoints.give_orders()
@@ -387,7 +366,10 @@ class FlowRunner:
             failed = {p: why for p, why in changed.stopped.items() if p.topic in topics}
             limits = self.throttles.divided(topics, tasks=self.tasks_count)
             changed = replace(changed, topics=topics, stopped=failed, throttles=limits)
-            changed = replace(changed, assigned=self._assigned(before))
+            slots = self.source_connector.assigned(
+                before.assigned, self.topics.partitions, slots=self.tasks_count
+            )
+            changed = replace(changed, assigned=slots)
             self._orders = replace(changed, paused=paused, stopped_topics=stopped)
             if self._server is not None and (self._orders != before or not self._is_ordered):
                 self._server.set_orders(encode(self._orders))

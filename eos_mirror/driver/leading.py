@@ -12,7 +12,7 @@ from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.driver.preflight import GRANT
 from eos_mirror.driver.readiness import Readiness
 from eos_mirror.driver.run_metrics import RunMetrics
-from eos_mirror.errors import NotAuthorized
+from eos_mirror.errors import ConfigError, NotAuthorized
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.settings.model import FlowSettings, Settings
 
@@ -58,6 +58,11 @@ class Leading:
         self._on_event = on_event
         self.elections: list[LeaderElection] = []
 
+    def look(self) -> None:
+        """Look again whether this run still leads."""
+        for election in self.elections:
+            election.look()
+
     @property
     def is_superseded(self) -> bool:
         """True if another run leads a flow that this run led."""
@@ -79,20 +84,27 @@ class Leading:
             self._metrics.export(cleanup)  # a wrong address is found before anything is written
             for runner in self._flows:
                 runner.prepare()
-        has_waited = False
+        has_waited, led = False, []
         for runner in sorted(self._flows, key=lambda runner: str(runner.flow)):
             try:
                 has_waited |= self._lead_flow(runner, cleanup, judge=judge, stop=stop)
-            except NotAuthorized:
+                led.append(runner)
+            except NotAuthorized as exc:
+                if runner.source_connector.needs_election:
+                    raise ConfigError(f"{runner.flow}: {exc}. {GRANT}") from exc
                 fields = {"flow": str(runner.flow), "reason": _unnoticed(runner.flow)}
                 self._on_event("flow.warning", fields)
-        if has_waited and stop.is_set():
+        if stop.is_set():
             return
-        for runner in self._flows:
-            if runner.takes_over():
-                self._take_over(runner.settings)
         if has_waited or not is_checked:
             judge()
+        if self._take_over_from([runner for runner in led if runner.source_connector.takes_over()]):
+            judge()
+
+    def _take_over_from(self, flows: Sequence[FlowRunner]) -> bool:
+        for runner in flows:
+            self._take_over(runner.settings)
+        return bool(flows)
 
     def _were_prepared(self) -> bool:
         """Return True if an earlier run has prepared every flow."""

@@ -24,6 +24,11 @@ class TaskStatus:
         """True if it failed for good."""
         return self.slot.state is State.FAILED
 
+    @property
+    def has_ended(self) -> bool:
+        """True if it stopped by itself; one that was killed may live for a moment elsewhere."""
+        return self.slot.state is State.STOPPED and not self.slot.reason
+
 
 class TaskReports:
     """The newest report of each slot. Any thread may call."""

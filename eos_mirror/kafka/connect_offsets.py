@@ -7,12 +7,20 @@ from typing import Any, Final
 
 from confluent_kafka import Producer
 
-from eos_mirror.core.connect_offsets import AS_JAVA, Owner, next_offsets, records_of
+from eos_mirror.core.connect_offsets import (
+    AS_JAVA,
+    Identity,
+    Owner,
+    identities,
+    identity_records,
+    next_offsets,
+    records_of,
+)
 from eos_mirror.core.messages import OffsetsTopic
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.kafka.client import new_producer
 from eos_mirror.kafka.deadline import Deadline
-from eos_mirror.kafka.topic_reader import WITHIN, TopicReader
+from eos_mirror.kafka.topic_reader import WITHIN, TopicReader, Update
 from eos_mirror.kafka.topic_writer import BY_KEY, append_records
 from eos_mirror.kafka.topics import TopicSpec
 from eos_mirror.ports import GroupOffset
@@ -63,6 +71,7 @@ class ConnectOffsets:
         self._producer: Producer | None = None
         self._lock = threading.Lock()
         self._known: dict[TopicPartition, int] = {}
+        self._identities: dict[TopicPartition, Identity] = {}
 
     def read(
         self, partitions: Sequence[TopicPartition], deadline: Deadline | None = None
@@ -78,13 +87,27 @@ class ConnectOffsets:
         """
         left = WITHIN if deadline is None else timedelta(seconds=deadline.left_s(at_most=WITHIN))
         with self._lock:
-            updates = self._reader.updates(within=left)
-            self._known = next_offsets(updates, self._owner, known=self._known)
+            self._read(left)
             return {
-                one: GroupOffset(position=Position(self._known[one]), metadata="")
+                one: GroupOffset(position=Position(at), metadata=self._metadata(one, at))
                 for one in partitions
-                if one in self._known
+                if (at := self._known.get(one)) is not None
             }
+
+    def _read(self, within: timedelta) -> None:
+        """Read what is new; what was read before an error counts."""
+        updates: list[Update] = []
+        try:
+            updates.extend(self._reader.updates(within=within))
+        finally:
+            self._known = next_offsets(updates, self._owner, known=self._known)
+            self._identities = identities(updates, self._owner, known=self._identities)
+
+    def _metadata(self, partition: TopicPartition, next_offset: int) -> str:
+        """Return which topic a position belongs to; empty if only MirrorMaker 2 stored it."""
+        identity = self._identities.get(partition)
+        is_ours = identity is not None and identity.next_offset <= next_offset
+        return identity.metadata if identity is not None and is_ours else ""
 
     def committed(
         self, partitions: Sequence[TopicPartition]
@@ -100,6 +123,13 @@ class ConnectOffsets:
         positions = {one: offset.position.next_offset for one, offset in offsets.items()}
         records = records_of(positions, self._owner)
         with self._lock:
+            new = {
+                one: Identity(positions[one], offset.metadata)
+                for one, offset in offsets.items()
+                if offset.metadata != self._metadata(one, positions[one])
+            }
+            records += identity_records(new, self._owner)
             if self._producer is None:
                 self._producer = new_producer(self._producer_config)
             append_records(self._producer, self._topic, records, partition=BY_KEY, within=within)
+            self._identities.update(new)

@@ -63,6 +63,7 @@ def adopt(settings: FlowSettings, *, on_event: EventSink, leads: bool = False) -
     if noted is None and any(partition.has_shadow for partition in facts.partitions):
         noted = DeliveryMode.EXACTLY_ONCE
     if noted is wanted:
+        _let_mm2_start(settings, clusters)
         return Adopted(mode=wanted, partitions=None)
     if noted is None:
         raise ConfigError(f"{flow}: it never ran: there is nothing to adopt. Just run it.")
@@ -80,9 +81,14 @@ def adopt(settings: FlowSettings, *, on_event: EventSink, leads: bool = False) -
         count = switch.between(noted, wanted)
     note(settings, clusters.target_topics, Kind.MODE, {"mode": wanted.value, "partitions": count})
     clusters.mode.replace(wanted)
-    if wanted is DeliveryMode.SOURCE:  # it and MirrorMaker 2 may take turns
-        source_connector(settings, topics=clusters.target_topics).start()
+    _let_mm2_start(settings, clusters)
     return Adopted(mode=wanted, partitions=count)
+
+
+def _let_mm2_start(settings: FlowSettings, clusters: FlowClusters) -> None:
+    """Start the connectors of a MirrorMaker 2 that takes turns with a source connector."""
+    if settings.is_source_connector:
+        source_connector(settings, topics=clusters.target_topics).start()
 
 
 def switch_of(settings: FlowSettings, clusters: FlowClusters, facts: FlowFacts) -> Switch:
@@ -131,7 +137,7 @@ def wait_until_nobody_runs(
     def look(_: Deadline) -> None:
         nonlocal left
         left = ""
-        if not settings.is_source_connector and group_members(
+        if not (leads and settings.is_source_connector) and group_members(
             clusters.source_topics.admin, flow.source_group, side=Side.SOURCE
         ):
             left = f"its tasks run (group {flow.source_group} on {flow.source} has members)"

@@ -186,7 +186,14 @@ class Switch:
             RetriableError: A shadow offset stays unstable: transaction markers are lost.
         """
         sources = {remote: source for source, remote in self.pairs.items()}
+        topics = self.clusters.source_metadata.topics(sorted({one.topic for one in self.pairs}))
         with self.fenced() as fenced:
+            for remote, shadow in fenced.shadows.items():
+                source = sources[remote]
+                offset = GroupOffset(
+                    position=shadow.position, metadata=self._group_metadata(remote, shadow)
+                )
+                refuse_earlier_topic(source, offset, topics[source.topic])
             offsets = {
                 sources[remote]: GroupOffset(
                     position=shadow.position, metadata=self._group_metadata(remote, shadow)
@@ -202,6 +209,8 @@ class Switch:
         read = clusters.offsets_by_source(noted).read
         found = retrying(partial(read, list(self.pairs)))
         topics = clusters.source_metadata.topics(sorted({one.topic for one in found}))
+        for source, one in found.items():
+            refuse_earlier_topic(source, one, topics[source.topic])
         offsets = {
             source: GroupOffset(position=one.position, metadata=_of_group(topics[source.topic]))
             for source, one in found.items()
@@ -237,6 +246,8 @@ class Switch:
             producer=producer,
             incarnation=ownership.incarnation,
             map_topic=self.config.flow.offset_map_topic,
+            sources={remote: source for source, remote in self.pairs.items()},
+            positions=self.config.positions,
         )
         ownership.release(remotes)
 

@@ -81,6 +81,8 @@ class CopyEnds:
         source, target = source_admin(settings), target_admin(settings)
         self._origin, self._match_last = origin, match_last
         self._transforms = settings.transforms.chain
+        # where the copies of one record end cannot be seen
+        self._is_handled = settings.transforms.handler is not None and origin.mode is not None
         self._on_source = ClusterMetadata(source, side=Side.SOURCE)
         self._on_target = ClusterMetadata(target, side=Side.TARGET)
         self._source = RangeReader(source, side=Side.SOURCE)
@@ -127,13 +129,13 @@ class CopyEnds:
         self, known: CopiedPartition, log: _Log, copied: Sequence[_Record]
     ) -> CopiedPartition:
         """Return the partition with its next offset, or with the reason why there is none."""
-        if log.stable < log.end:
+        if log.stable < log.end and self._origin.mode is None:  # ours copied what was committed
             return replace(known, refusal=_open(log))
         if known.stored is not None and known.stored > log.end:
             return replace(known, refusal=_too_short(known))
         if known.stored == log.end == log.start:  # all is expired, and all was copied
             return replace(known, next_offset=known.stored)
-        if not copied:
+        if not copied or self._is_handled:
             return self._uncompared(known)
         match = self._match(known, log, copied)
         if match.next_offset is None:
@@ -141,7 +143,7 @@ class CopyEnds:
         return replace(known, next_offset=match.next_offset, compared=match.compared)
 
     def _uncompared(self, known: CopiedPartition) -> CopiedPartition:
-        """Return a partition whose copy has no record; the flow itself repeats a batch at most."""
+        """Return a partition that cannot be compared; the flow itself repeats a batch at most."""
         if self._origin.mode is not None and known.stored is not None:
             return replace(known, next_offset=known.stored)
         return replace(known, refusal=_nothing_copied(known))

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from eos_mirror.core.connect_positions import position_records
 from eos_mirror.core.map_records import StartRecord, records_of, segment_key, start_key
+from eos_mirror.core.messages import OffsetsTopic
 from eos_mirror.core.metadata import decode, encode, handed_over
 from eos_mirror.core.offset_map import MapTail
 from eos_mirror.core.records import Position, RecordRun, TopicPartition, TopicRecord
@@ -20,12 +22,16 @@ class FencedPositions:
     Attributes:
         shadows: Shadow offset by remote partition.
         incarnation: Of the producer.
+        sources: Source partition by remote partition.
+        positions: Where a source connector stores positions, too; None for other flows.
     """
 
     shadows: dict[TopicPartition, ShadowOffset]
     producer: TransactionalProducer
     incarnation: str
     map_topic: str
+    sources: Mapping[TopicPartition, TopicPartition]
+    positions: OffsetsTopic | None = None
 
     def mark_handed_over(self) -> None:
         """
@@ -60,7 +66,10 @@ class FencedPositions:
             sequence=before.sequence + 1,
             tail=tail.encode(),
         )
-        self._commit({remote: ShadowCommit(position=Position(to), metadata=encode(after))})
+        self.producer.begin()
+        self._store(remote, to)
+        commit = ShadowCommit(position=Position(to), metadata=encode(after))
+        self.producer.commit({remote: commit}, within=COMMIT_BUDGET)
 
     def begin_again(
         self, remote: TopicPartition, start: StartRecord, old_map: Iterable[str]
@@ -88,6 +97,7 @@ class FencedPositions:
         commit = ShadowCommit(position=Position(start.next_offset), metadata=encode(after))
         self.producer.begin()
         self.producer.send_to(self.map_topic, records_of(entries))
+        self._store(remote, start.next_offset)
         self.producer.flush(within=FLUSH_BUDGET)
         self.producer.commit({remote: commit}, within=COMMIT_BUDGET)
 
@@ -149,6 +159,12 @@ class FencedPositions:
         )
         self.shadows[remote] = ShadowOffset(position=shadow.position, metadata=encode(after))
         return ShadowCommit(position=shadow.position, metadata=encode(after))
+
+    def _store(self, remote: TopicPartition, next_offset: int) -> None:
+        """Store a position of a source connector where MirrorMaker 2 reads it, too."""
+        if self.positions is not None:
+            records = position_records(self.positions, {self.sources[remote]: next_offset})
+            self.producer.send_to(self.positions.topic, records)
 
     def _commit(self, commits: Mapping[TopicPartition, ShadowCommit]) -> None:
         self.producer.begin()

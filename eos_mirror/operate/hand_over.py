@@ -107,6 +107,11 @@ class HandOver:
         )
         if not facts.has_claims_topic or facts.noted_mode is None:
             raise ConfigError(f"{flow}: it never ran: there is nothing to hand over")
+        if facts.noted_mode is DeliveryMode.SOURCE:
+            raise UnsafeError(
+                f"{flow}: it runs as a source connector, so MirrorMaker 2 has its positions "
+                f"already. Stop the run, then start MirrorMaker 2."
+            )
         if facts.noted_mode is DeliveryMode.AT_LEAST_ONCE:
             raise UnsafeError(
                 f"{flow}: it mirrors at least once. Adopt it with --from mode:alo first: then its "

@@ -11,8 +11,9 @@ from eos_mirror.driver.cluster_facts import gather
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.mm2_workers import Mm2Workers, dedicated_mm2, source_connector
 from eos_mirror.driver.topic_sync import TopicSync
+from eos_mirror.errors import UnsafeError
 from eos_mirror.kafka.topic_writer import WITHIN
-from eos_mirror.operate.adopt import adopt, pairs_of, switch_of
+from eos_mirror.operate.adopt import pairs_of, switch_of
 from eos_mirror.operate.origins import Origin
 from eos_mirror.operate.takeover import Takeover
 from eos_mirror.ports import GroupOffset
@@ -43,15 +44,27 @@ def take_over_source(settings: FlowSettings, *, on_event: EventSink) -> None:
         on_event(name, {"flow": flow, **fields})
 
     noted = open_clusters(settings).mode.read()
-    if noted is DeliveryMode.SOURCE and settings.transforms.handler is not None:
-        count = adopt(settings, on_event=tell, leads=True).partitions or 0
-    else:
-        count = _take_over(settings, noted, tell)
+    count = _take_over(settings, noted, tell)
     if count or noted is DeliveryMode.SOURCE:
         took_s = round(time.monotonic() - began, 3)
         tell("flow.adopted", {"partitions": count, "took_s": took_s})
     if settings.is_source_connector:
         _store_positions(settings)
+
+
+def _refuse_at_least_once(settings: FlowSettings, workers: Mm2Workers) -> None:
+    """
+    Refuse to take turns with a MirrorMaker 2 that writes at least once.
+
+    It also reads positions of transactions that were aborted, and would skip their records.
+    """
+    facts = workers.facts()
+    if facts.exists and not facts.is_stopped and not facts.tasks_ever:
+        raise UnsafeError(
+            f"{settings.flow}: MirrorMaker 2 writes at least once, so it cannot take turns with "
+            f"exactly.once.source.support = enabled. Enable it for MirrorMaker 2, too, and run it "
+            f"once; or continue its copies with eos-mirror adopt --from mm2."
+        )
 
 
 def _take_over(settings: FlowSettings, noted: DeliveryMode | None, tell: EventSink) -> int:
@@ -62,7 +75,9 @@ def _take_over(settings: FlowSettings, noted: DeliveryMode | None, tell: EventSi
         topics = clusters.target_topics
         if ran_as_source:
             return source_connector(settings, topics=topics)
-        return Mm2Workers(settings, dedicated_mm2(settings.flow), topics=topics)
+        workers = Mm2Workers(settings, dedicated_mm2(settings.flow), topics=topics)
+        _refuse_at_least_once(settings, workers)
+        return workers
 
     takeover = Takeover(
         settings,

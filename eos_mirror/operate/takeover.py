@@ -99,7 +99,8 @@ class Takeover:
         self, facts: FlowFacts, quiet: timedelta, on_quiet: Callable[[], None]
     ) -> list[CopiedPartition]:
         pairs = self._left(facts)
-        if not self._origin.fence() and pairs and not self._has_ended(facts):
+        is_fenced = self._origin.fence() and self._origin.mode is None  # not our own tasks
+        if pairs and not is_fenced and not self._has_ended(facts, pairs):
             on_quiet()
             self._wait_for_quiet(list(pairs.values()), quiet)
         ends = self._copies.ends(list(pairs.values()))
@@ -109,9 +110,12 @@ class Takeover:
             self._carry(facts, found, ends)
         return found
 
-    def _has_ended(self, facts: FlowFacts) -> bool:
-        """Return True if the last run of a source connector stopped every task."""
-        return facts.noted_mode is DeliveryMode.SOURCE and self._clusters.mode.was_stopped()
+    def _has_ended(self, facts: FlowFacts, pairs: Mapping[TopicPartition, TopicPartition]) -> bool:
+        """Return True if a source connector stopped all its tasks, and no record came since."""
+        is_source = facts.noted_mode is DeliveryMode.SOURCE
+        if not (is_source and self._clusters.mode.was_stopped()):
+            return False
+        return all(one.next_offset == one.stored for one in self._copies.find(pairs))
 
     def _gather(self) -> FlowFacts:
         """Return what is known of the flow; a refused start may have recorded its mode."""

@@ -24,14 +24,14 @@ class AssignedSource:
         source: Source,
         listener: RebalanceListener,
         context: TaskContext,
-        suspension: Suspension,
+        suspension: Suspension | None,
     ) -> None:
         """
         Args:
             source: Never subscribed.
             listener: Called when the orders assign other partitions.
             context: Gives the orders and the slot.
-            suspension: Ends a task that did not poll for too long.
+            suspension: Ends a task that did not poll for too long; None: claims fence it.
         """
         self._suspension = suspension
         self._source = source
@@ -45,7 +45,8 @@ class AssignedSource:
 
     def poll(self, *, wait: timedelta) -> Polled:
         """See `ports.Source`."""
-        self._suspension.poll()
+        if self._suspension is not None:
+            self._suspension.poll()
         assigned = self._context.orders().assigned
         if assigned is not self._seen:
             self._seen = assigned

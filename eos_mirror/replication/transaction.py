@@ -8,10 +8,9 @@ its incarnation, and the coordinator or the next claimer aborts it.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from eos_mirror.core.connect_offsets import Owner
-from eos_mirror.core.connect_offsets import records_of as connect_records
+from eos_mirror.core.connect_positions import position_records
 from eos_mirror.core.map_records import StartRecord, records_of, segment_key, start_key
-from eos_mirror.core.messages import MirrorConfig, OffsetsTopic
+from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.records import Position, RecordRun, Stretch, TopicPartition, TopicRecord
 from eos_mirror.errors import (
     ForeignWriter,
@@ -168,7 +167,8 @@ class Transaction:
         if segments:
             self._producer.send_to(self._map_topic, records_of(segments))
         if self._config.positions is not None:
-            records = position_records(self._config.positions, self._touched.values())
+            positions = {o.source: o.position.next_offset for o in self._touched.values()}
+            records = position_records(self._config.positions, positions)
             self._producer.send_to(self._config.positions.topic, records)
         with self._context.watch("commit", COMMIT_BUDGET + WATCH_MARGIN):
             committed = self._producer.commit(
@@ -236,13 +236,6 @@ class Transaction:
             raise NewIncarnation(committed.doubt)
         self._is_over = False
         return records
-
-
-def position_records(topic: OffsetsTopic, touched: Iterable[OwnedPartition]) -> list[TopicRecord]:
-    """Return what a source connector stores, so that MirrorMaker 2 continues at these positions."""
-    positions = {owned.source: owned.position.next_offset for owned in touched}
-    found = connect_records(positions, Owner(topic.connector, topic.cluster))
-    return [TopicRecord(key.encode(), value.encode()) for key, value in found]
 
 
 def _other_end(known: int | None, count: int, direction: int) -> int | None:

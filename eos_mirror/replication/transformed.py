@@ -39,7 +39,8 @@ def opener_of(
         source = adapters.lane.open_source(listener)
         if not config.assigned:
             return source
-        return AssignedSource(source, listener, context, adapters.suspension)
+        suspension = None if config.exactly_once else adapters.suspension
+        return AssignedSource(source, listener, context, suspension)
 
     def open_source(listener: RebalanceListener) -> Source:
         if user is None:

@@ -10,22 +10,30 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
+from confluent_kafka.admin import NewPartitions
 
 from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR, Owner, next_offsets, offsets_topic
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.testing import read_topic, wait_until
-from tests.mirror.command_line import UNSAFE, status
+from tests.mirror.command_line import UNSAFE, ends, status
 from tests.mirror.conftest import Site
-from tests.mirror.java_mm2 import COPIES_WITHIN, running_mm2
-from tests.mirror.takeovers import adopt_as, copied, mm2_file
-from tests.mirror.toolbox import Mirror, mirror, state_of, topics_of
+from tests.mirror.modes import (
+    ADOPT,
+    AT_LEAST_ONCE,
+    KEPT,
+    SINK,
+    SOME,
+    SOURCE,
+    SOURCE_EXACTLY_ONCE,
+    copy,
+)
+from tests.mirror.surgery import delete_topic
+from tests.mirror.takeovers import adopt_as, copied
+from tests.mirror.toolbox import Mirror, mirror, produce, state_of, topics_of
 
 pytestmark = pytest.mark.brokers
-
-MODE = {"connector_type": "source"}
-SOME = 2_000
 
 
 def stored(site: Site) -> dict[int, int]:
@@ -42,12 +50,6 @@ def stored(site: Site) -> dict[int, int]:
     return {p: found[TopicPartition(site.topic, p)] for p in range(site.partitions)}
 
 
-def copy(site: Site) -> None:
-    """Run a mirror until it has caught up."""
-    with mirror(site.config(**MODE, tasks_max=2), "--once") as running:
-        assert running.wait() == 0, running.errors
-
-
 def test_positions_are_in_the_topic_of_mirrormaker_2(site: Site) -> None:
     """Two runs copy every record once; there is no group on the source, and no transaction."""
     site.produce(SOME)
@@ -62,13 +64,13 @@ def test_positions_are_in_the_topic_of_mirrormaker_2(site: Site) -> None:
     groups = site.source.admin().list_consumer_groups().result(10).valid
     assert site.flow.source_group not in {group.group_id for group in groups}
     assert site.flow.offset_map_topic not in topics_of(site.target)
-    assert json.loads(status(site.config(**MODE), "--json"))["lag"] == 0
+    assert json.loads(status(site.config(**SOURCE), "--json"))["lag"] == 0
 
 
 @pytest.mark.long
 def test_killed_tasks_lose_nothing(site: Site) -> None:
     """A successor continues at the stored position, and repeats one batch at most."""
-    with mirror(site.config(**MODE, tasks_max=2)) as running:
+    with mirror(site.config(**SOURCE, tasks_max=2)) as running:
         running.wait_for("ready")
         for number in range(3):
             site.produce(SOME, start=number * SOME)
@@ -85,7 +87,7 @@ def test_killed_tasks_lose_nothing(site: Site) -> None:
 @pytest.mark.long
 def test_a_topic_that_grows_is_mirrored_from_its_start(site: Site) -> None:
     """The driver assigns new partitions and new topics; the others stay where they are."""
-    with mirror(site.config(**MODE, tasks_max=2, refresh_topics_interval_seconds=1)) as running:
+    with mirror(site.config(**SOURCE, tasks_max=2, refresh_topics_interval_seconds=1)) as running:
         running.wait_for("ready")
         site.produce(SOME)
         site.source.create_topic(f"{site.topic}-later", 3)
@@ -101,10 +103,6 @@ def test_a_topic_that_grows_is_mirrored_from_its_start(site: Site) -> None:
     assert site.compare().exact
 
 
-SINK = {"connector_type": "sink"}
-AT_LEAST_ONCE = {**SINK, "transaction_producer": "false"}
-
-
 def switch(site: Site, mode: Mapping[str, str], *direction: str) -> str:
     """Switch the mode of the flow, and return what `adopt` prints."""
     code, text = adopt_as(site, mode, *direction)
@@ -116,11 +114,11 @@ def switch(site: Site, mode: Mapping[str, str], *direction: str) -> str:
 def test_the_mode_is_switched_in_every_direction(site: Site) -> None:
     """After clean stops, each mode continues exactly where the other one ended."""
     turns = [
-        (MODE, ()),
+        (SOURCE, ()),
         (SINK, ("--from", "mode:source")),
-        (MODE, ("--to", "mode:source")),
+        (SOURCE, ("--to", "mode:source")),
         (AT_LEAST_ONCE, ("--to", "mode:alo")),
-        (MODE, ("--to", "mode:source")),
+        (SOURCE, ("--to", "mode:source")),
         (SINK, ("--from", "mode:source")),
     ]
     for turn, (mode, direction) in enumerate(turns):
@@ -150,7 +148,7 @@ def test_the_mode_is_switched_in_every_direction(site: Site) -> None:
 @pytest.mark.long
 def test_a_killed_source_connector_is_continued_where_its_copies_end(site: Site) -> None:
     """It had written more than it stored; exactly once, none of that is copied again."""
-    config = site.config(**MODE, tasks_max=2, transaction_boundary_records=1_000)
+    config = site.config(**SOURCE, tasks_max=2, transaction_boundary_records=1_000)
     with mirror(config) as running:
         running.wait_for("ready")
         site.produce(20 * SOME)
@@ -173,10 +171,6 @@ def test_a_killed_source_connector_is_continued_where_its_copies_end(site: Site)
 
     compared = site.compare()
     assert compared.exact, (before, compared)
-
-
-ADOPT = {**SINK, "mode_change": "adopt"}
-KEPT = {"tasks_max": 2, "transaction_boundary_records": 1_000}
 
 
 @contextmanager
@@ -219,7 +213,7 @@ def test_a_standby_migrates_a_running_flow_to_exactly_once(site: Site, *, killed
     """
     sink = site.folder / "sink.properties"
     sink.write_text(site.config(**ADOPT, **KEPT).read_text())
-    with mirror(site.config(**MODE, **KEPT)) as first:
+    with mirror(site.config(**SOURCE, **KEPT)) as first:
         first.wait_for("ready")
         with under_load(site), mirror(sink) as second, mirror(sink) as third:
             for one in (second, third):
@@ -248,13 +242,64 @@ def test_a_standby_migrates_a_running_flow_to_exactly_once(site: Site, *, killed
     assert compared.exact, compared
 
 
-EXACTLY_ONCE = {**MODE, "exactly_once_source_support": "enabled"}
+@pytest.mark.long
+def test_a_topic_that_was_created_again_is_noticed(site: Site) -> None:
+    """Its records must not be skipped up to the position of the earlier topic."""
+    site.produce(SOME)
+    copy(site)
+    delete_topic(site.source, site.topic)
+    site.source.create_topic(site.topic, site.partitions)
+    site.produce(2 * SOME)
+
+    with mirror(site.config(**SOURCE, tasks_max=2), "--once") as running:
+        assert running.wait() == 1
+
+    stopped = running.found("partition.stopped")
+    assert {one["cause"] for one in stopped} == {"SourceDataLost"}
+    assert len(stopped) == site.partitions
+    assert sum(map(len, site.values())) == SOME
+    code, text = adopt_as(site, AT_LEAST_ONCE, "--to", "mode:alo")
+    assert code == UNSAFE, text
+    assert "it was deleted and created again" in text
+
+
+@pytest.mark.long
+def test_partitions_that_are_added_begin_at_their_start(site: Site) -> None:
+    """The start position counts only for new topics."""
+    config = site.config(**SOURCE, start_position="latest")
+    with mirror(config, "--once") as running:
+        assert running.wait() == 0, running.errors
+    grown = [NewPartitions(site.topic, site.partitions + 2)]
+    site.source.admin().create_partitions(grown)[site.topic].result(10)
+    wait_until(
+        lambda: len(site.source.admin().list_topics(site.topic).topics[site.topic].partitions) == 6,
+        within=timedelta(seconds=10),
+        what="the new partitions",
+    )
+    produce(site.source, site.topic, 600, partitions=site.partitions + 2)
+
+    with mirror(config, "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    remotes = [TopicPartition(site.remote, p) for p in range(site.partitions + 2)]
+    assert set(site.view.target.ends(remotes).values()) == {100}
+
+
+def test_mirrormaker_2_needs_no_hand_over(site: Site) -> None:
+    """It has the positions already; those of an earlier mode must not replace them."""
+    site.produce(100)
+    copy(site)
+
+    code, text = adopt_as(site, SINK, "--to", "mm2")
+
+    assert code == UNSAFE, text
+    assert "MirrorMaker 2 has its positions already" in text
 
 
 @pytest.mark.long
 def test_exactly_once_positions_are_in_the_transaction(site: Site) -> None:
     """Killed tasks double nothing, and what MirrorMaker 2 would read agrees with the copies."""
-    config = site.config(**EXACTLY_ONCE, **KEPT)
+    config = site.config(**SOURCE_EXACTLY_ONCE, **KEPT)
     with mirror(config) as running:
         running.wait_for("ready")
         for number in range(3):
@@ -275,73 +320,29 @@ def test_exactly_once_positions_are_in_the_transaction(site: Site) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("begins", ["mm2", "we"])
-def test_exactly_once_takes_turns_too(site: Site, begins: str) -> None:
-    """MirrorMaker 2 exactly once and we continue where the other one ended, in either order."""
-    turns = ["mm2", "we"] if begins == "mm2" else ["we", "mm2"]
-    for turn, who in enumerate(2 * turns):
-        if who == "mm2":
-            by_mm2(site, turn * SOME, exactly_once=True)
-        else:
-            site.produce(SOME, start=turn * SOME)
-            with mirror(site.config(**EXACTLY_ONCE), "--once") as running:
-                assert running.wait() == 0, running.errors
+def test_a_position_that_was_set_back_stays_there(site: Site) -> None:
+    """It is not taken for one that MirrorMaker 2 stored since."""
+    site.produce(400)
+    config = site.config(**SOURCE_EXACTLY_ONCE)
+    with mirror(config, "--once") as running:
+        assert running.wait() == 0, running.errors
+    where = (str(config), str(site.flow), site.topic, "0", "--to", "20", "--accept-duplicates")
+    code, text, errors = ends("offsets", "set", *where, "--yes")
+    assert code == 0, (text, errors)
 
-    compared = site.compare()
-    assert compared.exact, compared
-    assert compared.matched == 4 * SOME
+    with mirror(config, "--once") as running:
+        assert running.wait() == 0, running.errors
+
+    assert not running.found("flow.adopted")
+    assert [len(values) for values in site.values()] == [180, 100, 100, 100]
 
 
 @pytest.mark.long
 def test_a_sink_tells_mirrormaker_2_where_it_is_once_it_is_a_source(site: Site) -> None:
     """Positions of partitions without new records are stored, too, before a task begins."""
     site.produce(SOME)
-    for mode in (SINK, EXACTLY_ONCE):
+    for mode in (SINK, SOURCE_EXACTLY_ONCE):
         with mirror(site.config(**mode), "--once") as running:
             assert running.wait() == 0, running.errors
 
     assert stored(site) == site.view.ends(site.topic, site.partitions)
-
-
-def by_mm2(site: Site, start: int, *, exactly_once: bool = False) -> None:
-    """Produce records, let MirrorMaker 2 copy them, and stop it."""
-    site.produce(SOME, start=start)
-    log = site.folder / f"java-{start}.log"
-    with running_mm2(mm2_file(site, exactly_once=exactly_once), log) as java:
-        wait_until(
-            lambda: copied(site) >= start + SOME or java.poll() is not None,
-            within=COPIES_WITHIN,
-            what=f"copies, see {log}",
-        )
-        assert java.poll() is None, log.read_text()[-2000:]
-
-
-@pytest.mark.long
-def test_mirrormaker_2_and_we_take_turns_without_a_verb(site: Site) -> None:
-    """Each continues where the other one ended: MirrorMaker 2, we, MirrorMaker 2, we."""
-    for turn in range(2):
-        by_mm2(site, 2 * turn * SOME)
-        site.produce(SOME, start=(2 * turn + 1) * SOME)
-        copy(site)
-
-    compared = site.compare()
-    assert compared.exact, compared
-    assert compared.matched == 4 * SOME
-
-
-@pytest.mark.long
-def test_a_mirrormaker_2_that_runs_is_refused(site: Site) -> None:
-    """Two writers would repeat each other's records."""
-    log = site.folder / "java.log"
-    site.produce(SOME)
-    with running_mm2(mm2_file(site, exactly_once=False), log) as java:
-        wait_until(
-            lambda: copied(site) >= SOME or java.poll() is not None,
-            within=COPIES_WITHIN,
-            what=f"copies, see {log}",
-        )
-        with mirror(site.config(**MODE), "--check") as refused:
-            assert refused.wait() == UNSAFE
-    (line,) = refused.errors
-    assert "MirrorMaker 2 runs: group" in line
-    assert "Stop it first." in line
