@@ -101,7 +101,7 @@ def test_a_larger_chunk_takes_no_more_python(
     def mirrored(count: int) -> int:
         producer = KafkaProducer({}, "id", group=None)
         producer.begin()
-        source = KafkaSource({}, Nobody())
+        source = KafkaSource({"group.id": "group"}, Nobody())
         source._consumer = PreparedConsumer(  # type: ignore[assignment]  # noqa: SLF001 (a fake)
             a_chunk(count, with_headers=with_headers)
         )

@@ -62,6 +62,8 @@ EVENTS = {
     "config.invalid": NEVER,
     "driver.waiting": ALWAYS,
     "driver.leading": ALWAYS,
+    "flow.adopting": NEVER,
+    "flow.adopted": NEVER,
     "driver.superseded": ALWAYS,
     "metrics.listening": ALWAYS,
     "flow.rejoining": ALWAYS,
