@@ -91,7 +91,7 @@ class Leading:
                 led.append(runner)
             except NotAuthorized as exc:
                 if runner.source_connector.needs_election:
-                    raise ConfigError(f"{runner.flow}: {exc}. {GRANT}") from exc
+                    raise ConfigError(_needed(runner.flow)) from exc
                 fields = {"flow": str(runner.flow), "reason": _unnoticed(runner.flow)}
                 self._on_event("flow.warning", fields)
         if stop.is_set():
@@ -129,6 +129,13 @@ class Leading:
         judge(on_standby=True)
         self._metrics.export_on_standby(cleanup)
         self._readiness.is_on_standby = True
+
+
+def _needed(flow: Flow) -> str:
+    return (
+        f"{flow}: not authorized: READ on group {flow.drivers_group} ({flow.target}). A source "
+        f"connector needs it: nothing else keeps the tasks of two runs apart. {GRANT}"
+    )
 
 
 def _unnoticed(flow: Flow) -> str:

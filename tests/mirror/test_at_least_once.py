@@ -357,8 +357,10 @@ def test_what_cannot_be_adopted_is_said_in_a_line(site: Site) -> None:
     config = site.config()
 
     never = adopt(config, site, "--from", "mode:alo")
+    neither = adopt(config, site, "--from", "mode:source")
     against = adopt(config, site, "--to", "mode:alo")
 
-    assert (never.returncode, against.returncode) == (2, 2)
+    assert (never.returncode, neither.returncode, against.returncode) == (2, 2, 2)
+    assert "it never ran source-connector: there is nothing to adopt" in neither.stderr
     assert "never ran" in never.stderr
     assert "Set connector.type = sink and transaction.producer = false" in against.stderr

@@ -204,3 +204,20 @@ def test_a_source_connector_needs_no_group_on_the_source(
         allow_again(guarded, resource, AclOperation.ALL)
 
     assert site.compare().matched == 1_000
+
+
+def test_a_source_connector_needs_the_group_of_the_drivers(
+    tmp_path: Path, guarded: KafkaCluster
+) -> None:
+    """Nothing else keeps the tasks of two runs apart, so a missing right is a fault."""
+    site = make_site(tmp_path, guarded, guarded)
+    resource = (ResourceType.GROUP, site.flow.drivers_group, LITERAL)
+    deny(guarded, resource, AclOperation.READ)
+    try:
+        with mirror(login(site, connector_type="source"), "--once") as refused:
+            assert refused.wait() == 2
+    finally:
+        allow_again(guarded, resource, AclOperation.READ)
+
+    (line,) = refused.errors
+    assert f"READ on group {site.flow.drivers_group}" in line
