@@ -9,8 +9,9 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from eos_mirror.core.connect_offsets import SOURCE_CONNECTOR, offsets_topic
-from eos_mirror.testing import read_topic
+from eos_mirror.testing import read_topic, wait_until
 from tests.mirror.conftest import Site
+from tests.mirror.java_mm2 import COPIES_WITHIN, running_mm2
 
 COPIED, STORED, ALL = 300, 200, 400
 """Records of all partitions: copied, known to be copied, and on the source."""
@@ -66,6 +67,19 @@ def copied(site: Site) -> int:
     if site.remote not in site.target.admin().list_topics(timeout=10).topics:
         return 0
     return sum(map(len, site.values()))
+
+
+def copy_by_mm2(site: Site, start: int, count: int, *, exactly_once: bool) -> None:
+    """Produce records, let MirrorMaker 2 copy them, and stop it."""
+    site.produce(count, start=start)
+    log = site.folder / f"java-{start}.log"
+    with running_mm2(mm2_file(site, exactly_once=exactly_once), log) as java:
+        wait_until(
+            lambda: copied(site) >= start + count or java.poll() is not None,
+            within=COPIES_WITHIN,
+            what=f"copies, see {log}",
+        )
+        assert java.poll() is None, log.read_text()[-2000:]
 
 
 def adopt(site: Site, *arguments: str, origin: str = "mm2") -> tuple[int, str]:

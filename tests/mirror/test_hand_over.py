@@ -10,25 +10,12 @@ from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.testing import wait_until
 from tests.mirror.conftest import Site
 from tests.mirror.java_mm2 import COPIES_WITHIN, running_mm2
-from tests.mirror.takeovers import adopt, copied, hand_over, mm2_file, states_reported
-from tests.mirror.toolbox import mirror
+from tests.mirror.takeovers import adopt, copied, copy_by_mm2, hand_over, mm2_file, states_reported
+from tests.mirror.toolbox import mirror, state_of
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
 SOME = 2_000
-
-
-def by_mm2(site: Site, start: int, *, exactly_once: bool) -> None:
-    """Produce records, let MirrorMaker 2 copy them, and stop it."""
-    site.produce(SOME, start=start)
-    log = site.folder / f"java-{start}.log"
-    with running_mm2(mm2_file(site, exactly_once=exactly_once), log) as java:
-        wait_until(
-            lambda: copied(site) >= start + SOME or java.poll() is not None,
-            within=COPIES_WITHIN,
-            what=f"copies, see {log}",
-        )
-        assert java.poll() is None, log.read_text()[-2000:]
 
 
 def by_us(site: Site, start: int) -> None:
@@ -42,7 +29,7 @@ def by_us(site: Site, start: int) -> None:
 @pytest.mark.parametrize("exactly_once", [False, True], ids=["at-least-once", "exactly-once"])
 def test_copies_go_back_and_forth(site: Site, exactly_once: bool) -> None:
     """MirrorMaker 2, we, MirrorMaker 2, we: everyone continues where the other one ended."""
-    by_mm2(site, 0, exactly_once=exactly_once)
+    copy_by_mm2(site, 0, SOME, exactly_once=exactly_once)
     code, answer = adopt(site, "--quiet", "1")
     assert code == 0, answer
     by_us(site, SOME)
@@ -61,7 +48,7 @@ def test_copies_go_back_and_forth(site: Site, exactly_once: bool) -> None:
     assert "it was handed over to MirrorMaker 2" in line
     assert "--from mm2" in line
 
-    by_mm2(site, 2 * SOME, exactly_once=exactly_once)
+    copy_by_mm2(site, 2 * SOME, SOME, exactly_once=exactly_once)
     assert hand_over(site) == (0, f"{site.flow}: nothing to hand over\n")
     code, answer = adopt(site, "--quiet", "1")
     assert code == 0, answer
@@ -77,7 +64,7 @@ def test_copies_go_back_and_forth(site: Site, exactly_once: bool) -> None:
 
 def test_a_mirrormaker_2_that_is_started_by_mistake_copies_nothing(site: Site) -> None:
     """`adopt` has stopped its connectors, and its workers find them stopped."""
-    by_mm2(site, 0, exactly_once=False)
+    copy_by_mm2(site, 0, SOME, exactly_once=False)
     code, answer = adopt(site, "--quiet", "1")
     assert code == 0, answer
     by_us(site, SOME)
@@ -100,6 +87,33 @@ def test_a_mirrormaker_2_that_is_started_by_mistake_copies_nothing(site: Site) -
     compared = site.compare()
     assert compared.exact, compared
     assert compared.matched == 3 * SOME
+
+
+def test_copies_of_a_killed_run_are_handed_over_exactly(site: Site) -> None:
+    """The plan may name earlier positions; none of what was committed is copied again."""
+    site.produce(10 * SOME)
+    with mirror(site.config(transaction_boundary_records=1_000)) as running:
+        wait_until(lambda: copied(site) > SOME, within=COPIES_WITHIN, what="some copies")
+        pid = running.pid()
+        running.kill()
+    wait_until(lambda: state_of(pid) is None, within=COPIES_WITHIN, what="the end of the task")
+    code, answer = hand_over(site, "--plan", "--json")
+    assert code == 5, answer
+    planned = sum(one["next_offset"] for one in json.loads(answer)["partitions"])
+    code, answer = hand_over(site)
+    assert code == 0, answer
+    assert planned <= copied(site)
+
+    log = site.folder / "java.log"
+    with running_mm2(mm2_file(site, exactly_once=False), log) as java:
+        wait_until(
+            lambda: copied(site) >= 10 * SOME or java.poll() is not None,
+            within=COPIES_WITHIN,
+            what=f"copies, see {log}",
+        )
+
+    compared = site.compare()
+    assert compared.exact, (planned, compared)
 
 
 def test_a_flow_that_never_ran_has_nothing_to_hand_over(site: Site) -> None:
