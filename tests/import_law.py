@@ -18,6 +18,7 @@ ALLOWED = {
     "runtime": {"ports", "errors"},
     "replication": {"ports", "core", "errors"},
     "kafka": {"ports", "core", "errors"},
+    "wire": {"core"},
     "settings": {"core", "errors"},
     "telemetry": set[str](),
     "ports": {"core", "errors"},

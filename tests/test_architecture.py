@@ -23,6 +23,9 @@ TESTING_IN_CLI = "brokers"
 
 OWNERS = {
     "confluent_kafka": {"kafka", "testing", "demo/source"},
+    "aiokafka": {"wire"},
+    "cramjam": {"wire"},
+    "crc32c": {"wire"},
     "pyspark": {"runtime/spark", "audit", "testing"},
     "py4j": {"runtime/spark"},
     "aws_msk_iam_sasl_signer": {"kafka/aws_msk_iam"},

@@ -1,0 +1,1 @@
+"""Kafka's bytes: record batches as they lie in Fetch answers and Produce requests."""
