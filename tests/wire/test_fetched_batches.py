@@ -231,9 +231,7 @@ def test_good_batches_before_a_faulty_one_are_returned() -> None:
     second.view[16] = 9
 
     fetched = fetched_batches(answer(first), next_offset=0)
-    cut = fetched_batches(
-        memoryview(bytes(first.view) + bytes(second.view)), next_offset=0
-    )
+    cut = fetched_batches(memoryview(bytes(first.view) + bytes(second.view)), next_offset=0)
 
     assert cut.next_offset == fetched.next_offset == 6
     with pytest.raises(Malformed, match="base offset 6"):

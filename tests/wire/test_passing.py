@@ -1,6 +1,7 @@
 """Which batches are passed through unchanged."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -78,15 +79,15 @@ def test_what_the_target_may_refuse_is_decoded() -> None:
     batch = batch_of(ROWS)
     latest = NOW_MS + 9
 
-    def found(**limits: int) -> Obstacle | None:
-        return obstacle(batch, 0, PassLimits(**{"max_bytes": 1 << 20} | limits))
-
-    assert found(max_bytes=batch.size) is None
-    assert found(max_bytes=batch.size - 1) is Obstacle.TOO_LARGE
-    assert found(latest_ms=latest) is None
-    assert found(latest_ms=latest - 1) is Obstacle.LATE_TIMESTAMP
-    assert found(earliest_ms=0) is Obstacle.EARLY_TIMESTAMP
-    assert found(compacted=True) is Obstacle.COMPACTED_TARGET
+    for limits, expected in (
+        (PassLimits(max_bytes=batch.size), None),
+        (PassLimits(max_bytes=batch.size - 1), Obstacle.TOO_LARGE),
+        (replace(LIMITS, latest_ms=latest), None),
+        (replace(LIMITS, latest_ms=latest - 1), Obstacle.LATE_TIMESTAMP),
+        (replace(LIMITS, earliest_ms=0), Obstacle.EARLY_TIMESTAMP),
+        (replace(LIMITS, compacted=True), Obstacle.COMPACTED_TARGET),
+    ):
+        assert obstacle(batch, 0, limits) is expected
 
 
 def test_a_base_timestamp_after_the_latest_is_refused() -> None:
@@ -114,9 +115,7 @@ def test_the_names_of_the_obstacles_are_labels() -> None:
         ([1, 20], 20, False),
     ],
 )
-def test_tiny_neighbours_are_merged(
-    counts: list[int], value_bytes: int, expected: bool
-) -> None:
+def test_tiny_neighbours_are_merged(counts: list[int], value_bytes: int, expected: bool) -> None:
     """Several batches are merged if they are small both in records and in bytes."""
     batches = [batch_of(plain_rows(count, value_bytes=value_bytes)) for count in counts]
 
