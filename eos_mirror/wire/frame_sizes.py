@@ -3,7 +3,7 @@ How large a compressed body can become: an upper bound from its block headers al
 
 Neither zstd nor lz4 has to announce the size of its content, and zstd can shrink zeros to a
 thirty-thousandth. But both cut the content into blocks of a known largest size, so counting the
-blocks is enough. For what Kafka's clients write, the bound exceeds the size by less than one block.
+blocks is enough. For what Kafka's clients write, the bound exceeds the size by one block at most.
 
 Source: RFC 8878, section 3.1; the LZ4 frame format, version 1.6.
 """

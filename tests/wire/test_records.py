@@ -122,11 +122,22 @@ def test_a_compacted_batch_keeps_its_gaps() -> None:
     assert run.offsets == [10, 13, 19]
 
 
+def test_a_large_gap_takes_no_memory() -> None:
+    """A compacted batch may reach over two billion offsets."""
+    last = 2**31 - 1
+
+    run = decoded(PARTITION, [with_body(body_of(0, last), count=2, last=last)], next_offset=0)
+
+    assert run is not None
+    assert run.offsets == [10, 10 + last]
+
+
 @pytest.mark.parametrize(
     ("body", "count", "last"),
     [
         (body_of(0, 2, 1), 3, 2),
         (body_of(0, 0), 2, 1),
+        (body_of(0, 5, 3, 9), 4, 9),
         (body_of(0, 1, 2), 3, 1),
         (body_of(-1, 0), 2, 1),
         (body_of(0, 1), 3, 2),

@@ -72,7 +72,7 @@ def test_a_stamped_batch_can_still_be_decoded() -> None:
 
 @pytest.mark.parametrize("at", [21, 30, 60, 61, 100, -1])
 def test_a_corrupt_batch_stays_corrupt(at: int) -> None:
-    """A bit that was flipped before the batch was stamped is found by whoever checks it then."""
+    """A bit that was flipped before the batch was stamped is found when the batch is checked."""
     batch = batch_of(plain_rows(10))
     batch.view[at] ^= 0x80
 
