@@ -1,8 +1,8 @@
 """
 Reads the records of a batch in Python, every length checked, and header keys in any bytes.
 
-The compiled reader is more than ten times as fast, but it refuses header keys that are not UTF-8, and it
-checks lengths after it has used them. This one decides what a record is.
+The compiled reader is more than ten times as fast, but it refuses header keys that are not UTF-8,
+and it checks lengths after it has used them. This one decides what a record is.
 
 Source: Kafka's DefaultRecord and ByteUtils.
 """
