@@ -333,6 +333,9 @@ class Lane(Protocol):
             The ids whose earlier users are all fenced now; the others may be tried again.
         """
 
+    def note_limits(self, limits: Mapping[str, TopicLimits]) -> None:
+        """Note what topics of the target accept now."""
+
 
 class ClaimsLog(Protocol):
     """The claims topic on the target."""

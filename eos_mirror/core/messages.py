@@ -114,11 +114,13 @@ class TaskConfig:
 
     Attributes:
         syncs: At least once only; None: no offset syncs are written.
+        own_lane: Records take connections of our own, not those of the client library.
     """
 
     mirror: MirrorConfig
     clients: MirrorClients
     syncs: SyncsTopic | None = None
+    own_lane: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

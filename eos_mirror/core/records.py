@@ -50,6 +50,19 @@ class TopicRecord(NamedTuple):
     partition: int | None = None
 
 
+class Outline(NamedTuple):
+    """
+    What the batches of a run say of its records before these are decoded.
+
+    Attributes:
+        largest_batch_bytes: Size of the largest batch, as the log stores it.
+        last_ms: Largest timestamp; milliseconds since the epoch.
+    """
+
+    largest_batch_bytes: int
+    last_ms: int
+
+
 class RecordRun(Protocol):
     """
     Adjacent records of one source partition, in offset order; at least one.
@@ -91,6 +104,9 @@ class RecordRun(Protocol):
 
     def from_offset(self, next_offset: int) -> "RecordRun | None":
         """Return the part at or after `next_offset`; None if it is empty."""
+
+    def outline(self) -> Outline | None:
+        """Return what its batches say of its records; None if they are decoded."""
 
     def decoded(self) -> "DecodedRun":
         """Return the records."""
@@ -142,6 +158,9 @@ class DecodedRun:
     def siblings(self, start: int, stop: int) -> tuple[int, int]:
         """Return the range of these records with all copies of the same records of the source."""
         return start, stop
+
+    def outline(self) -> None:
+        """See `RecordRun`."""
 
     def decoded(self) -> "DecodedRun":
         """Return the run itself."""

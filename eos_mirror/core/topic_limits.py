@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from eos_mirror.core.records import DecodedRun, Headers
+from eos_mirror.core.records import DecodedRun, Headers, Outline
 
 LIMIT: Final = "max.message.bytes"
 MIN_IN_SYNC: Final = "min.insync.replicas"
@@ -125,6 +125,22 @@ def limits_of(config: Mapping[str, str]) -> TopicLimits:
         after_ms=bound("message.timestamp.after.max.ms"),
         min_in_sync=int(config.get(MIN_IN_SYNC, 1)),
     )
+
+
+def fits(outline: Outline | None, limits: TopicLimits, *, now_ms: int) -> bool:
+    """
+    Return True if batches show, before they are decoded, that the topic accepts their records.
+
+    They show no keys, and not the smallest timestamp.
+
+    Args:
+        now_ms: Milliseconds since the epoch.
+    """
+    if outline is None or limits.needs_keys or limits.before_ms is not None:
+        return False
+    if limits.after_ms is not None and outline.last_ms > now_ms + limits.after_ms:
+        return False
+    return outline.largest_batch_bytes <= limits.max_message_bytes
 
 
 def first_refused(

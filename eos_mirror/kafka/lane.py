@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from eos_mirror.core.flow import Flow
+from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.errors import NotAuthorized, RestartTask
 from eos_mirror.kafka.client import new_consumer, new_producer
 from eos_mirror.kafka.connect_offsets import ConnectOffsets
@@ -86,6 +87,9 @@ class KafkaLane:
         except RestartTask:
             return False
         return True
+
+    def note_limits(self, limits: Mapping[str, TopicLimits]) -> None:
+        """See `ports.Lane`; nothing here depends on them."""
 
     def open_plain_producer(self) -> KafkaPlainProducer:
         """See `ports.Lane`."""

@@ -49,7 +49,10 @@ class Intake:
         for run in polled.runs:
             owned = self.holdings.readable(run.partition, faults)
             if owned is not None:
-                self._mirror(owned, run, writer, faults)
+                try:
+                    self._mirror(owned, run, writer, faults)
+                except PartitionStopped as exc:  # a batch cannot be decoded; nothing of it is sent
+                    faults[owned.source] = exc
         for partition, fault in polled.faults.items():
             owned = self.holdings.readable(partition, faults)
             if owned is not None:

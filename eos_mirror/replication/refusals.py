@@ -5,7 +5,7 @@ foreseen: by the limits of the remote topic, it will refuse a record. met: it re
 searched for: the records of that batch are sent again in smaller ones (core/suspects.py).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 
 from eos_mirror.core.handlers import FAILED
@@ -18,8 +18,9 @@ from eos_mirror.core.suspects import (
     narrowed,
     tried_again,
 )
-from eos_mirror.core.topic_limits import RefusedRecords, TopicLimits, first_refused
-from eos_mirror.ports import Target, TaskContext
+from eos_mirror.core.topic_limits import RefusedRecords, TopicLimits, first_refused, fits
+from eos_mirror.ports import TaskContext
+from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.partition import OwnedPartition
 
 FRESH_S = 5.0
@@ -36,25 +37,13 @@ class Refusals:
         B: A search survives the process: it is in the orders of every task.
     """
 
-    def __init__(
-        self,
-        config: MirrorConfig,
-        target: Target,
-        context: TaskContext,
-        *,
-        now: Callable[[], float],
-        wall_ms: Callable[[], int],
-    ) -> None:
-        """
-        Args:
-            now: Monotonic seconds.
-            wall_ms: Milliseconds since the epoch.
-        """
+    def __init__(self, config: MirrorConfig, adapters: Adapters, context: TaskContext) -> None:
         self._sender = config.sender
-        self._target = target
+        self._target = adapters.target
+        self._lane = adapters.lane
         self._context = context
-        self._now = now
-        self._wall_ms = wall_ms
+        self._now = adapters.now
+        self._wall_ms = adapters.wall_ms
         self._limits: dict[str, TopicLimits] = {}
         self._learned_at: dict[str, float] = {}
         self._suspects: dict[TopicPartition, Suspect] = {}
@@ -83,6 +72,7 @@ class Refusals:
             self._learned_at[topic] = self._now()
             if topic in found:
                 self._limits[topic] = found[topic]
+        self._lane.note_limits(found)
 
     def passed(self, owned: Mapping[TopicPartition, OwnedPartition]) -> None:
         """After a commit, clear suspects that lie before the committed positions."""
@@ -138,7 +128,7 @@ class Refusals:
 
     def _by_limits(self, topic: str, run: RecordRun) -> RefusedRecords | None:
         limits = self._limits.get(topic)
-        if limits is None:
+        if limits is None or fits(run.outline(), limits, now_ms=self._wall_ms()):
             return None
         return first_refused(run.decoded(), topic, limits, self._sender, now_ms=self._wall_ms())
 

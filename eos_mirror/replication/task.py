@@ -66,7 +66,7 @@ class MirrorTask:
         self._orders = Orders(rejoin=context.orders().rejoin)
         self._hold, self._counters = Holdings(), Counters()
         self._stopped = Stopped(context, now=now)
-        self._refusals = Refusals(config, adapters.target, context, now=now, wall_ms=wall_ms)
+        self._refusals = Refusals(config, adapters, context)
         self._failure: Exception | None = None
         self._rebalanced = self._suspicious = self._spoilt = self._more_pending = False
         self._foreign: Mapping[TopicPartition, PartitionStopped] = {}

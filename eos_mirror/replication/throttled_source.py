@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final, Protocol
 
 from eos_mirror.core.messages import TaskThrottle, Throttle
-from eos_mirror.core.records import Position, RecordRun, TopicPartition
+from eos_mirror.core.records import DecodedRun, Position, RecordRun, TopicPartition
 from eos_mirror.core.throttles import Bucket, Limit
 from eos_mirror.errors import PartitionStopped
 from eos_mirror.ports import Polled, RebalanceListener, Source
@@ -295,17 +295,28 @@ class ThrottledSource:
             waiting.runs.popleft()
             self._count(run, sign=-1)
             if room < run.count:
-                room = run.decoded().whole(room)
-            if room < run.count:
-                whole = run.decoded()
-                run = whole.head(room, after=self._epochs.get(partition))
-                rest = whole.part(room, whole.count)
-                waiting.runs.appendleft(rest)
-                self._count(rest, sign=1)
+                try:
+                    whole = run.decoded()
+                except PartitionStopped as exc:  # a batch cannot be decoded
+                    for later in waiting.runs:
+                        self._count(later, sign=-1)
+                    waiting.runs.clear()
+                    waiting.end, waiting.fault = None, exc
+                    return
+                run = self._divided(partition, whole, whole.whole(room))
             self._epochs[partition] = run.leader_epoch
             for meter in meters:
                 meter.handed_over(run)
             yield run
+
+    def _divided(self, partition: TopicPartition, whole: DecodedRun, count: int) -> DecodedRun:
+        """Return the first records of a run; the others wait."""
+        if count == whole.count:
+            return whole
+        rest = whole.part(count, whole.count)
+        self._of(partition).runs.appendleft(rest)
+        self._count(rest, sign=1)
+        return whole.head(count, after=self._epochs.get(partition))
 
     # ------------------------------------------------------------------ reading
 

@@ -13,6 +13,7 @@ from eos_mirror.core.handlers import MessageHandler, handled
 from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.core.transforms import Chain, Transform
+from eos_mirror.errors import PartitionStopped
 from eos_mirror.ports import Polled, RebalanceListener, Source, TaskContext
 from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.announced_source import AnnouncedSource
@@ -103,14 +104,23 @@ class TransformedSource:
     def _transform(self, polled: Polled) -> None:
         read, polled.runs = polled.runs, []
         ends: dict[TopicPartition, int] = {}
+        broken: dict[TopicPartition, PartitionStopped] = {}
         for run in read:
-            left = self._left(run)
-            pieces = [] if left is None else self._handled(left)
+            if run.partition in broken:
+                continue
+            try:
+                left = self._left(run)
+                pieces = [] if left is None else self._handled(left)
+            except PartitionStopped as exc:  # a batch cannot be decoded
+                broken[run.partition] = exc
+                polled.ends.pop(run.partition, None)
+                continue
             polled.runs += pieces
             if not pieces or pieces[-1].next_offset < run.next_offset:
                 ends[run.partition] = run.next_offset
             else:
                 ends.pop(run.partition, None)
+        polled.faults.update(broken)
         for partition, end in ends.items():
             polled.ends[partition] = max(end, polled.ends.get(partition, end))
 

@@ -43,7 +43,6 @@ NAMES: dict[str, str] = {
     "key.converter": "records are copied as bytes",
     "value.converter": "records are copied as bytes",
     "header.converter": "records are copied as bytes",
-    "data.path": "every record is decoded",
     "group.id": "Connect worker",
     "plugin.path": "Connect worker",
     "plugin.discovery": "Connect worker",

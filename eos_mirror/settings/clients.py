@@ -23,6 +23,7 @@ from eos_mirror.core.messages import (
 )
 from eos_mirror.core.run_identity import RunIdentity
 from eos_mirror.core.topic_limits import SenderLimits
+from eos_mirror.settings.connector import DataPath
 from eos_mirror.settings.fingerprint import fingerprint
 from eos_mirror.settings.heartbeats import HeartbeatSettings
 from eos_mirror.settings.mask import Masked
@@ -227,6 +228,7 @@ def task_config(
             claims_consumer=claims_consumer(flow),
         ),
         syncs=syncs_of(flow),
+        own_lane=flow.connector.data_path is DataPath.AUTO,
     )
 
 

@@ -1,4 +1,4 @@
-"""Which connector a flow is, in the sense of KIP-656, and how it becomes another one."""
+"""Which connector a flow is, in the sense of KIP-656, and how records travel."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -33,9 +33,17 @@ class ModeChange(Enum):
     ADOPT = "adopt"
 
 
+class DataPath(Enum):
+    """Which connections records take from the source to the target."""
+
+    AUTO = "auto"
+    CLIENT = "client"
+
+
 ConnectorChoice = Annotated[ConnectorType, BeforeValidator(lower_case), one_of(ConnectorType)]
 SupportChoice = Annotated[SourceSupport, BeforeValidator(lower_case), one_of(SourceSupport)]
 ChangeChoice = Annotated[ModeChange, BeforeValidator(lower_case), one_of(ModeChange)]
+PathChoice = Annotated[DataPath, BeforeValidator(lower_case), one_of(DataPath)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,5 +88,14 @@ class ConnectorSettings:
             "refuse",
             "What a start in exactly-once mode does with a flow that ran as a source connector. "
             "`adopt`: [takes its positions over](migrate-from-mm2.md#while-it-runs).",
+        ),
+    ]
+    data_path: Annotated[
+        PathChoice,
+        Key(
+            "data.path",
+            "client",
+            "`client`: records are read and written with librdkafka. `auto`: on connections of "
+            "our own, which pass whole batches through; not yet certified.",
         ),
     ]

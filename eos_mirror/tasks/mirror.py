@@ -17,7 +17,7 @@ from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.offset_syncs import KafkaOffsetSyncs
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.topic_writer import BestEffortWriter
-from eos_mirror.ports import TaskChannel
+from eos_mirror.ports import Lane, TaskChannel
 from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.at_least_once import AtLeastOnce
 from eos_mirror.replication.config import Fencing
@@ -27,6 +27,7 @@ from eos_mirror.replication.suspension import Suspension
 from eos_mirror.replication.task import MirrorTask
 from eos_mirror.tasks.context import TypedContext
 from eos_mirror.tasks.messages import decode
+from eos_mirror.wire.lane import WireLane
 
 PATIENCE = timedelta(seconds=10)
 """Time limit for requests of a running task. Then its process exits; the next has new clients."""
@@ -94,14 +95,7 @@ def _adapters(config: TaskConfig, slot: int, *, fencing: Fencing) -> tuple[Adapt
         patience=PATIENCE,
         needed=MIRROR_TO if config.mirror.exactly_once else COPY_TO,
     )
-    lane = KafkaLane(
-        flow,
-        consumer_config=_consumer(config, slot),
-        producer_config=clients.target_producer,
-        plain_producer_config=clients.plain_producer,
-        client_config=clients.target_admin,
-        positions=_positions(config),
-    )
+    lane = _lane(config, slot)
     adapters = Adapters(
         lane=lane,
         metadata=metadata,
@@ -112,6 +106,27 @@ def _adapters(config: TaskConfig, slot: int, *, fencing: Fencing) -> tuple[Adapt
         suspension=Suspension(time.monotonic),
     )
     return adapters, target
+
+
+def _lane(config: TaskConfig, slot: int) -> Lane:
+    clients = config.clients
+    library = KafkaLane(
+        config.mirror.flow,
+        consumer_config=_consumer(config, slot),
+        producer_config=clients.target_producer,
+        plain_producer_config=clients.plain_producer,
+        client_config=clients.target_admin,
+        positions=_positions(config),
+    )
+    if not config.own_lane:
+        return library
+    return WireLane(
+        config.mirror.flow,
+        library,
+        consumer_config=_consumer(config, slot),
+        producer_config=clients.target_producer,
+        plain_producer_config=clients.plain_producer,
+    )
 
 
 def _consumer(config: TaskConfig, slot: int) -> dict[str, str]:

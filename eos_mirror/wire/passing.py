@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.wire.batches import (
     APPEND_TIME_BIT,
     CONTROL_BIT,
@@ -33,7 +34,12 @@ _PLAIN: Final = frozenset(
 
 
 class Obstacle(Enum):
-    """Why a batch is not passed through. The values are labels of metrics and never change."""
+    """
+    Why a batch is not passed through. The values are labels of metrics and never change.
+
+    SMALL: `worth_merging`. CHANGED: its records were filtered, transformed or handled. LIMITED: it
+    must be divided, because the target refused a batch or accepts only small ones.
+    """
 
     OLD_FORMAT = "old_format"
     CONTROL = "control"
@@ -46,6 +52,9 @@ class Obstacle(Enum):
     COMPACTED_TARGET = "compacted_target"
     LATE_TIMESTAMP = "late_timestamp"
     EARLY_TIMESTAMP = "early_timestamp"
+    SMALL = "small"
+    CHANGED = "changed"
+    LIMITED = "limited"
 
 
 _REFUSED_BITS: Final = (
@@ -72,6 +81,20 @@ class PassLimits:
     compacted: bool = False
     latest_ms: int | None = None
     earliest_ms: int | None = None
+
+
+NOTHING: Final = PassLimits(max_bytes=0)
+"""For a topic of which nothing is known."""
+
+
+def pass_limits(limits: TopicLimits, *, now_ms: int) -> PassLimits:
+    """Return what a topic accepts at this moment; milliseconds since the epoch."""
+    return PassLimits(
+        max_bytes=limits.max_message_bytes,
+        compacted=limits.needs_keys,
+        latest_ms=None if limits.after_ms is None else now_ms + limits.after_ms,
+        earliest_ms=None if limits.before_ms is None else now_ms - limits.before_ms,
+    )
 
 
 def obstacle(batch: Batch, next_offset: int, limits: PassLimits) -> Obstacle | None:

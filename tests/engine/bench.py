@@ -23,9 +23,15 @@ BUDGET = timedelta(seconds=5)
 
 
 class TargetBench(Protocol):
-    """A target cluster. Every call of `new_topic` uses a new name."""
+    """
+    A target cluster. Every call of `new_topic` uses a new name.
+
+    Attributes:
+        is_exact: Its producers know which records a refused batch had, and which were named.
+    """
 
     flow: Flow
+    is_exact: bool
 
     def target(self) -> Target:
         """Open a new client."""
@@ -67,7 +73,14 @@ class TargetBench(Protocol):
 
 
 class SourceBench(Protocol):
-    """A source cluster and its group."""
+    """
+    A source cluster and its group.
+
+    Attributes:
+        is_exact: Its sources carry every record that a log can hold.
+    """
+
+    is_exact: bool
 
     def new_topic(self, partitions: int) -> str:
         """Create an empty topic and return its name."""

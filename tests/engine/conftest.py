@@ -1,5 +1,5 @@
 """
-Runs every conformance test twice: on the fake that the engine's tests use, and on Kafka.
+Runs every conformance test on the fake that the engine's tests use, and on Kafka with each lane.
 
 Also pins tests whose threads alternate to one core.
 """
@@ -12,12 +12,16 @@ from collections.abc import Iterator
 import pytest
 
 from eos_mirror.core.flow import Flow
+from eos_mirror.testing import KafkaCluster
 from tests.engine.bench import SourceBench, TargetBench
 from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.fake_bench import FakeSourceBench, FakeTargetBench
 from tests.engine.real_bench import RealSourceBench, RealTargetBench
+from tests.engine.wire_bench import WireSourceBench, WireTargetBench
 
-KINDS = ["fake", pytest.param("real", marks=[pytest.mark.brokers, pytest.mark.long])]
+ON_BROKERS = [pytest.mark.brokers, pytest.mark.long]
+KINDS = ["fake", *(pytest.param(kind, marks=ON_BROKERS) for kind in ("client", "wire"))]
+TARGETS = [*KINDS, pytest.param("wire-tv1", marks=ON_BROKERS)]
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +44,22 @@ def new_flow() -> Flow:
     return Flow(f"s{name}", f"t{name}")
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(scope="module")
+def older_target(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """A cluster with the older transaction protocol."""
+    with KafkaCluster(name="older", features={"transaction.version": 1}) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=TARGETS)
 def target_bench(request: pytest.FixtureRequest) -> Iterator[TargetBench]:
     """A target cluster."""
     if request.param == "fake":
         yield FakeTargetBench(new_flow())
         return
-    bench = RealTargetBench(request.getfixturevalue("target_cluster"), new_flow())
+    name = "older_target" if request.param == "wire-tv1" else "target_cluster"
+    kind = RealTargetBench if request.param == "client" else WireTargetBench
+    bench = kind(request.getfixturevalue(name), new_flow())
     yield bench
     bench.close()
 
@@ -57,7 +70,8 @@ def source_bench(request: pytest.FixtureRequest) -> Iterator[SourceBench]:
     if request.param == "fake":
         yield FakeSourceBench()
         return
-    bench = RealSourceBench(request.getfixturevalue("source_cluster"), new_flow())
+    kind = RealSourceBench if request.param == "client" else WireSourceBench
+    bench = kind(request.getfixturevalue("source_cluster"), new_flow())
     yield bench
     bench.close()
 

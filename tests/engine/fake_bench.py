@@ -40,6 +40,8 @@ def nothing_to_read(listener: RebalanceListener) -> Source:
 class FakeTargetBench:
     """Implements `TargetBench`."""
 
+    is_exact = False
+
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self.cluster = TargetCluster(flow)
@@ -110,6 +112,8 @@ class FakeTargetBench:
 
 class FakeSourceBench:
     """Implements `SourceBench`."""
+
+    is_exact = False
 
     def __init__(self) -> None:
         self.cluster = SourceCluster()

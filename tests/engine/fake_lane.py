@@ -1,7 +1,8 @@
 """Fake of `ports.Lane`, over the other fakes."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
+from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.ports import PlainProducer, RebalanceListener, Source, SourceOffsets
 from tests.engine.fake_producer import FakeProducer
 from tests.engine.fake_target import FakeTarget
@@ -34,6 +35,9 @@ class FakeLane:
     def open_plain_producer(self) -> PlainProducer:
         """See the port."""
         return self._open_plain_producer()
+
+    def note_limits(self, limits: Mapping[str, TopicLimits]) -> None:
+        """See the port."""
 
     def fence(self, transactional_ids: Collection[str]) -> set[str]:
         """See the port."""

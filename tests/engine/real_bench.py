@@ -82,10 +82,12 @@ def _truncate(cluster: Cluster, partition: TopicPartition, before: int) -> None:
 class RealTargetBench:
     """Implements `TargetBench` on a cluster that other tests use, too."""
 
+    is_exact = False
+
     def __init__(self, cluster: Cluster, flow: Flow) -> None:
         self.flow = flow
         self._cluster = cluster
-        self._config = cluster.client_config()
+        self.config = cluster.client_config()
         self._topics = 0
         self._producers: list[KafkaProducer] = []
         cluster.create_topic(flow.claims_topic, config=COMPACTED)
@@ -93,21 +95,21 @@ class RealTargetBench:
         # A driver does this, too. Offsets that are sent before the first coordinator of a cluster
         # has started never get an answer, and an admin client that asks then crashes.
         first = [TopicPartition(flow.claims_topic, 0)]
-        offsets = CommittedOffsets(self._config, flow.shadow_group, side=Side.TARGET)
+        offsets = CommittedOffsets(self.config, flow.shadow_group, side=Side.TARGET)
         retrying(partial(offsets.read, first))
 
     def target(self) -> Target:
         """See `TargetBench`."""
-        return KafkaTarget(self.flow, client_config={**self._config, "log_level": "3"})
+        return KafkaTarget(self.flow, client_config={**self.config, "log_level": "3"})
 
     def lane(self) -> Lane:
         """See `TargetBench`."""
         lane = KafkaLane(
             self.flow,
             consumer_config={},
-            producer_config={**self._config, **TRANSACTIONAL},
-            plain_producer_config={**self._config, **WRITER, **LINGERING},
-            client_config={**self._config, "log_level": "3"},
+            producer_config={**self.config, **TRANSACTIONAL},
+            plain_producer_config={**self.config, **WRITER, **LINGERING},
+            client_config={**self.config, "log_level": "3"},
         )
         open_producer = lane.open_producer
 
@@ -130,15 +132,15 @@ class RealTargetBench:
     def claims(self) -> ClaimsLog:
         """See `TargetBench`."""
         reader = {
-            **self._config,
+            **self.config,
             **READER,
             "group.id": self.flow.shadow_group,
             "isolation.level": "read_uncommitted",
         }
-        target = KafkaTarget(self.flow, client_config=self._config)
+        target = KafkaTarget(self.flow, client_config=self.config)
         topic = self.flow.claims_topic
         return KafkaClaimsLog(
-            {**self._config, **WRITER},
+            {**self.config, **WRITER},
             reader,
             topic,
             topic_id=target.topic_ids([topic])[topic],
@@ -200,7 +202,7 @@ class RealTargetBench:
         """See `TargetBench`."""
         reader = Consumer(
             {
-                **self._config,
+                **self.config,
                 **READER,
                 "group.id": self.flow.shadow_group,
                 "isolation.level": "read_committed",
@@ -227,10 +229,12 @@ class RealTargetBench:
 class RealSourceBench:
     """Implements `SourceBench` on a cluster that other tests use, too."""
 
+    is_exact = False
+
     def __init__(self, cluster: Cluster, flow: Flow) -> None:
-        self._flow = flow
+        self.flow = flow
         self._cluster = cluster
-        self._config = cluster.client_config()
+        self.config = cluster.client_config()
         self._topics = self._transactions = 0
         self._open: list[Producer] = []
         self._sources: list[KafkaSource] = []
@@ -238,13 +242,13 @@ class RealSourceBench:
     def new_topic(self, partitions: int) -> str:
         """See `SourceBench`."""
         self._topics += 1
-        topic = f"{self._flow.name}.topic-{self._topics}"
+        topic = f"{self.flow.name}.topic-{self._topics}"
         self._cluster.create_topic(topic, partitions)
         return topic
 
     def recreate_topic(self, topic: str) -> None:
         """See `SourceBench`."""
-        metadata = ClusterMetadata(self._config, side=Side.SOURCE)
+        metadata = ClusterMetadata(self.config, side=Side.SOURCE)
         self._cluster.admin().delete_topics([topic])[topic].result(10)
         self.until(lambda: not metadata.topics([topic]), f"{topic} is gone")
         self._cluster.create_topic(topic, 1)
@@ -254,7 +258,7 @@ class RealSourceBench:
     ) -> None:
         """See `SourceBench`."""
         plain = commit is None
-        producer = Producer({**self._config, **WRITER}) if plain else self._transactional()
+        producer = Producer({**self.config, **WRITER}) if plain else self._transactional()
         self._send(producer, partition, values)
         if commit is True:
             producer.commit_transaction(10)
@@ -263,8 +267,8 @@ class RealSourceBench:
 
     def _transactional(self) -> Producer:
         self._transactions += 1
-        name = f"{self._flow.name}.upstream.{self._transactions}"
-        producer = Producer({**self._config, **WRITER, "transactional.id": name})
+        name = f"{self.flow.name}.upstream.{self._transactions}"
+        producer = Producer({**self.config, **WRITER, "transactional.id": name})
         producer.init_transactions(10)
         producer.begin_transaction()
         return producer
@@ -294,19 +298,22 @@ class RealSourceBench:
 
     def metadata(self) -> SourceMetadata:
         """See `SourceBench`."""
-        return ClusterMetadata(self._config, side=Side.SOURCE)
+        return ClusterMetadata(self.config, side=Side.SOURCE)
 
     def open_source(self, listener: RebalanceListener, slot: int) -> Source:
         """See `SourceBench`."""
-        config = {
-            **self._config,
+        self._sources.append(KafkaSource(self.member_config(slot), listener))
+        return self._sources[-1]
+
+    def member_config(self, slot: int) -> dict[str, Any]:
+        """Return the configuration of a member of the group."""
+        return {
+            **self.config,
             **MEMBER,
-            "group.id": self._flow.source_group,
-            "group.instance.id": self._flow.instance_id(slot),
+            "group.id": self.flow.source_group,
+            "group.instance.id": self.flow.instance_id(slot),
             "log_level": 2,  # it outlives the cluster, which needs no log line
         }
-        self._sources.append(KafkaSource(config, listener))
-        return self._sources[-1]
 
     def close(self) -> None:
         """

@@ -1,0 +1,336 @@
+"""
+Reads partitions of the source: one fetch session with each broker, one request ahead.
+
+The next request to a broker is sent as soon as its answer has arrived, so the broker works while
+the records of the answer are handled.
+
+Source: KIP-227, KIP-392, KIP-595; Kafka's FetchSessionHandler and CompletedFetch.
+"""
+
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from eos_mirror.core.records import Position, TopicPartition
+from eos_mirror.ports import Polled
+from eos_mirror.wire.cluster import Cluster, Purpose
+from eos_mirror.wire.connection import Connection
+from eos_mirror.wire.errors import (
+    FETCH_SESSION_ID_NOT_FOUND,
+    FETCH_SESSION_TOPIC_ID_ERROR,
+    INVALID_FETCH_SESSION_EPOCH,
+    Malformed,
+    Unanswered,
+    Unreachable,
+)
+from eos_mirror.wire.messages import FETCH
+from eos_mirror.wire.reading import Reading
+from eos_mirror.wire.sessions import Session
+
+READ_COMMITTED: Final = 1
+NO_REPLICA: Final = -1
+ASK_AGAIN_S: Final = 0.1
+"""How long a partition rests after its broker could not be used."""
+
+FOUND_AFTER_S: Final = 0.001
+SOON_S: Final = 2.0
+SOON_WAIT_MS: Final = 50
+"""For this long after an assignment, requests wait this short: more partitions may follow."""
+
+SESSION_LOST: Final = frozenset(
+    {FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchSettings:
+    """
+    How the source is read.
+
+    Attributes:
+        max_bytes: Of the answers of all brokers together; a larger batch comes alone.
+        partition_bytes: Of one partition in an answer.
+        min_bytes, wait_ms: A broker waits for this many bytes, and at most this long.
+        rack: Of this client, for brokers that are nearer than the leader; empty: none.
+        answered_within_s: Deadline of a request, besides `wait_ms`.
+    """
+
+    max_bytes: int = 16 << 20
+    partition_bytes: int = 1 << 20
+    min_bytes: int = 1
+    wait_ms: int = 500
+    rack: str = ""
+    answered_within_s: float = 30.0
+
+
+@dataclass(slots=True)
+class _Node:
+    """A broker that is read from: its session, and the connection of the unanswered request."""
+
+    session: Session
+    connection: Connection | None = None
+    asked: dict[TopicPartition, Reading] = field(default_factory=dict)
+
+
+class Fetcher:
+    """
+    Reads from any number of brokers. Used by one thread.
+
+    Invariants:
+        A: The records of a partition are handed over in order, without a gap.
+        B: At most one request to a broker is unanswered, and at most one answer of each waits here.
+    """
+
+    def __init__(self, cluster: Cluster, settings: FetchSettings) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self._partition_bytes = settings.partition_bytes
+        self._readings: dict[TopicPartition, Reading] = {}
+        self._nodes: dict[int, _Node] = {}
+        self._answers: deque[tuple[int, Polled]] = deque()  # with the broker
+        self._new: dict[TopicPartition, Position] = {}
+        self._started_at = float("-inf")
+        self._ask_at = float("inf")  # when there may be a request to send
+
+    # ------------------------------------------------------------------ what is read
+
+    def start(self, positions: Mapping[TopicPartition, Position]) -> None:
+        """Read these partitions from these positions on."""
+        self.stop(list(positions))
+        self._new.update(positions)
+        self._started_at = self._ask_at = time.monotonic()
+
+    def stop(self, partitions: Iterable[TopicPartition]) -> None:
+        """Stop reading these partitions, and drop what was fetched of them."""
+        gone = set(partitions)
+        for partition in gone:
+            self._readings.pop(partition, None)
+            self._new.pop(partition, None)
+        for _, polled in self._answers:
+            polled.runs = [run for run in polled.runs if run.partition not in gone]
+            for partition in gone:
+                polled.ends.pop(partition, None)
+                polled.faults.pop(partition, None)
+
+    def close(self) -> None:
+        """Close the connections. Nothing is read any more."""
+        self._readings.clear()
+        self._new.clear()
+        self._nodes.clear()
+        self._cluster.close()
+
+    def topic_id(self, partition: TopicPartition) -> bytes | None:
+        """Return the id of the topic that is read; None if the partition is not read."""
+        reading = self._readings.get(partition)
+        return None if reading is None else reading.topic_id
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def connections(self) -> list[Connection]:
+        """The connections with unanswered requests."""
+        return [one.connection for one in self._nodes.values() if one.connection is not None]
+
+    @property
+    def more_pending(self) -> bool:
+        """True if a broker reported records that were not handed over yet."""
+        return bool(self._answers) or any(
+            reading.stable_end is not None and reading.next_offset < reading.stable_end
+            for node in self._nodes.values()
+            if node.connection is not None
+            for reading in node.asked.values()
+        )
+
+    def take(self) -> Polled | None:
+        """
+        Return what has arrived: one answer; None if there is none. Never waits for records.
+
+        Raises:
+            Refused: A right is missing, or the login is refused.
+        """
+        self._receive()
+        taken = None
+        while taken is None and self._answers:
+            _, polled = self._answers.popleft()
+            self._ask_at = 0.0
+            if polled.runs or polled.ends or polled.faults:
+                taken = polled
+        if time.monotonic() >= self._ask_at:
+            self._ask()
+        return taken
+
+    def _receive(self) -> None:
+        for number, node in list(self._nodes.items()):
+            if node.connection is None:
+                continue
+            try:
+                answer = node.connection.advance()
+                if answer is None:
+                    continue
+                self._answers.append((number, self._handled(node, answer[1])))
+            except (Unanswered, Malformed):
+                self._lose(number)
+            else:
+                node.connection = None
+
+    def _lose(self, number: int) -> None:
+        """Forget a broker that does not answer: its partitions may have another leader now."""
+        node = self._nodes.pop(number)
+        if node.connection is not None:
+            self._cluster.drop(node.connection)
+        self._rest(node.asked.values())
+
+    def _rest(self, readings: Iterable[Reading]) -> None:
+        """Ask where these partitions are, after a moment."""
+        until = time.monotonic() + ASK_AGAIN_S
+        self._ask_at = min(self._ask_at, until)
+        for reading in readings:
+            reading.rests_until = until
+            reading.preferred = None
+            self._cluster.topics.pop(reading.partition.topic, None)
+
+    # ------------------------------------------------------------------ requests
+
+    def _ask(self) -> None:
+        """Send a request to each broker that has none, and whose last answer was handed over."""
+        now = time.monotonic()
+        self._ask_at = float("inf")
+        if self._new:
+            self._begin_new(now)
+        wanted = self._wanted_by_node(now)
+        for number in self._nodes.keys() - wanted.keys():
+            if self._nodes[number].connection is None:
+                del self._nodes[number]
+        waiting = {number for number, _ in self._answers}
+        for number, readings in wanted.items():
+            node = self._nodes.setdefault(number, _Node(Session()))
+            if node.connection is None and number not in waiting:
+                self._request(number, node, readings, share=len(wanted))
+
+    def _wanted_by_node(self, now: float) -> dict[int, dict[TopicPartition, Reading]]:
+        wanted: dict[int, dict[TopicPartition, Reading]] = {}
+        unknown: set[str] = set()
+        for partition, reading in self._readings.items():
+            if reading.rests_until > now:
+                self._ask_at = min(self._ask_at, reading.rests_until)
+                continue
+            node = self._node_of(reading, now)
+            if node is None:
+                unknown.add(partition.topic)
+            else:
+                wanted.setdefault(node, {})[partition] = reading
+        if unknown:
+            self._find(unknown, now)
+        return wanted
+
+    def _begin_new(self, now: float) -> None:
+        """Learn the ids of new topics. A topic that does not exist is not read."""
+        try:
+            self._cluster.learn(
+                sorted({one.topic for one in self._new}),
+                until=now + self._settings.answered_within_s,
+            )
+        except (Unanswered, Unreachable):
+            self._ask_at = now + ASK_AGAIN_S
+            return
+        for partition, at in self._new.items():
+            topic = self._cluster.topics.get(partition.topic)
+            if topic is not None:
+                self._readings[partition] = Reading(
+                    partition,
+                    topic.topic_id,
+                    at.next_offset,
+                    at.leader_epoch,
+                    self._settings.partition_bytes,
+                )
+        self._new.clear()
+
+    def _find(self, topics: set[str], now: float) -> None:
+        readings = [one for p, one in self._readings.items() if p.topic in topics]
+        rest_s = FOUND_AFTER_S
+        try:
+            self._cluster.learn(sorted(topics), until=now + self._settings.answered_within_s)
+        except (Unanswered, Unreachable):
+            rest_s = ASK_AGAIN_S
+        self._ask_at = min(self._ask_at, now + rest_s)
+        for reading in readings:
+            if self._node_of(reading, now) is None:
+                rest_s = ASK_AGAIN_S
+            reading.rests_until = now + rest_s
+
+    def _node_of(self, reading: Reading, now: float) -> int | None:
+        """Return the broker to read from; None if it must be asked for, or the topic is gone."""
+        if reading.preferred is not None:
+            node, until = reading.preferred
+            if now < until:
+                return node
+            reading.preferred = None
+        topic = self._cluster.topics.get(reading.partition.topic)
+        if topic is None or topic.topic_id != reading.topic_id:
+            return None
+        leader = topic.leaders.get(reading.partition.partition)
+        return None if leader is None else leader.node
+
+    def _request(
+        self, number: int, node: _Node, readings: dict[TopicPartition, Reading], *, share: int
+    ) -> None:
+        settings = self._settings
+        now = time.monotonic()
+        wait_ms = settings.wait_ms
+        if now - self._started_at < SOON_S:
+            wait_ms = min(wait_ms, SOON_WAIT_MS)
+        until = now + settings.answered_within_s
+        fields = {
+            "replica_id": NO_REPLICA,
+            "max_wait_ms": wait_ms,
+            "min_bytes": settings.min_bytes,
+            "max_bytes": max(settings.partition_bytes, settings.max_bytes // (2 * share)),
+            "isolation_level": READ_COMMITTED,
+            "rack_id": settings.rack,
+            **node.session.request(
+                {p: one.wanted(self._cluster.leader(p)) for p, one in readings.items()}
+            ),
+        }
+        node.asked = readings
+        try:
+            connection = self._cluster.connection(number, Purpose.FETCH, until=until)
+            connection.send(FETCH, [FETCH.request.encode(fields)], until=until)
+        except (Unanswered, Unreachable):
+            self._lose(number)
+        else:
+            node.connection = connection
+
+    # ------------------------------------------------------------------ answers
+
+    def _handled(self, node: _Node, answer: Mapping[str, Any]) -> Polled:
+        """
+        Take an answer apart.
+
+        Raises:
+            Malformed: It names a partition that was not asked for.
+        """
+        polled = Polled()
+        code = answer["error_code"]
+        if code in SESSION_LOST:
+            node.session.reset()
+            return polled
+        if code:
+            self._rest(node.asked.values())
+            node.session.reset()
+            return polled
+        node.session.answered(answer["session_id"])
+        for topic in answer["responses"]:
+            for one in topic["partitions"]:
+                partition = node.session.partition(topic["topic_id"], one["partition_index"])
+                if partition is None:
+                    raise Malformed("an answer about a partition that was not asked for")
+                reading = self._readings.get(partition)
+                if reading is None or reading is not node.asked.get(partition):
+                    continue  # it was stopped since
+                if not reading.answered(one, polled, partition_bytes=self._partition_bytes):
+                    self._rest([reading])
+                elif partition in polled.faults:
+                    del self._readings[partition]
+        return polled

@@ -1,0 +1,55 @@
+"""Reads the settings of the lane from complete client configurations, in librdkafka's names."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from eos_mirror.wire.fetcher import FetchSettings
+from eos_mirror.wire.packing import Packing
+from eos_mirror.wire.producer import ProducerSettings
+from eos_mirror.wire.security import PLAINTEXT, Security
+
+ANSWERED_WITHIN_MS: Final = "10000"
+FETCHED_BYTES: Final = 16 << 20
+PARTITION_BYTES: Final = 1 << 20
+FETCHED_WITHIN_MS: Final = "30000"
+TRANSACTION_TIMEOUT_MS: Final = "60000"
+
+Config = Mapping[str, str]
+
+
+def unsupported(config: Config) -> str | None:
+    """Return what this configuration needs that the lane does not have; None if it has all."""
+    protocol = config.get("security.protocol", "plaintext").lower()
+    return None if protocol == "plaintext" else f"security.protocol={protocol}"
+
+
+def security(config: Config) -> Security:
+    """Return how connections with this configuration are made."""
+    del config
+    return PLAINTEXT
+
+
+def fetch_settings(config: Config) -> FetchSettings:
+    """Return how a consumer with this configuration reads."""
+    return FetchSettings(
+        max_bytes=int(config.get("fetch.max.bytes", FETCHED_BYTES)),
+        partition_bytes=int(config.get("max.partition.fetch.bytes", PARTITION_BYTES)),
+        min_bytes=int(config.get("fetch.min.bytes", "1")),
+        wait_ms=int(config.get("fetch.wait.max.ms", "500")),
+        rack=config.get("client.rack", ""),
+        answered_within_s=int(config.get("socket.timeout.ms", FETCHED_WITHIN_MS)) / 1000,
+    )
+
+
+def producer_settings(config: Config) -> ProducerSettings:
+    """Return how a producer with this configuration writes."""
+    return ProducerSettings(
+        answered_within_s=int(config.get("socket.timeout.ms", ANSWERED_WITHIN_MS)) / 1000,
+        transaction_timeout_ms=int(config.get("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)),
+        packing=Packing(
+            compression=config.get("compression.type", "none"),
+            max_bytes=int(config.get("batch.size", "1000000")),
+            max_records=int(config.get("batch.num.messages", "10000")),
+            partitioner=config.get("partitioner", "consistent_random"),
+        ),
+    )

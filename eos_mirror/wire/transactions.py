@@ -1,0 +1,228 @@
+"""
+The requests of one transactional id to its coordinators, in both transaction protocols.
+
+With the older protocol (TV1), partitions and the group are added to a transaction by requests of
+their own. With that of KIP-890 (TV2), they join it when they are written, and each commit gives the
+producer a new epoch, so that a late request of one transaction cannot affect the next.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from eos_mirror.core.records import TopicPartition
+from eos_mirror.ports import ShadowCommit
+from eos_mirror.wire.cluster import NO_NODE, Cluster, Kind, Purpose, patiently
+from eos_mirror.wire.connection import Connection
+from eos_mirror.wire.errors import CONCURRENT_TRANSACTIONS, NO_COORDINATOR, Refused
+from eos_mirror.wire.messages import (
+    ADD_OFFSETS_TO_TXN,
+    ADD_PARTITIONS_TO_TXN,
+    END_TXN_3,
+    END_TXN_5,
+    INIT_PRODUCER_ID,
+    TXN_OFFSET_COMMIT_3,
+    TXN_OFFSET_COMMIT_5,
+    Api,
+)
+
+TRANSACTION_VERSION: Final = "transaction.version"
+JOINS_BY_WRITING: Final = 2
+"""From this level of `transaction.version` on, the cluster speaks the protocol of KIP-890."""
+
+NOT_YET: Final = frozenset({CONCURRENT_TRANSACTIONS})
+"""The previous transaction of the id is not finished. Nothing was done."""
+
+NOT_ATTEMPTED: Final = 55
+"""A partition was not added because another one was refused."""
+
+END_OF_TEXT: Final = "\0"
+"""librdkafka, which reads the metadata, takes it for a C string, and writes it so, too."""
+
+NO_PRODUCER: Final = -1
+NO_EPOCH: Final = -1
+NO_GENERATION: Final = -1
+
+Answer = Mapping[str, Any]
+
+
+class TransactionalId:
+    """
+    An initialised transactional id, and its requests. Used by one thread.
+
+    No request without an answer is sent again, and the id is never initialised again: after a
+    failure, the owner takes a new id.
+
+    Attributes:
+        producer_id, epoch, transactional_id, joins_by_writing: See `outbox.Identity`.
+    """
+
+    def __init__(
+        self, cluster: Cluster, transactional_id: str, *, group: str, timeout_ms: int, until: float
+    ) -> None:
+        """
+        Initialise the id: the outcome of everything before is decided then.
+
+        Args:
+            group: The shadow group, which has no members.
+            timeout_ms: After this time the coordinator aborts an open transaction.
+        """
+        self.transactional_id: str | None = transactional_id
+        self._cluster = cluster
+        self._group = group
+        self._group_at = cluster.coordinator(Kind.GROUP, group, until=until)
+        self.producer_id, self.epoch, node = initialised(
+            cluster, transactional_id, timeout_ms, until=until
+        )
+        self._at = NO_NODE if node is None else node
+        connection = self._coordinator(until)
+        self.joins_by_writing = connection.knows(END_TXN_5) and (
+            connection.features.get(TRANSACTION_VERSION, 0) >= JOINS_BY_WRITING
+        )
+
+    def add(self, partitions: Iterable[TopicPartition], *, until: float) -> None:
+        """Add partitions to the open transaction (TV1)."""
+        topics = _by_topic((partition.topic, partition.partition) for partition in partitions)
+        fields = {**self._who(), "topics": topics}
+        _ask(self._coordinator, ADD_PARTITIONS_TO_TXN, fields, _codes_of_partitions, until=until)
+
+    def send_offsets(self, offsets: Mapping[TopicPartition, ShadowCommit], *, until: float) -> None:
+        """Make shadow offsets a part of the open transaction."""
+        if not self.joins_by_writing:
+            fields = {**self._who(), "group_id": self._group}
+            _ask(self._coordinator, ADD_OFFSETS_TO_TXN, fields, _code, until=until)
+        fields = {
+            **self._who(),
+            "group_id": self._group,
+            "generation_id": NO_GENERATION,
+            "member_id": "",
+            "group_instance_id": None,
+            "topics": _by_topic((p.topic, _offset(p, one)) for p, one in offsets.items()),
+        }
+        api = TXN_OFFSET_COMMIT_5 if self.joins_by_writing else TXN_OFFSET_COMMIT_3
+        _ask(self._group_coordinator, api, fields, _codes_of_offsets, until=until)
+
+    def end(self, *, until: float) -> None:
+        """
+        Commit the open transaction.
+
+        Raises:
+            Unanswered: Whether it is committed is unknown.
+        """
+        api = END_TXN_5 if self.joins_by_writing else END_TXN_3
+        fields = {**self._who(), "committed": True}
+        answer = _ask(self._coordinator, api, fields, _code, until=until)
+        if self.joins_by_writing:
+            self.producer_id, self.epoch = answer["producer_id"], answer["producer_epoch"]
+
+    def _who(self) -> dict[str, Any]:
+        return {
+            "transactional_id": self.transactional_id,
+            "producer_id": self.producer_id,
+            "producer_epoch": self.epoch,
+        }
+
+    def _coordinator(self, until: float) -> Connection:
+        return self._cluster.connection(self._at, Purpose.ASK, until=until)
+
+    def _group_coordinator(self, until: float) -> Connection:
+        return self._cluster.connection(self._group_at, Purpose.ASK, until=until)
+
+
+class Initialised(NamedTuple):
+    """
+    A producer id of the target.
+
+    Attributes:
+        node: Coordinator of its transactional id; of a plain id, any broker.
+    """
+
+    producer_id: int
+    epoch: int
+    node: int | None
+
+
+def initialised(
+    cluster: Cluster, transactional_id: str | None, timeout_ms: int, *, until: float
+) -> Initialised:
+    """
+    Initialise an id. A coordinator that is not ready did nothing, so it is asked again.
+
+    Everyone who used the id before is fenced, and their open transaction is decided.
+
+    Args:
+        transactional_id: None: a producer id without transactions.
+    """
+    fields = {
+        "transactional_id": transactional_id,
+        "transaction_timeout_ms": timeout_ms,
+        "producer_id": NO_PRODUCER,
+        "producer_epoch": NO_EPOCH,
+    }
+
+    def once() -> Initialised:
+        if transactional_id is None:
+            node, connection = None, cluster.any_broker(until=until)
+        else:
+            node = cluster.coordinator(Kind.TRANSACTION, transactional_id, until=until)
+            connection = cluster.connection(node, Purpose.ASK, until=until)
+        answer = _checked(
+            connection.call(INIT_PRODUCER_ID, fields, until=until), _code, INIT_PRODUCER_ID.name
+        )
+        return Initialised(answer["producer_id"], answer["producer_epoch"], node)
+
+    return patiently(once, until=until, codes=NOT_YET | NO_COORDINATOR)
+
+
+def _ask(
+    connection: Callable[[float], Connection],
+    api: Api,
+    fields: Mapping[str, Any],
+    codes_of: Callable[[Answer], Iterable[int]],
+    *,
+    until: float,
+) -> dict[str, Any]:
+    """Send a request, and again while the answer says that nothing was done yet."""
+
+    def once() -> dict[str, Any]:
+        answer = connection(until).call(api, fields, until=until)
+        return _checked(answer, codes_of, api.name)
+
+    return patiently(once, until=until, codes=NOT_YET)
+
+
+def _checked(
+    answer: dict[str, Any], codes_of: Callable[[Answer], Iterable[int]], what: str
+) -> dict[str, Any]:
+    refused = {code for code in codes_of(answer) if code}
+    if refused:
+        raise Refused(min(refused - {NOT_ATTEMPTED}, default=NOT_ATTEMPTED), what)
+    return answer
+
+
+def _code(answer: Answer) -> Iterable[int]:
+    return (answer["error_code"],)
+
+
+def _codes_of_partitions(answer: Answer) -> Iterable[int]:
+    return (one["error_code"] for topic in answer["results"] for one in topic["results"])
+
+
+def _codes_of_offsets(answer: Answer) -> Iterable[int]:
+    return (one["error_code"] for topic in answer["topics"] for one in topic["partitions"])
+
+
+def _by_topic(pairs: Iterable[tuple[str, Any]]) -> list[dict[str, Any]]:
+    topics: dict[str, list[Any]] = {}
+    for topic, one in pairs:
+        topics.setdefault(topic, []).append(one)
+    return [{"name": topic, "partitions": some} for topic, some in topics.items()]
+
+
+def _offset(remote: TopicPartition, commit: ShadowCommit) -> dict[str, Any]:
+    epoch = commit.position.leader_epoch
+    return {
+        "partition_index": remote.partition,
+        "committed_offset": commit.position.next_offset,
+        "committed_leader_epoch": -1 if epoch is None else epoch,
+        "committed_metadata": commit.metadata + END_OF_TEXT,
+    }
