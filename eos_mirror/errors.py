@@ -8,6 +8,7 @@ MirrorError
 +- UnsafeError              refused: continuing could lose, double or reorder records (exit 4)
 +- RetriableError           same call again; stays inside kafka/
 +- NewIncarnation           new transactional id, claim again, read the shadow offsets, continue
++- TransactionLost          the same; the outcome of the open transaction is unknown, or it failed
 +- RefusedByTarget          the target refused a batch; send it again in smaller ones
 +- TransactionVoid          never commit it; new incarnation, without the partitions that it names
 +- RestartTask              exit the process; the supervisor starts another
@@ -18,6 +19,7 @@ MirrorError
 |  +- TooFewBrokers         a topic needs more replicas than the cluster has brokers
 +- PartitionStopped         this partition only, with its cause; the others continue
 |  +- SourceDataLost        truncated, expired or re-created
+|  |  +- UnreadableBatch    a batch of the source is corrupt
 |  +- RecordRefused         too large, unmappable, refused by the target or by policy
 |  +- PositionLost          the shadow offset is gone and the map cannot rebuild it
 |  +- MarkersLost           the target lost transaction markers; only an operator can decide
@@ -107,6 +109,14 @@ class NewIncarnation(MirrorError):
     """
 
 
+class TransactionLost(MirrorError):
+    """
+    The open transaction failed, or its outcome is unknown.
+
+    Take a new incarnation, as after `NewIncarnation`: nothing is sent or committed from memory.
+    """
+
+
 class RefusedByTarget(MirrorError):
     """
     The target refused batches of some partitions, and stored none of their records.
@@ -180,6 +190,20 @@ class PartitionStopped(MirrorError):
 
 class SourceDataLost(PartitionStopped):
     """The source no longer has the next record: truncated, expired or re-created."""
+
+
+class UnreadableBatch(SourceDataLost):
+    """
+    A batch of the source must be decoded and cannot be: its checksum or its records are wrong.
+
+    Args:
+        reason: One sentence.
+        before: The records of the same run before it (`core.records.RecordRun`); None without any.
+    """
+
+    def __init__(self, reason: str, *, before: Any = None) -> None:
+        super().__init__(reason)
+        self.before = before
 
 
 class RecordRefused(PartitionStopped):

@@ -208,7 +208,7 @@ class TransactionalProducer(Protocol):
         Send the shadow offsets and commit.
 
         Raises:
-            RestartTask: The commit failed; its outcome may be unknown.
+            TransactionLost, RestartTask: The commit failed; its outcome may be unknown.
         """
 
     def close(self) -> None:

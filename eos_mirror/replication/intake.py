@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.core.topic_limits import RefusedRecords
-from eos_mirror.errors import PartitionStopped, RecordRefused
+from eos_mirror.errors import PartitionStopped, RecordRefused, UnreadableBatch
 from eos_mirror.ports import Polled, SourceMetadata
 from eos_mirror.replication.holdings import Holdings
 from eos_mirror.replication.mode import Mode, Writer
@@ -49,10 +49,7 @@ class Intake:
         for run in polled.runs:
             owned = self.holdings.readable(run.partition, faults)
             if owned is not None:
-                try:
-                    self._mirror(owned, run, writer, faults)
-                except PartitionStopped as exc:  # a batch cannot be decoded; nothing of it is sent
-                    faults[owned.source] = exc
+                self._mirror_readable(owned, run, writer, faults)
         for partition, fault in polled.faults.items():
             owned = self.holdings.readable(partition, faults)
             if owned is not None:
@@ -67,6 +64,18 @@ class Intake:
                 owned.position = Position(end)
                 self.holdings.at_end[partition] = owned
         return faults
+
+    def _mirror_readable(
+        self, owned: OwnedPartition, run: RecordRun, writer: Writer, faults: Faults
+    ) -> None:
+        """Mirror a run up to the first batch that must be decoded and cannot be."""
+        try:
+            self._mirror(owned, run, writer, faults)
+        except UnreadableBatch as exc:
+            if exc.before is not None:
+                self._mirror(owned, exc.before, writer, faults)
+            if owned.source not in self.holdings.held_back:
+                faults.setdefault(owned.source, exc)
 
     def _mirror(
         self, owned: OwnedPartition, run: RecordRun, writer: Writer, faults: Faults

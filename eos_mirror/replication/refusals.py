@@ -19,6 +19,7 @@ from eos_mirror.core.suspects import (
     tried_again,
 )
 from eos_mirror.core.topic_limits import RefusedRecords, TopicLimits, first_refused, fits
+from eos_mirror.errors import RefusedByTarget, RestartTask
 from eos_mirror.ports import TaskContext
 from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.partition import OwnedPartition
@@ -151,23 +152,28 @@ class Refusals:
     def met(
         self,
         owned: Iterable[OwnedPartition],
-        refused: Mapping[TopicPartition, Refusal],
+        exc: RefusedByTarget,
     ) -> list[OwnedPartition]:
         """
         Note what the target refused, for this task and its successors.
 
         Returns:
             The affected partitions.
+
+        Raises:
+            RestartTask: None of ours: the offset map, or a partition that was lost.
         """
         met = []
         for one in owned:
-            refusal = refused.get(one.remote)
+            refusal: Refusal | None = exc.refused.get(one.remote)
             if refusal is None:
                 continue
             suspect = narrowed(refusal, (one.committed or 0, one.sent_to), self._sender)
             self._suspects[one.source] = self._found[one.source] = suspect
             met.append(one)
             self._context.event("batch.refused", {"partition": str(one.source), **asdict(suspect)})
+        if not met:
+            raise RestartTask(str(exc)) from exc
         return met
 
     def try_again(self, partition: TopicPartition) -> None:

@@ -16,6 +16,7 @@ from eos_mirror.errors import (
     PartitionStopped,
     RefusedByTarget,
     RestartTask,
+    TransactionLost,
     TransactionVoid,
 )
 from eos_mirror.ports import Polled, TaskContext
@@ -23,6 +24,7 @@ from eos_mirror.replication import intervals
 from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.counters import Counters
 from eos_mirror.replication.holdings import Holdings
+from eos_mirror.replication.incarnation import Incarnation
 from eos_mirror.replication.intake import Intake
 from eos_mirror.replication.mode import Mode, Writer
 from eos_mirror.replication.operator_orders import OperatorOrders
@@ -64,8 +66,7 @@ class MirrorTask:
         self._hold, self._counters = Holdings(), Counters(adapters.lane.written)
         self._stopped = Stopped(context, now=now)
         self._refusals = Refusals(config, adapters, context)
-        self._rebalanced = self._suspicious = self._spoilt = self._more_pending = False
-        self._foreign: Mapping[TopicPartition, PartitionStopped] = {}
+        self._rebalanced = self._more_pending = False
         self._tend_at = self._check_topics_at = self._advise_at = self._committed_at = now()
         self._limits_at = now() + intervals.LIMITS_EVERY_S
         self._mode, self._acquisition, self._context = mode, mode.acquisition, context
@@ -86,7 +87,7 @@ class MirrorTask:
             context, self._counters, self._operators, self._stopped, self._refusals, self._meter
         )
         self._report()
-        self._writer = self._opened(self._mode.open())
+        self._incarnation = Incarnation(mode, context, self._counters, now)
 
     # ------------------------------------------------------------------ the loop
 
@@ -101,22 +102,24 @@ class MirrorTask:
             self._turn()
         self._finish()
 
+    @property
+    def _writer(self) -> Writer:
+        return self._incarnation.writer
+
     def _turn(self) -> None:
-        if self._suspicious or self._spoilt:
-            self._renew()
+        if self._incarnation.is_over and not self._renewed():
+            return
         if not self._writer.is_open:
             self._between_transactions()
         self._follow_orders()
-        polled = self._source.poll(wait=self._patience())
-        if self._failure is not None:
-            raise self._failure
+        polled = self._polled()
         if self._rebalanced:
             self._rebalanced = False
             self._reread(list(self._hold.owned.values()))
         else:
             self._take(polled)
         self._more_pending = polled.more_pending
-        if self._spoilt:
+        if self._incarnation.is_over:
             return
         if self._is_due(queue_empty=not polled.runs and not polled.more_pending):
             self._commit()
@@ -160,8 +163,21 @@ class MirrorTask:
         except RefusedByTarget as exc:
             self._meet(exc)
             self._hold.hold_back(self._hold.owned.values())
+        except TransactionLost as exc:
+            self._incarnation.lose(exc)
         else:
             self._stop(faults)
+
+    def _polled(self) -> Polled:
+        """Poll the source. A lane also writes then, so the transaction may be lost here."""
+        polled = Polled()
+        try:
+            polled = self._source.poll(wait=self._patience())
+        except TransactionLost as exc:
+            self._incarnation.lose(exc)
+        if self._failure is not None:
+            raise self._failure
+        return polled
 
     def _took(self, remote: TopicPartition, run: RecordRun) -> None:
         self._meter.took(remote, run)
@@ -169,27 +185,25 @@ class MirrorTask:
 
     # ------------------------------------------------------------------ transactions
 
-    def _opened(self, writer: Writer) -> Writer:
-        self._counters.incarnations += 1
-        return writer
-
     def _commit(self, also: Iterable[OwnedPartition] = (), *, spill: bool = False) -> None:
         """Commit the open transaction, the idle ends and `also`. Do nothing if there are none."""
         also_commit = [*self._hold.at_end.values(), *also]
-        if self._spoilt or (not also_commit and not self._writer.is_open):
+        if self._incarnation.is_over or not (also_commit or self._writer.is_open):
             return
         check_identities(self._config.flow, self._hold.owned.values(), self._sources)
         size_bytes, records, began = self._writer.size_bytes, self._writer.records, self._now()
         try:
             self._writer.commit(also_commit, spill=spill)
         except NewIncarnation as exc:
-            self._suspicious = True
-            self._context.event("commit.suspicious", {"reason": str(exc)})
+            self._incarnation.doubt(exc)
         except RefusedByTarget as exc:
             if self._meet(exc):
                 return
         except TransactionVoid as exc:
             self._void(exc)
+            return
+        except TransactionLost as exc:
+            self._incarnation.lose(exc)
             return
         self._meter.committed()
         self._committed_at = self._now()
@@ -207,54 +221,50 @@ class MirrorTask:
         Returns:
             True if the transaction cannot be committed any more.
         """
-        met = self._refusals.met(self._hold.owned.values(), exc.refused)
-        if not met:
-            raise RestartTask(str(exc)) from exc  # the offset map, or a lost partition
+        met = self._refusals.met(self._hold.owned.values(), exc)
         self._report()  # a successor continues the search where it stopped
-        self._spoilt = self._mode.reopens
         self._hold.hold_back(met)
-        return self._spoilt
+        return self._incarnation.refused()
 
     def _void(self, exc: TransactionVoid) -> None:
         """Stop the partitions because of which the transaction can never be committed."""
-        self._spoilt = True
-        self._foreign = exc.faults  # their claims are kept until the transaction is decided
+        self._incarnation.void(exc)
         for source, fault in exc.faults.items():
             self._stopped.note(source, fault, next_offset=self._hold.owned[source].committed)
         self._report()  # so a successor does not try again immediately
 
     def _between_transactions(self) -> None:
+        """Resume where the last transaction had no room, or something was refused."""
         if self._hold.held_back:
-            self._read_held_back()
+            held = self._hold.taken_back()
+            self._refusals.between_transactions(held)
+            self._reread(held)
         if self._operators.have_changed(self._orders):
             self._operators.follow(self._orders)
             self._report()
 
     def _commit_all_of(self, owned: Sequence[OwnedPartition]) -> bool:
         self._commit(owned, spill=True)
-        return not self._spoilt
+        return not self._incarnation.is_over
 
-    def _read_held_back(self) -> None:
-        """Resume where the last transaction had no room, or something was refused."""
-        held = self._hold.taken_back()
-        self._refusals.between_transactions(held)
-        self._reread(held)
-
-    def _renew(self) -> None:
-        """Take a new incarnation: the last commit is suspicious, or the transaction spoilt."""
-        self._suspicious = self._spoilt = False
+    def _renewed(self) -> bool:
+        """Take a new incarnation; return False if the target does not answer now."""
+        self._source.unassign(list(self._hold.owned))
+        if not self._incarnation.is_replaced():
+            self._report()  # this task is alive, and a member of the group
+            self._polled()
+            return False
+        foreign, self._incarnation.foreign = self._incarnation.foreign, {}
         held = self._hold.give_up(now=self._now())
-        self._source.unassign([one.source for one in held])
-        self._writer = self._opened(self._mode.reopen())
-        self._mode.release([one.remote for one in held if one.source in self._foreign])
-        self._acquisition.reclaim(one for one in held if one.source not in self._foreign)
-        self._foreign = {}
+        self._mode.release([one.remote for one in held if one.source in foreign])
+        self._acquisition.reclaim(one for one in held if one.source not in foreign)
+        return True
 
     # ------------------------------------------------------------------ partitions
 
     def _acquire(self) -> None:
         self._commit()
-        if self._suspicious or self._spoilt:
+        if self._incarnation.is_over:
             return
         progress = self._acquisition.step(self._orders.topics)
         for partition, fault in progress.stopped.items():
@@ -271,7 +281,7 @@ class MirrorTask:
         self._refusals.learn(new)
         starts = {one.owned.remote: one.start for one in resolved if one.start is not None}
         if starts:
-            self._writer.start(starts)
+            self._incarnation.start(starts)
         self._commit([owned for owned in new if owned.needs_commit])
         put_off_s = max(0.0, self._config.keepalive.total_seconds() - intervals.KEEP_ALIVE_SOON_S)
         for owned in new:
@@ -294,7 +304,7 @@ class MirrorTask:
         if not faults:
             return
         self._commit()
-        if self._spoilt:
+        if self._incarnation.is_over:
             return  # the new incarnation meets the same faults again
         self._source.unassign(list(faults))
         gone = {partition: self._hold.owned.pop(partition) for partition in faults}
@@ -330,20 +340,13 @@ class MirrorTask:
     def _let_go(self, partitions: Sequence[TopicPartition]) -> None:
         gone = [self._hold.owned[p] for p in partitions if p in self._hold.owned]
         self._commit([owned for owned in gone if owned.tail.runs], spill=bool(gone))
-        self._fence_spoilt()
+        self._incarnation.replace_spoilt()
         for owned in gone:
             del self._hold.owned[owned.source]
         self._mode.release([owned.remote for owned in gone])
         self._acquisition.withdraw(partitions)
         self._operators.forget(partitions)
         self._stopped.forget(partitions)
-
-    def _fence_spoilt(self) -> None:
-        """Replace a spoilt transaction: nothing is released while a transaction on it is open."""
-        if self._spoilt:
-            self._writer = self._opened(self._mode.reopen())
-            # suspicious: positions are read again before the next transaction
-            self._spoilt, self._suspicious = False, True
 
     def on_lost(self, partitions: Sequence[TopicPartition]) -> None:
         """See `ports.RebalanceListener`: another task may own them already."""
@@ -355,7 +358,7 @@ class MirrorTask:
     def _tend(self) -> None:
         now = self._now()
         self._tend_at = now + intervals.TEND_EVERY_S
-        if not self._writer.is_open and not self._suspicious and not self._spoilt:
+        if not self._writer.is_open and not self._incarnation.is_over:
             keepalive_s = self._config.keepalive.total_seconds()
             stale = [o for o in self._hold.owned.values() if now - o.committed_at > keepalive_s]
             if stale or (
@@ -384,9 +387,9 @@ class MirrorTask:
         self._reporter.report(self._orders.topics)
 
     def _finish(self) -> None:
-        if not self._suspicious:
+        if not self._incarnation.is_suspicious:
             self._commit([o for o in self._hold.owned.values() if o.tail.runs], spill=True)
-        self._fence_spoilt()
+        self._incarnation.replace_spoilt()
         self._mode.release([owned.remote for owned in self._hold.owned.values()])
         self._acquisition.withdraw_all()
         if self._mode.advises and self._hold.owned:

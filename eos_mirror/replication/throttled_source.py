@@ -18,6 +18,7 @@ from eos_mirror.core.records import DecodedRun, Position, RecordRun, TopicPartit
 from eos_mirror.core.throttles import Bucket, Limit
 from eos_mirror.errors import PartitionStopped
 from eos_mirror.ports import Polled, RebalanceListener, Source
+from eos_mirror.replication.unreadable import readable_part
 
 FULL_S: Final = 1.0
 """Reading pauses when as much waits as a limit allows in this time."""
@@ -295,19 +296,24 @@ class ThrottledSource:
             waiting.runs.popleft()
             self._count(run, sign=-1)
             if room < run.count:
-                try:
-                    whole = run.decoded()
-                except PartitionStopped as exc:  # a batch cannot be decoded
-                    for later in waiting.runs:
-                        self._count(later, sign=-1)
-                    waiting.runs.clear()
-                    waiting.end, waiting.fault = None, exc
+                whole, fault = readable_part(run)
+                if fault is not None:
+                    self._drop_after(waiting, fault)
+                if whole is None:
                     return
+                room = min(room, whole.count)
                 run = self._divided(partition, whole, whole.whole(room))
             self._epochs[partition] = run.leader_epoch
             for meter in meters:
                 meter.handed_over(run)
             yield run
+
+    def _drop_after(self, waiting: _Waiting, fault: PartitionStopped) -> None:
+        """Nothing that waits can be read: a batch before it is corrupt."""
+        for later in waiting.runs:
+            self._count(later, sign=-1)
+        waiting.runs.clear()
+        waiting.end, waiting.fault = None, fault
 
     def _divided(self, partition: TopicPartition, whole: DecodedRun, count: int) -> DecodedRun:
         """Return the first records of a run; the others wait."""

@@ -13,11 +13,12 @@ from eos_mirror.core.handlers import MessageHandler, handled
 from eos_mirror.core.messages import MirrorConfig
 from eos_mirror.core.records import Position, RecordRun, TopicPartition
 from eos_mirror.core.transforms import Chain, Transform
-from eos_mirror.errors import PartitionStopped
+from eos_mirror.errors import PartitionStopped, UnreadableBatch
 from eos_mirror.ports import Polled, RebalanceListener, Source, TaskContext
 from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.announced_source import AnnouncedSource
 from eos_mirror.replication.assigned_source import AssignedSource
+from eos_mirror.replication.unreadable import readable_part
 
 RemoteOf = Callable[[str], str]
 """Returns the remote topic of a source topic."""
@@ -105,16 +106,17 @@ class TransformedSource:
         read, polled.runs = polled.runs, []
         ends: dict[TopicPartition, int] = {}
         broken: dict[TopicPartition, PartitionStopped] = {}
-        for run in read:
-            if run.partition in broken:
+        for whole in read:
+            if whole.partition in broken:
                 continue
-            try:
-                left = self._left(run)
-                pieces = [] if left is None else self._handled(left)
-            except PartitionStopped as exc:  # a batch cannot be decoded
-                broken[run.partition] = exc
-                polled.ends.pop(run.partition, None)
+            run, fault = self._readable(whole)
+            if fault is not None:
+                broken[whole.partition] = fault
+                polled.ends.pop(whole.partition, None)
+            if run is None:
                 continue
+            left = self._left(run)
+            pieces = [] if left is None else self._handled(left)
             polled.runs += pieces
             if not pieces or pieces[-1].next_offset < run.next_offset:
                 ends[run.partition] = run.next_offset
@@ -123,6 +125,12 @@ class TransformedSource:
         polled.faults.update(broken)
         for partition, end in ends.items():
             polled.ends[partition] = max(end, polled.ends.get(partition, end))
+
+    def _readable(self, run: RecordRun) -> tuple[RecordRun | None, UnreadableBatch | None]:
+        """Return the part of a run that can be decoded, and what ends it."""
+        if self._handler is None and self._chains[run.partition.topic].is_empty:
+            return run, None
+        return readable_part(run)
 
     def _handled(self, run: RecordRun) -> list[RecordRun]:
         """Return what the message handler makes of a run."""

@@ -209,6 +209,12 @@ EVENTS: Final = (
         "A commit may have been sent twice; the task switched to a new transactional id.",
     ),
     Event(
+        "transaction.lost",
+        Level.WARNING,
+        "The open transaction failed, or a request of it got no answer; the task continues with a "
+        "new transactional id.",
+    ),
+    Event(
         "commits.doubtful",
         Level.WARNING,
         "Commits may have been sent twice; the task switched to new transactional ids. Logged at "

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from eos_mirror.core.records import DecodedRun, Outline, Stretch, TopicPartition
-from eos_mirror.errors import SourceDataLost
+from eos_mirror.errors import UnreadableBatch
 from eos_mirror.wire.batches import MAGIC, Batch
 from eos_mirror.wire.errors import Malformed
 from eos_mirror.wire.records import decoded
@@ -75,10 +75,24 @@ class FetchedRun:
     def decoded(self) -> DecodedRun:
         """See `RecordRun`."""
         if self._decoded is None:
-            self._decoded = readable(self.partition, self.batches, self.batches[0].base_offset)
+            first = self.batches[0].base_offset
+            try:
+                self._decoded = decoded(self.partition, self.batches, next_offset=first)
+            except Malformed:
+                self._raise_unreadable()
         if self._decoded is None:
-            raise SourceDataLost(f"{self.partition}: batches without records")
+            raise UnreadableBatch(f"{self.partition}: batches without records")
         return self._decoded
+
+    def _raise_unreadable(self) -> None:
+        """Name the first batch that cannot be read, and the run before it."""
+        for i, batch in enumerate(self.batches):
+            try:
+                readable(self.partition, [batch], batch.base_offset)
+            except UnreadableBatch as exc:
+                before = FetchedRun(self.partition, self.batches[:i]) if i else None
+                raise UnreadableBatch(str(exc), before=before) from exc
+        raise UnreadableBatch(f"{self.partition}: batches that do not follow each other")
 
 
 def runs_of(
@@ -91,7 +105,7 @@ def runs_of(
         next_offset: Records before it are left out.
 
     Raises:
-        SourceDataLost: A batch that must be decoded cannot be read.
+        UnreadableBatch: A batch that must be decoded cannot be read.
     """
     runs: list[FetchedRun | DecodedRun] = []
     dense: list[Batch] = []
@@ -122,11 +136,11 @@ def readable(
     Return the records at or after an offset; None if there are none.
 
     Raises:
-        SourceDataLost: A batch cannot be read.
+        UnreadableBatch: A batch cannot be read.
     """
     try:
         return decoded(partition, batches, next_offset=next_offset)
     except Malformed as exc:
-        raise SourceDataLost(
+        raise UnreadableBatch(
             f"{partition} next_offset={next_offset}: corrupt batch: {exc}"
         ) from exc

@@ -39,6 +39,10 @@ SOON_S: Final = 2.0
 SOON_WAIT_MS: Final = 50
 """For this long after an assignment, requests wait this short: more partitions may follow."""
 
+PART_BYTES: Final = 1 << 20
+PART_RECORDS: Final = 5_000
+"""Runs are handed over until one of these is reached, so a transaction ends near its limits."""
+
 SESSION_LOST: Final = frozenset(
     {FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR}
 )
@@ -146,7 +150,7 @@ class Fetcher:
 
     def take(self) -> Polled | None:
         """
-        Return what has arrived: one answer; None if there is none. Never waits for records.
+        Return what has arrived, a part at a time; None if nothing has. Never waits for records.
 
         Raises:
             Refused: A right is missing, or the login is refused.
@@ -154,10 +158,14 @@ class Fetcher:
         self._receive()
         taken = None
         while taken is None and self._answers:
-            _, polled = self._answers.popleft()
-            self._ask_at = 0.0
-            if polled.runs or polled.ends or polled.faults:
-                taken = polled
+            number, polled = self._answers.popleft()
+            part, rest = _divided(polled)
+            if rest is not None:
+                self._answers.appendleft((number, rest))
+            else:
+                self._ask_at = 0.0
+            if part.runs or part.ends or part.faults:
+                taken = part
         if time.monotonic() >= self._ask_at:
             self._ask()
         return taken
@@ -336,3 +344,18 @@ class Fetcher:
                 elif partition in polled.faults:
                     del self._readings[partition]
         return polled
+
+
+def _divided(polled: Polled) -> tuple[Polled, Polled | None]:
+    """Return the first runs, and the others with everything after the runs; None if all fit."""
+    records = size_bytes = count = 0
+    for run in polled.runs:
+        records += run.count
+        size_bytes += run.size_bytes
+        count += 1
+        if records >= PART_RECORDS or size_bytes >= PART_BYTES:
+            break
+    if count == len(polled.runs):
+        return polled, None
+    first = Polled(runs=polled.runs[:count])
+    return first, Polled(runs=polled.runs[count:], ends=polled.ends, faults=polled.faults)

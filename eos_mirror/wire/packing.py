@@ -120,7 +120,7 @@ class Packer:
             number: See `ports.TransactionalProducer.send`.
 
         Raises:
-            SourceDataLost: A batch must be decoded, and cannot be.
+            UnreadableBatch: A batch must be decoded, and cannot be.
         """
         if number is not None:
             self._fill(run.decoded(), remote, number, Obstacle.LIMITED)

@@ -6,24 +6,24 @@ its incarnation, and the coordinator or the next claimer aborts it.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
 from eos_mirror.core.records import RecordRun, TopicPartition, TopicRecord
 from eos_mirror.core.side import Side
-from eos_mirror.errors import CommitOutcomeUnknown, RefusedByTarget
+from eos_mirror.errors import ProducerFenced, RefusedByTarget, RestartTask, TransactionLost
 from eos_mirror.ports import Committed, Delivered, ShadowCommit
 from eos_mirror.wire.cluster import Cluster
-from eos_mirror.wire.errors import Unanswered
 from eos_mirror.wire.outbox import Outbox
 from eos_mirror.wire.packing import Packer, Packing
 from eos_mirror.wire.passing import PassLimits
 from eos_mirror.wire.transactions import TransactionalId
 from eos_mirror.wire.translate import translated
 
-INIT_WITHIN_S: Final = 30.0
+INIT_WITHIN_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +83,27 @@ class WireProducer:
         self.packer = Packer(cluster, self.outbox, settings.packing, limits=limits, written=written)
         self._joined: set[TopicPartition] = set()
 
+        self._is_over = False
+
+    @contextmanager
+    def _whole(self, what: object) -> Iterator[None]:
+        """
+        Write a part of the transaction. After an error, nothing is written any more.
+
+        Raises:
+            TransactionLost: A request failed, or has no answer.
+            ProducerFenced, NotAuthorized: Exit the process.
+        """
+        try:
+            with translated(what, side=Side.TARGET):
+                yield
+        except ProducerFenced:
+            self._is_over = True
+            raise
+        except RestartTask as exc:
+            self._is_over = True
+            raise TransactionLost(str(exc)) from exc
+
     def begin(self) -> None:
         """See `ports.TransactionalProducer`. No request is sent: the first batch begins it."""
         self.outbox.begin(new_epoch=self._id.joins_by_writing)
@@ -90,17 +111,24 @@ class WireProducer:
 
     def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
         """See `ports.TransactionalProducer`. `pump` and `flush` send what is queued here."""
-        with translated(f"produce to {remote}", side=Side.TARGET):
+        with self._whole(remote):
             self.packer.add(run, remote, number=batch)
 
     def send_to(self, topic: str, records: Sequence[TopicRecord]) -> None:
         """See `ports.TransactionalProducer`."""
-        with translated(f"produce to {topic}", side=Side.TARGET):
+        with self._whole(topic):
             self.packer.add_to(topic, records)
 
     def pump(self) -> None:
-        """Take the acknowledgements that have arrived, and send full batches. Never waits."""
-        with translated("produce", side=Side.TARGET):
+        """
+        Take the acknowledgements that have arrived, and send full batches. Never waits.
+
+        Raises:
+            TransactionLost: A batch failed, or has no answer.
+        """
+        if self._is_over:
+            return
+        with self._whole("produce"):
             self._join()
             self.outbox.pump()
 
@@ -115,7 +143,7 @@ class WireProducer:
 
     def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Delivered]:
         """See `ports.TransactionalProducer`."""
-        with translated("flush", side=Side.TARGET):
+        with self._whole("flush"):
             self._drain(time.monotonic() + within.total_seconds())
         raise_refused(self.outbox)
         return {
@@ -134,25 +162,22 @@ class WireProducer:
     ) -> Committed:
         """See `ports.TransactionalProducer`. Never in doubt: nothing is sent twice."""
         until = time.monotonic() + within.total_seconds()
-        with translated("produce", side=Side.TARGET):
+        with self._whole("produce"):
             self._drain(until)
         raise_refused(self.outbox)
         if not offsets and not self.outbox.books:
             return Committed()  # nothing was sent, so the target knows of no transaction
         if offsets:
             self.send_offsets(offsets, within=within)
-        with translated("commit", side=Side.TARGET):
-            try:
-                self._id.end(until=until)
-            except Unanswered as exc:
-                raise CommitOutcomeUnknown(f"commit: {exc}") from exc
+        with self._whole("commit"):
+            self._id.end(until=until)
         return Committed()
 
     def send_offsets(
         self, offsets: Mapping[TopicPartition, ShadowCommit], *, within: timedelta
     ) -> None:
         """Make shadow offsets a part of the open transaction: the first half of `commit`."""
-        with translated("send the shadow offsets", side=Side.TARGET):
+        with self._whole("send the shadow offsets"):
             self._id.send_offsets(offsets, until=time.monotonic() + within.total_seconds())
 
     def close(self) -> None:

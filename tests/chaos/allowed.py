@@ -99,6 +99,7 @@ EVENTS = {
     "partition.gap": ALWAYS,
     "commit.suspicious": r"(a connection broke|the commit took .* s): it may have been sent twice"
     r"|a connection broke: the commit may have been sent twice",
+    "transaction.lost": ALWAYS,
     "commits.doubtful": r"(a connection broke|the commit took .* s): it may have been sent twice"
     r"|a connection broke: the commit may have been sent twice",
     "offsets.unexpected": ALWAYS,

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import DecodedRun, Position, TopicPartition
-from eos_mirror.errors import RefusedByTarget, RestartTask
+from eos_mirror.errors import RefusedByTarget, RestartTask, TransactionLost
 from eos_mirror.ports import (
     ClaimsLog,
     Lane,
@@ -201,6 +201,6 @@ def is_refused(call: Callable[[], object]) -> bool:
     """Return whether the call raises an error that ends the incarnation, at least."""
     try:
         call()
-    except (RestartTask, RefusedByTarget):
+    except (RestartTask, RefusedByTarget, TransactionLost):
         return True
     return False

@@ -11,10 +11,12 @@ from tests.engine.oracle import Violation
 DEEDS: Final = 80
 
 
-def play(number: int, *, fencing: Fencing = Fencing.CLAIMS) -> Violation | None:
+def play(
+    number: int, *, fencing: Fencing = Fencing.CLAIMS, own_lane: bool = False
+) -> Violation | None:
     """Play one game, always the same for its number; return the violation that it found."""
     dice = random.Random(number)
-    scenario = CheckedScenario(slots=dice.choice((2, 3)), fencing=fencing)
+    scenario = CheckedScenario(slots=dice.choice((2, 3)), fencing=fencing, own_lane=own_lane)
     misfortunes = Misfortunes(scenario)
     try:
         for slot in scenario.slots:

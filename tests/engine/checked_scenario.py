@@ -47,8 +47,10 @@ class CheckedScenario:
         start_position: str = "earliest",
         quarantine: str | None = None,
         handler: HandlerSpec | None = None,
+        own_lane: bool = False,
     ) -> None:
         self.stage = Stage(
+            own_lane=own_lane,
             fencing=fencing,
             engine=engine,
             start_position=start_position,

@@ -3,8 +3,13 @@
 from collections.abc import Callable, Collection, Mapping
 
 from eos_mirror.core.topic_limits import TopicLimits
-from eos_mirror.ports import PlainProducer, RebalanceListener, Source, SourceOffsets
-from tests.engine.fake_producer import FakeProducer
+from eos_mirror.ports import (
+    PlainProducer,
+    RebalanceListener,
+    Source,
+    SourceOffsets,
+    TransactionalProducer,
+)
 from tests.engine.fake_target import FakeTarget
 
 
@@ -29,7 +34,7 @@ class FakeLane:
         """See the port."""
         return self._open_source(listener)
 
-    def open_producer(self, transactional_id: str) -> FakeProducer:
+    def open_producer(self, transactional_id: str) -> TransactionalProducer:
         """See the port."""
         return self.target.new_producer(transactional_id)
 

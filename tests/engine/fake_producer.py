@@ -40,13 +40,25 @@ class FakeProducer:
     commits the data alone: librdkafka does that after a failed send_offsets_to_transaction.
     """
 
-    def __init__(self, cluster: TargetCluster, requests: Requests, transactional_id: str) -> None:
+    def __init__(
+        self,
+        cluster: TargetCluster,
+        requests: Requests,
+        transactional_id: str,
+        *,
+        repeats: bool = True,
+    ) -> None:
+        """
+        Args:
+            repeats: The client sends requests again without saying so, as librdkafka does.
+        """
         self._cluster = cluster
         self._requests = requests
         self._waiting = Outbox()
         self._own: dict[TopicPartition, list[Record]] = {}
         self._books: dict[TopicPartition, Book] = {}
         self._added: set[TopicPartition] = set()
+        self._repeats = repeats
         self._is_dead = False
         self._was_cut = False
         self._who = requests.insist(
@@ -208,6 +220,8 @@ class FakeProducer:
     def _twice(self, what: str, request: Callable[[], None]) -> float:
         """Send a request that may be delayed or doubled; return the seconds that it took."""
         fate = self._requests.gate(what)
+        if not self._repeats and fate in (Fate.TWICE_CUT, Fate.TWICE_SLOW):
+            fate = Fate.GO
         if fate in (Fate.DELAYED, Fate.TWICE_CUT, Fate.TWICE_SLOW):
             self._cluster.send_later(what, request)
         if fate is Fate.DELAYED:

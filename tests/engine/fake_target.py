@@ -6,9 +6,17 @@ from eos_mirror.core.claims import Claim, ClaimRecord, parse_claim
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.errors import RestartTask, TargetUnavailable
-from eos_mirror.ports import UNSTABLE, KnownTopic, PartitionEnd, ShadowOffset, Unstable
+from eos_mirror.ports import (
+    UNSTABLE,
+    KnownTopic,
+    PartitionEnd,
+    ShadowOffset,
+    TransactionalProducer,
+    Unstable,
+)
 from tests.engine.fake_producer import FakeProducer
 from tests.engine.gate import Clock, Gate
+from tests.engine.own_lane_producer import OwnLaneProducer
 from tests.engine.requests import Requests
 from tests.engine.target_cluster import TargetCluster, newest_by_key
 
@@ -19,18 +27,31 @@ class FakeTarget:
     """The cluster as one task sees it."""
 
     def __init__(
-        self, cluster: TargetCluster, gate: Gate, clock: Clock, *, require_stable: bool = True
+        self,
+        cluster: TargetCluster,
+        gate: Gate,
+        clock: Clock,
+        *,
+        require_stable: bool = True,
+        own_lane: bool = False,
     ) -> None:
+        """
+        Args:
+            own_lane: Its producers behave as those of our own lane.
+        """
+        self._own_lane = own_lane
         self._cluster = cluster
         self._requests = Requests(gate, clock)
         self._require_stable = require_stable
         self.producers: list[FakeProducer] = []
 
-    def new_producer(self, transactional_id: str) -> FakeProducer:
+    def new_producer(self, transactional_id: str) -> TransactionalProducer:
         """See the port."""
-        producer = FakeProducer(self._cluster, self._requests, transactional_id)
+        producer = FakeProducer(
+            self._cluster, self._requests, transactional_id, repeats=not self._own_lane
+        )
         self.producers.append(producer)
-        return producer
+        return OwnLaneProducer(producer) if self._own_lane else producer
 
     def fence(self, transactional_ids: Collection[str]) -> set[str]:
         """See the port. Fences one id after the other, always in the same order."""

@@ -26,11 +26,13 @@ class MirrorMachine(RuleBasedStateMachine):
     """
 
     misfortunes: Misfortunes
+    own_lane = False
 
     @initialize(slots=st.integers(2, 3), start=st.sampled_from(["earliest", "latest"]))
     def begin(self, slots: int, start: str) -> None:
         """Start a process in every slot."""
-        self.misfortunes = Misfortunes(CheckedScenario(slots=slots, start_position=start))
+        scenario = CheckedScenario(slots=slots, start_position=start, own_lane=self.own_lane)
+        self.misfortunes = Misfortunes(scenario)
         for slot in range(slots):
             self.misfortunes.scenario.start(slot)
 
@@ -54,3 +56,9 @@ class MirrorMachine(RuleBasedStateMachine):
                     self.misfortunes.scenario.drain()
             finally:
                 self.misfortunes.scenario.close()
+
+
+class OwnLaneMachine(MirrorMachine):
+    """The same with producers as those of our own lane: failures end incarnations."""
+
+    own_lane = True

@@ -120,6 +120,7 @@ class Stage:
         quarantine: Topic for refused records.
         handler: Message handler.
         engine: Makes the task; tests of broken engines pass their own.
+        own_lane: Producers behave as those of our own lane, not as those of the client library.
     """
 
     def __init__(
@@ -133,7 +134,9 @@ class Stage:
         quarantine: str | None = None,
         handler: HandlerSpec | None = None,
         engine: Callable[..., MirrorTask] = MirrorTask,
+        own_lane: bool = False,
     ) -> None:
+        self._own_lane = own_lane
         self.clock = Clock()
         self.source = SourceCluster()
         self.target = TargetCluster(FLOW)
@@ -197,7 +200,9 @@ class Stage:
 
     def _run(self, context: FakeContext, gate: Gate, made: list[FakeTarget]) -> None:
         stable = self._fencing is not Fencing.NAIVE
-        target = FakeTarget(self.target, gate, self.clock, require_stable=stable)
+        target = FakeTarget(
+            self.target, gate, self.clock, require_stable=stable, own_lane=self._own_lane
+        )
         made.append(target)
         metadata = FakeSourceMetadata(self.source, gate, self.clock)
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.engine.machine import MirrorMachine
+from tests.engine.chance import play as play_game
+from tests.engine.machine import MirrorMachine, OwnLaneMachine
 
 pytestmark = pytest.mark.usefixtures("one_core")
 
@@ -22,10 +23,11 @@ TIMEOUT_S = 7_200 if FULL else 300
 
 @pytest.mark.long
 @pytest.mark.timeout(TIMEOUT_S)
-def test_the_guarantee_holds_in_any_order_of_misfortunes() -> None:
+@pytest.mark.parametrize("machine", [MirrorMachine, OwnLaneMachine], ids=["client", "own lane"])
+def test_the_guarantee_holds_in_any_order_of_misfortunes(machine: type[MirrorMachine]) -> None:
     """At every step the target is a prefix of the source; in the end everything arrives."""
     run_state_machine_as_test(
-        MirrorMachine,
+        machine,
         settings=settings(
             max_examples=EXAMPLES,
             stateful_step_count=STEPS,
@@ -76,3 +78,9 @@ def test_a_topic_is_judged_by_the_one_that_the_mirror_began_with() -> None:
 def test_a_task_that_lost_a_new_partition_does_not_report_it_as_stopped() -> None:
     """Its successor began between the two reads; nothing was lost."""
     play(BEGUN_BY_THE_NEXT_OWNER)
+
+
+@pytest.mark.parametrize("game", range(30))
+def test_the_guarantee_holds_with_our_own_lane_in_games_of_dice(game: int) -> None:
+    """A failed transaction ends the incarnation, and the task continues in the same process."""
+    assert play_game(game, own_lane=True) is None
