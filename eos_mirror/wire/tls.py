@@ -35,7 +35,9 @@ CLOSED: Final = (
     "port; check security.protocol"
 )
 NEEDS_CERTIFICATE: Final = "it demands a client certificate; set ssl.keystore.location"
-REFUSES_CERTIFICATE: Final = "it does not trust the client certificate; check ssl.keystore.location"
+REFUSES_CERTIFICATE: Final = (
+    "it refuses the client certificate, or demands one; check ssl.keystore.location"
+)
 REASONS: Final = {
     "WRONG_VERSION_NUMBER": NO_TLS,
     "PACKET_LENGTH_TOO_LONG": NO_TLS,
@@ -158,7 +160,7 @@ def _named(setting: str) -> Iterator[None]:
     try:
         yield
     except ssl.SSLError as exc:
-        reason = (exc.reason or str(exc)).replace("_", " ").lower()
+        reason = _words(exc)
         raise LoginImpossible(f"{setting}: cannot be used: {reason}") from exc
     except OSError as exc:
         raise LoginImpossible(f"{setting}: {exc.strerror or exc}") from exc
@@ -201,9 +203,17 @@ def reason_of(exc: OSError) -> str:
             )
         return f"its certificate is not accepted: {exc.verify_message}"
     if isinstance(exc, ssl.SSLError):
-        reason = exc.reason or "error"
-        return REASONS.get(reason, f"TLS failed: {reason.replace('_', ' ').lower()}")
+        return REASONS.get(_reason(exc), f"TLS failed: {_words(exc)}")
     return str(exc)
+
+
+def _reason(exc: ssl.SSLError) -> str:
+    """Return OpenSSL's name of an error; errors that Python finds have a text instead."""
+    return getattr(exc, "reason", None) or str(exc)
+
+
+def _words(exc: ssl.SSLError) -> str:
+    return _reason(exc).replace("_", " ").lower()
 
 
 def is_alert(size: bytes | bytearray) -> bool:
