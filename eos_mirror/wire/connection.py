@@ -333,7 +333,7 @@ def _connected(host: str, port: int, security: Security, until: float) -> socket
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             if security.tls is not None:
-                made.settimeout(max(0.01, until - time.monotonic()))
+                made.settimeout(max(0.01, min(left_s, until - time.monotonic())))
                 made = encrypted(made, security.tls, host)
             made.setblocking(False)
         except OSError as exc:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from http.client import HTTPException
 from typing import IO, Any, Final
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
@@ -31,8 +31,8 @@ from eos_mirror.wire.tls import reason_of, trusting
 
 FETCH_WITHIN_S: Final = 10.0
 RENEWED_AFTER: Final = 0.8
-"""Part of its validity after which a token is renewed: before the session of a connection ends,
-whose length is the rest of the token's validity."""
+"""Part of its validity after which a token is renewed. A session ends with its token, and a
+connection logs in again after 85 percent of it at the earliest: with a new token."""
 
 TRY_AGAIN_S: Final = 30.0
 """Pause after a failed renewal, while the old token is valid: an attempt may block for 10 s."""
@@ -111,7 +111,7 @@ class TokenCache:
         Raises:
             Refused: The endpoint refuses the client.
             Unreachable, Malformed: It did not answer in time, or not with a token.
-            MirrorError: Whoever makes the tokens cannot.
+            MirrorError: The maker of the tokens failed.
         """
         if not self._lock.acquire(timeout=max(0.0, until - self._now())):
             raise Unreachable("no token in time: another connection asks for one")
@@ -181,11 +181,11 @@ def fetch_token(credentials: Credentials, until: float) -> Token:
             body = _read(one, until)
     except HTTPError as exc:
         with exc:
-            raise _fault_of(exc, credentials) from None  # its traceback holds the request
-    except (OSError, HTTPException) as exc:
-        cause = exc.reason if isinstance(exc, OSError) and hasattr(exc, "reason") else exc
+            raise _fault_of(exc, credentials) from exc
+    except (OSError, HTTPException, ValueError) as exc:
+        cause = exc.reason if isinstance(exc, URLError) else exc
         reason = reason_of(cause) if isinstance(cause, OSError) else str(cause)
-        raise Unreachable(f"{credentials.where}: {reason}") from None
+        raise Unreachable(f"{credentials.where}: {reason}") from exc
     return _token(body, credentials)
 
 

@@ -102,7 +102,7 @@ def trusting(location: str | None, pem: str | None, *, names: str) -> ssl.SSLCon
         with _named(f"{names}.pem"):
             context.load_verify_locations(cadata=pem.encode("ascii", "ignore").decode())
     if location and location != PROBE:
-        with _named(f"{names}.location"):
+        with _named(f"{names}.location = {location}"):
             folder = Path(location).is_dir()
             context.load_verify_locations(**{"capath" if folder else "cafile": location})
     if not pem and location in {None, "", PROBE}:
@@ -128,8 +128,14 @@ def _present(context: ssl.SSLContext, config: Config) -> None:
         key = _path(config, "ssl.key", files)
         # an empty password: without any, OpenSSL would ask for it on the terminal
         password = config.get("ssl.key.password", "")
-        with _named("client certificate and key (ssl.keystore.*, ssl.key.password)"):
+        with _named(_client_settings(config)):
             context.load_cert_chain(certificate, key, password=password)
+
+
+def _client_settings(config: Config) -> str:
+    places = [config.get(f"ssl.{kind}.location") for kind in ("certificate", "key")]
+    files = " and ".join(dict.fromkeys(filter(None, places)))
+    return f"ssl.keystore.* or ssl.key.password{files and f' ({files})'}"
 
 
 def _path(config: Config, name: str, files: ExitStack) -> str | None:

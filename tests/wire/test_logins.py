@@ -1,6 +1,8 @@
 """Logins over a scripted broker: refusals, sessions, and what a configuration makes of them."""
 
+import re
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from eos_mirror.wire.login import Mechanism, bearer, login_with, plain
 from eos_mirror.wire.options import Config, security, unsupported
 from tests.wire.fake_broker import Scripted, said
 
+PAGE = Path(__file__).parents[2] / "docs" / "client-settings.md"
 SECRET = "hunter2"
 SASL = {"security.protocol": "SASL_PLAINTEXT"}
 USER = {"sasl.username": "me", "sasl.password": SECRET}
@@ -103,7 +106,7 @@ def test_a_bearer_reports_the_reason_of_the_broker() -> None:
 
 
 def test_a_broker_that_reports_an_error_and_accepts_is_refused() -> None:
-    """Nobody knows who is logged in then."""
+    """It is not known who is logged in then."""
     login = login_with(Mechanism(name="OAUTHBEARER", begin=lambda _: bearer("a.b.c", {})))
 
     with pytest.raises(Malformed, match="reported an error"):
@@ -182,3 +185,14 @@ def test_tokens_of_another_maker_are_used() -> None:
     assert broker.heard == [b"n,,\x01auth=Bearer signed-by-aws\x01\x01"]
     with pytest.raises(LoginImpossible, match="nothing signs tokens"):
         security(config)
+
+
+def test_the_page_of_client_settings_says_which_mechanisms_the_lane_speaks() -> None:
+    """A reader decides by the table whether a flow uses our own connections."""
+    _, _, text = PAGE.read_text(encoding="utf-8").partition("<!-- lane: begin -->")
+    rows = re.findall(r"^\| `(\S+)` \| (yes|no) \|", text.partition("<!-- lane: end -->")[0], re.M)
+
+    assert len(rows) == 6
+    for mechanism, answer in rows:
+        spoken = unsupported(OAUTH | USER | {"sasl.mechanism": mechanism}) is None
+        assert spoken == (answer == "yes"), mechanism

@@ -132,6 +132,56 @@ def test_the_connections_of_a_process_share_a_token(
     assert len(endpoint.asked) == 1
 
 
+class SecondLogin:
+    """Every login has to be repeated before the next request, and the second one fails."""
+
+    def __init__(self, how: Security, fault: Exception) -> None:
+        self._how = how
+        self._fault = fault
+        self.count: Counter[Caller] = Counter()
+
+    def security(self) -> Security:
+        """Return how connections are made."""
+        return Security(tls=self._how.tls, login=self._log_in)
+
+    def _log_in(self, caller: Caller, until: float) -> float:
+        assert self._how.login is not None
+        self.count[caller] += 1
+        if self.count[caller] > 1:
+            raise self._fault
+        self._how.login(caller, until)
+        return 0.0
+
+
+def test_a_connection_that_breaks_during_a_login_is_replaced(
+    cluster: KafkaCluster, config: ConfigOf
+) -> None:
+    """Nothing was sent but the login, so the request goes over a new connection."""
+    logins = SecondLogin(security(config("PLAIN")), Unanswered("closed"))
+    client = Cluster(cluster.bootstrap, logins.security(), client_id="test")
+    for _ in range(3):
+        client.learn([], until=time.monotonic() + 10)
+    client.close()
+
+    assert sorted(logins.count.values()) == [1, 2, 2]
+
+
+def test_a_connection_whose_next_login_is_refused_is_not_used_again(
+    cluster: KafkaCluster, config: ConfigOf
+) -> None:
+    """The refusal is an error of the request, which was not sent; the broker closes it then."""
+    logins = SecondLogin(security(config("PLAIN")), Refused(SASL_AUTHENTICATION_FAILED, "again"))
+    client = Cluster(cluster.bootstrap, logins.security(), client_id="test")
+    client.learn([], until=time.monotonic() + 10)
+
+    with pytest.raises(Refused, match="again"):
+        client.learn([], until=time.monotonic() + 10)
+    client.learn([], until=time.monotonic() + 10)
+    client.close()
+
+    assert sorted(logins.count.values()) == [1, 2]
+
+
 @pytest.mark.long
 def test_a_broker_ends_a_session_without_a_login(cluster: KafkaCluster, config: ConfigOf) -> None:
     """The tests below would prove nothing on a broker that does not."""

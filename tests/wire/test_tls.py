@@ -84,6 +84,15 @@ def test_a_client_with_a_trusted_certificate_is_served(config: Config, tmp_path:
     connect(with_text)
 
 
+def test_one_file_may_hold_the_key_and_the_certificate(config: Config, tmp_path: Path) -> None:
+    """Java's PEM key stores are such files, in any order."""
+    store = tmp_path / "store.pem"
+    store.write_text(config["ssl.key.pem"] + config["ssl.certificate.pem"])
+    own = without(config, "ssl.certificate.pem", "ssl.key.pem")
+
+    connect({**own, "ssl.certificate.location": str(store), "ssl.key.location": str(store)})
+
+
 def test_a_key_is_read_where_there_are_no_files_in_memory(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,7 +103,7 @@ def test_a_key_is_read_where_there_are_no_files_in_memory(
 
 
 def test_an_encrypted_key_needs_its_password(config: Config) -> None:
-    """A wrong or missing password is an error that names the setting; nobody is asked for it."""
+    """A wrong or missing password is an error; OpenSSL does not prompt for it."""
     serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
     key = serialization.load_pem_private_key(config["ssl.key.pem"].encode(), None)
     locked = key.private_bytes(
