@@ -17,7 +17,7 @@ from eos_mirror.wire.codec import Fields, uvarint
 from eos_mirror.wire.errors import Malformed, Refused, Unanswered, Unreachable
 from eos_mirror.wire.messages import API_VERSIONS, Api
 from eos_mirror.wire.security import Security
-from eos_mirror.wire.tls import SPEAKS_TLS, encrypted, is_alert, reason_of
+from eos_mirror.wire.tls import SPEAKS_TLS, encrypted, is_alert, joined, reason_of
 
 SIZE, HEADER = Struct(">i"), Struct(">hhih")
 CORRELATION: Final = Struct(">i")
@@ -162,6 +162,8 @@ class Connection:
         self._write([SIZE.pack(size) + head, *body], until)
 
     def _write(self, parts: list[Bytes], until: float) -> None:
+        if hasattr(self._socket, "context"):
+            parts = joined(parts)
         views = deque(memoryview(part).cast("B") for part in parts)
         try:
             while views:

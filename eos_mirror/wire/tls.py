@@ -4,7 +4,7 @@ import os
 import socket
 import ssl
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -55,6 +55,9 @@ REASONS: Final = {
     "UNSUPPORTED_PROTOCOL": "it speaks no TLS version from 1.2 on",
 }
 """What an error of OpenSSL says about the broker."""
+
+SMALL_BYTES: Final = 16 << 10
+"""Size of a TLS record: a larger part fills records of its own."""
 
 ALERT: Final = b"\x15\x03"
 """How a TLS alert begins; as the size of an answer it would be more than 350 MB."""
@@ -192,6 +195,25 @@ def encrypted(plain: socket.socket, context: ssl.SSLContext, host: str) -> ssl.S
         raise ConnectionError(reason_of(exc)) from exc
     except ValueError as exc:
         raise ConnectionError(f"{host!r} is no host name for a certificate") from exc
+
+
+def joined(parts: Iterable[bytes | bytearray | memoryview]) -> list[bytes | bytearray | memoryview]:
+    """
+    Return the same bytes in fewer parts: each part costs a system call and a TLS record.
+
+    For a request with 200 small batches, this takes a tenth of the time: benchmarks/tls_parts.py.
+    """
+    found: list[bytes | bytearray | memoryview] = []
+    small = bytearray()
+    for part in parts:
+        if small and len(small) + len(part) > SMALL_BYTES:
+            found.append(small)
+            small = bytearray()
+        if len(part) < SMALL_BYTES:
+            small += part
+        else:
+            found.append(part)
+    return [*found, small] if small else found
 
 
 def reason_of(exc: OSError) -> str:

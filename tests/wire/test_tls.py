@@ -16,6 +16,7 @@ from eos_mirror.wire.cluster import Cluster
 from eos_mirror.wire.connection import Connection
 from eos_mirror.wire.errors import Unreachable
 from eos_mirror.wire.options import Config, security
+from eos_mirror.wire.tls import SMALL_BYTES, joined
 from tests.wire.conftest import pem_of
 from tests.wire.fake_broker import fake_broker
 
@@ -200,3 +201,16 @@ def test_a_cipher_of_the_configuration_is_used(config: Config) -> None:
     assert names == [cipher]
     port = int(config["bootstrap.servers"].rpartition(":")[2])
     Connection(HOST, port, how, client_id="test", until=time.monotonic() + 10).close()
+
+
+def test_small_parts_are_joined_and_no_byte_is_lost() -> None:
+    """Each part of a request would be a TLS record; large ones are not copied."""
+    large = bytes(SMALL_BYTES)
+    parts: list[bytes | bytearray | memoryview] = [b"head", b"a" * 100, large]
+    parts += [b"b" * 10_000, b"c" * 10_000, memoryview(large), b"", b"d"]
+
+    found = joined(parts)
+
+    assert b"".join(found) == b"".join(parts)
+    assert [len(part) for part in found] == [104, SMALL_BYTES, 10_000, 10_000, SMALL_BYTES, 1]
+    assert found[1] is large
