@@ -3,11 +3,14 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions
 
 from eos_mirror.core.records import Position, TopicPartition, TopicRecord
+from eos_mirror.ports import ShadowCommit
 from eos_mirror.testing import KafkaCluster, wait_until
 from eos_mirror.testing.tls import Keys
 from eos_mirror.wire.cluster import Cluster
@@ -18,6 +21,7 @@ from eos_mirror.wire.oauth import fetched_with
 from eos_mirror.wire.options import Config, producer_settings, security
 from eos_mirror.wire.passing import NOTHING
 from eos_mirror.wire.plain_producer import WirePlainProducer
+from eos_mirror.wire.producer import WireProducer
 from eos_mirror.wire.security import Caller, Security
 from tests.wire.sasl_cluster import SESSION_MS, config_of, sasl_cluster
 from tests.wire.token_endpoint import Endpoint, jwt, token_endpoint
@@ -215,20 +219,52 @@ def test_connections_live_through_sessions_while_records_flow(
     topic = f"flow-{mechanism}".lower()
     cluster.create_topic(topic, PARTITIONS)
     writes, reads = Logins(security(config(mechanism))), Logins(security(config(mechanism)))
-    flow = Flow(cluster, topic, writes.security(), reads.security())
     until = time.monotonic() + ENOUGH_S
 
-    while min(writes.most, reads.most) < SESSIONS:
-        assert time.monotonic() < until, f"logins: {writes.count} {reads.count}"
-        flow.write()
-        flow.read()
-    flow.finish(until)
+    with closing(Flow(cluster, topic, writes.security(), reads.security())) as flow:
+        while min(writes.most, reads.most) < SESSIONS:
+            assert time.monotonic() < until, f"logins: {writes.count} {reads.count}"
+            flow.write()
+            flow.read()
+        flow.finish(until)
 
     assert flow.has_read == flow.written
     assert flow.most_unanswered > 1, "requests were not pipelined; the test proves nothing"
     assert len(writes.count) == len(reads.count) == 2, "to ask, and to write or to read"
     if mechanism == "OAUTHBEARER":
         assert len(endpoint.asked) > 1, "no token was renewed; the test proves nothing"
+
+
+@pytest.mark.long
+def test_transactions_are_committed_through_sessions(
+    cluster: KafkaCluster, config: ConfigOf
+) -> None:
+    """The coordinators' connections log in between requests, and no outcome is unknown."""
+    cluster.create_topic("transactions")
+    logins = Logins(security(config("SCRAM-SHA-256")))
+    until = time.monotonic() + ENOUGH_S
+    producer = WireProducer(
+        Cluster(cluster.bootstrap, logins.security(), client_id="writer"),
+        "mirror-1",
+        group="shadow",
+        settings=producer_settings({}),
+        limits=lambda _: NOTHING,
+    )
+    commits = 0
+    with closing(producer):
+        while logins.most < SESSIONS:
+            assert time.monotonic() < until, f"logins: {logins.count}"
+            commits += 1
+            producer.begin()
+            producer.send_to("transactions", [TopicRecord(None, b"%d" % commits, None, 0)])
+            shadow_offset = ShadowCommit(position=Position(commits), metadata="")
+            offsets = {TopicPartition("transactions", 0): shadow_offset}
+            producer.commit(offsets, within=timedelta(seconds=10))
+
+    shadow = cluster.admin().list_consumer_group_offsets([ConsumerGroupTopicPartitions("shadow")])
+    [found] = shadow["shadow"].result(30).topic_partitions
+    assert found.offset == commits > 10
+    assert len(logins.count) <= 3, "a connection was replaced"
 
 
 class Flow:
@@ -274,5 +310,8 @@ class Flow:
         self._producer.flush(within=timedelta(seconds=20))
         while self.has_read != self.written and time.monotonic() < until:
             self.read()
+
+    def close(self) -> None:
+        """Close all connections."""
         self._producer.close()
         self._fetcher.close()
