@@ -245,16 +245,12 @@ class ShadowOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionEnd:
-    """
-    Where a target partition ends; 0 for one that was never written.
-
-    Attributes:
-        stable: Last stable offset: where a read_committed reader stops.
-        written: High watermark.
-    """
+    """Where a target partition ends; 0 for one that was never written."""
 
     stable: int
+    """Last stable offset: where a read_committed reader stops."""
     written: int
+    """High watermark."""
 
     @property
     def is_decided(self) -> bool:
@@ -311,6 +307,9 @@ class Target(TargetReader, Protocol):
 
 class Lane(Protocol):
     """How one task reads and writes records. Its producers accept what its source returns."""
+
+    written: Mapping[str, int]
+    """Records that its producers sent, as `TaskReport.written` counts them."""
 
     @property
     def offsets(self) -> SourceOffsets:

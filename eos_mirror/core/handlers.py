@@ -206,4 +206,5 @@ def _expanded(
         headers=[copy.headers or None for _, copy in flat],
         leader_epoch=run.leader_epoch if is_last else None,
         size_bytes=sum(len(copy.value or b"") for _, copy in flat),
+        codec=run.codec,
     )

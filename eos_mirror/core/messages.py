@@ -235,6 +235,8 @@ class TaskReport:
         suspects: State of the search for refused records, if it changed since the last report.
         throttles: The limits that it applies.
         measured: Metrics since the last report.
+        written: Records handed to the target since its process started: `passed` in batches of the
+            source, or decoded for the reason that the key names. Empty with the client library.
     """
 
     records: int = 0
@@ -256,6 +258,7 @@ class TaskReport:
     suspects: Mapping[TopicPartition, Suspect] = field(default_factory=dict)
     throttles: tuple[TaskThrottle, ...] = ()
     measured: tuple[PartitionMetrics, ...] = ()
+    written: Mapping[str, int] = field(default_factory=dict)
 
 
 # ---------------------------------------------------------------------- the checkpoint task

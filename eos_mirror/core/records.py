@@ -81,7 +81,7 @@ class RecordRun(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """Sum of the value lengths; the byte boundary counts this."""
+        """Sum of the value lengths, or of the batches as stored; the byte boundary counts this."""
 
     @property
     def timestamps(self) -> Sequence[int]:
@@ -123,6 +123,7 @@ class DecodedRun:
     Attributes:
         offsets: Upstream offsets, strictly increasing.
         headers: None where a record has none.
+        codec: Number of the codec of the batches that held the records; None: unknown.
     """
 
     partition: TopicPartition
@@ -133,6 +134,7 @@ class DecodedRun:
     headers: Sequence[Headers | None]
     leader_epoch: int | None
     size_bytes: int
+    codec: int | None = None
 
     failure: ClassVar[str] = ""
     """See `RecordRun`."""

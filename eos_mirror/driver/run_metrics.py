@@ -98,6 +98,7 @@ class RunMetrics:
         readers: dict[Of, Reader] = {
             Of.FLOW: self._of_flows,
             Of.TASK: self._summary.read,
+            Of.PATH: self._summary.written,
             Of.CHECKPOINT_CONNECTOR: self._of_checkpoint_connectors,
         }
         if self._settings.partitions:

@@ -48,6 +48,7 @@ class KafkaLane:
         self._plain_producer_config = dict(plain_producer_config)
         self._shadow_group = shadow_group_metadata(flow, client_config)
         self._positions = positions
+        self.written: Mapping[str, int] = {}
         self._source: KafkaSource | None = None
 
     @property

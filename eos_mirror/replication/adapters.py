@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from eos_mirror.core.internal_records import OffsetSync
 from eos_mirror.core.ledger import Kind
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.ports import Lane, SourceMetadata, Target
+from eos_mirror.ports import KnownTopic, Lane, SourceMetadata, Target
 from eos_mirror.replication.suspension import Suspension
 
 
@@ -21,6 +21,7 @@ class Adapters:
         now: Monotonic seconds.
         wall_ms: Milliseconds since the epoch.
         suspension: Of the task.
+        identities: Says of which topics records were read.
     """
 
     lane: Lane
@@ -30,6 +31,14 @@ class Adapters:
     now: Callable[[], float]
     wall_ms: Callable[[], int]
     suspension: Suspension
+    identities: "Identities"
+
+
+class Identities(Protocol):
+    """Says, before each commit, of which topics the records were read."""
+
+    def topics(self, names: Sequence[str]) -> Mapping[str, KnownTopic]:
+        """Return their ids. A topic without an answer cannot be another one."""
 
 
 class OffsetSyncs(Protocol):

@@ -1,6 +1,7 @@
 """What a mirror task has done since its process started, as its reports count it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
@@ -12,8 +13,10 @@ class Counters:
         bytes: Sum of the value lengths.
         commit_ms: Time that flushes and commits took, in all.
         incarnations: Writers that were opened.
+        written: See `ports.Lane`.
     """
 
+    written: Mapping[str, int] = field(default_factory=dict)
     records: int = 0
     bytes: int = 0
     transactions: int = 0

@@ -6,6 +6,7 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import RecordRun, TopicPartition
 from eos_mirror.errors import PartitionStopped, RestartTask, RightMissing, SourceDataLost
 from eos_mirror.ports import KnownTopic, SourceMetadata
+from eos_mirror.replication.adapters import Identities
 from eos_mirror.replication.partition import OwnedPartition
 
 
@@ -33,9 +34,7 @@ def explain(
     )
 
 
-def check_identities(
-    flow: Flow, held: Iterable[OwnedPartition], *, metadata: SourceMetadata
-) -> None:
+def check_identities(flow: Flow, held: Iterable[OwnedPartition], identities: Identities) -> None:
     """
     Check that what was read and not committed is of the topics that are mirrored.
 
@@ -47,7 +46,7 @@ def check_identities(
         RestartTask: Records that were read may belong to a topic that was created again.
     """
     read = [one for one in held if one.needs_commit]
-    topics = metadata.topics(sorted({one.source.topic for one in read}))
+    topics = identities.topics(sorted({one.source.topic for one in read}))
     for one in read:
         topic = topics.get(one.source.topic)
         if topic is not None and not topic.topic_id:

@@ -52,22 +52,18 @@ class MirrorTask:
     """
 
     def __init__(
-        self,
-        config: MirrorConfig,
-        adapters: Adapters,
-        context: TaskContext,
-        *,
-        mode: Mode,
+        self, config: MirrorConfig, adapters: Adapters, context: TaskContext, *, mode: Mode
     ) -> None:
-        now, wall_ms = adapters.now, adapters.wall_ms
+        now = self._now = adapters.now
         self._config, self._pace = config, Pace(config.boundary)
-        self._meter = PartitionMeter(wanted=config.measured, wall_ms=wall_ms, now=now)
-        self._metadata, self._target, self._now = adapters.metadata, adapters.target, now
+        self._meter = PartitionMeter(wanted=config.measured, wall_ms=adapters.wall_ms, now=now)
+        self._metadata, self._target = adapters.metadata, adapters.target
+        self._sources = adapters.identities
+        self._failure: Exception | None = None
         self._orders = Orders(rejoin=context.orders().rejoin)
-        self._hold, self._counters = Holdings(), Counters()
+        self._hold, self._counters = Holdings(), Counters(adapters.lane.written)
         self._stopped = Stopped(context, now=now)
         self._refusals = Refusals(config, adapters, context)
-        self._failure: Exception | None = None
         self._rebalanced = self._suspicious = self._spoilt = self._more_pending = False
         self._foreign: Mapping[TopicPartition, PartitionStopped] = {}
         self._tend_at = self._check_topics_at = self._advise_at = self._committed_at = now()
@@ -182,7 +178,7 @@ class MirrorTask:
         also_commit = [*self._hold.at_end.values(), *also]
         if self._spoilt or (not also_commit and not self._writer.is_open):
             return
-        check_identities(self._config.flow, self._hold.owned.values(), metadata=self._metadata)
+        check_identities(self._config.flow, self._hold.owned.values(), self._sources)
         size_bytes, records, began = self._writer.size_bytes, self._writer.records, self._now()
         try:
             self._writer.commit(also_commit, spill=spill)

@@ -18,7 +18,7 @@ from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.offset_syncs import KafkaOffsetSyncs
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.topic_writer import BestEffortWriter
-from eos_mirror.ports import Lane, TaskChannel
+from eos_mirror.ports import TaskChannel
 from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.at_least_once import AtLeastOnce
 from eos_mirror.replication.config import Fencing
@@ -96,22 +96,24 @@ def _adapters(config: TaskConfig, slot: int, *, fencing: Fencing) -> tuple[Adapt
         patience=PATIENCE,
         needed=MIRROR_TO if config.mirror.exactly_once else COPY_TO,
     )
-    lane = _lane(config, slot)
+    library = _library(config, slot)
+    lane = _own_lane(config, slot, library) if config.own_lane else None
     adapters = Adapters(
-        lane=lane,
+        lane=library if lane is None else lane,
         metadata=metadata,
         target=target,
         ledger=KafkaLedger(clients.claims_producer, flow.ledger_topic),
         now=time.monotonic,
         wall_ms=_wall_ms,
         suspension=Suspension(time.monotonic),
+        identities=metadata if lane is None else lane,
     )
     return adapters, target
 
 
-def _lane(config: TaskConfig, slot: int) -> Lane:
+def _library(config: TaskConfig, slot: int) -> KafkaLane:
     clients = config.clients
-    library = KafkaLane(
+    return KafkaLane(
         config.mirror.flow,
         consumer_config=_consumer(config, slot),
         producer_config=clients.target_producer,
@@ -119,8 +121,10 @@ def _lane(config: TaskConfig, slot: int) -> Lane:
         client_config=clients.target_admin,
         positions=_positions(config),
     )
-    if not config.own_lane:
-        return library
+
+
+def _own_lane(config: TaskConfig, slot: int, library: KafkaLane) -> WireLane:
+    clients = config.clients
     return WireLane(
         config.mirror.flow,
         library,

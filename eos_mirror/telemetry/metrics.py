@@ -22,6 +22,8 @@ class Of(Enum):
     """Also `topic`: the remote topic."""
     STATE = "state"
     """Also `topic` and `partition`, and `cause`: the class of the error, empty without one."""
+    PATH = "path"
+    """Also `task`, and `path`: `passed`, or why records were decoded."""
     SOURCE_CONNECTOR = "source connector"
     """MirrorMaker 2's new names: those of a partition, and `connector` and `task`."""
     CHECKPOINT_CONNECTOR = "checkpoint connector"
@@ -133,6 +135,14 @@ _ALWAYS: Final = (
         Kind.GAUGE,
         "Limits of `eos-mirror throttle` for which records wait.",
         "throttled",
+    ),
+    Metric(
+        "eos_mirror.written",
+        "{record}",
+        Kind.COUNTER,
+        "Records sent by our own lane: in batches of the source (`passed`), or decoded, and why.",
+        "written",
+        Of.PATH,
     ),
     Metric(
         "eos_mirror.partitions.stopped",

@@ -6,7 +6,7 @@ from typing import Any
 
 from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
 
-from eos_mirror.telemetry.metrics import COUNTERS, METRICS, Kind, Metric, Of
+from eos_mirror.telemetry.metrics import METRICS, Kind, Metric, Of
 
 
 class Totals:
@@ -25,23 +25,23 @@ class Totals:
         Args:
             submission: Submission of the process that counted. A late report of an earlier process
                 changes nothing.
-            counters: Every one of `COUNTERS`; they start at zero with each process.
+            counters: They start at zero with each process; an absent one is zero.
         """
         with self._lock:
             return self._add(slot, submission, dict(counters))
 
     def _add(self, slot: int, submission: object, now: dict[str, int]) -> dict[str, int]:
-        known, last = self._last.get(slot, (submission, dict.fromkeys(COUNTERS, 0)))
-        before = self._before.setdefault(slot, dict.fromkeys(COUNTERS, 0))
+        known, last = self._last.get(slot, (submission, {}))
+        before = self._before.setdefault(slot, {})
         over = self._over.setdefault(slot, set())
         if submission in over:
             submission, now = known, last
         elif known != submission:
             over.add(known)
-            for name in COUNTERS:
-                before[name] += last[name]
+            for name, value in last.items():
+                before[name] = before.get(name, 0) + value
         self._last[slot] = (submission, now)
-        return {name: before[name] + now[name] for name in COUNTERS}
+        return {name: before.get(name, 0) + now.get(name, 0) for name in (*before, *now)}
 
 
 Reader = Callable[[], Iterable[tuple[Mapping[str, str], Mapping[str, Any]]]]

@@ -91,6 +91,7 @@ class Fetcher:
         self._nodes: dict[int, _Node] = {}
         self._answers: deque[tuple[int, Polled]] = deque()  # with the broker
         self._new: dict[TopicPartition, Position] = {}
+        self._ids: dict[str, bytes] = {}
         self._started_at = float("-inf")
         self._ask_at = float("inf")  # when there may be a request to send
 
@@ -121,10 +122,10 @@ class Fetcher:
         self._nodes.clear()
         self._cluster.close()
 
-    def topic_id(self, partition: TopicPartition) -> bytes | None:
-        """Return the id of the topic that is read; None if the partition is not read."""
-        reading = self._readings.get(partition)
-        return None if reading is None else reading.topic_id
+    @property
+    def topic_ids(self) -> Mapping[str, bytes]:
+        """The id under which each topic was read last."""
+        return self._ids
 
     # ------------------------------------------------------------------ reading
 
@@ -238,6 +239,7 @@ class Fetcher:
         for partition, at in self._new.items():
             topic = self._cluster.topics.get(partition.topic)
             if topic is not None:
+                self._ids[partition.topic] = topic.topic_id
                 self._readings[partition] = Reading(
                     partition,
                     topic.topic_id,

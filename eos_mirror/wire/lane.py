@@ -9,7 +9,7 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.core.side import Side
 from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.errors import NotAuthorized, RestartTask
-from eos_mirror.ports import RebalanceListener, Source, SourceOffsets
+from eos_mirror.ports import KnownTopic, RebalanceListener, Source, SourceOffsets
 from eos_mirror.wire.cluster import Cluster
 from eos_mirror.wire.fetcher import Fetcher
 from eos_mirror.wire.options import Config, fetch_settings, producer_settings, security
@@ -65,6 +65,9 @@ class WireLane:
         self._tokens = tokens
         self._producer: Pumped | None = None
         self._limits: dict[str, TopicLimits] = {}
+        self._written: dict[str, int] = {}
+        self.written: Mapping[str, int] = self._written
+        self._source: WireSource | None = None
 
     @property
     def offsets(self) -> SourceOffsets:
@@ -73,10 +76,21 @@ class WireLane:
 
     def open_source(self, listener: RebalanceListener) -> WireSource:
         """See `ports.Lane`."""
-        fetcher = Fetcher(
-            self._cluster(self._consumer_config), fetch_settings(self._consumer_config)
+        config = self._consumer_config
+        fetcher = Fetcher(self._cluster(config), fetch_settings(config))
+        self._source = WireSource(
+            self._membership.open_source, listener, fetcher, lambda: self._producer
         )
-        return WireSource(self._membership.open_source, listener, fetcher, lambda: self._producer)
+        return self._source
+
+    def topics(self, names: Collection[str]) -> Mapping[str, KnownTopic]:
+        """
+        Return the topics of which records were read, under the ids with which they were read.
+
+        No broker is asked: a fetch names the id, so no record of another topic can be read.
+        """
+        ids = {} if self._source is None else self._source.topic_ids
+        return {name: KnownTopic(topic_id=ids[name], partitions=0) for name in names if name in ids}
 
     def open_producer(self, transactional_id: str) -> WireProducer:
         """See `ports.Lane`."""
@@ -87,6 +101,7 @@ class WireLane:
                 group=self._flow.shadow_group,
                 settings=producer_settings(self._producer_config),
                 limits=self._limits_of,
+                written=self._written,
             )
         self._producer = producer
         return producer
@@ -98,6 +113,7 @@ class WireLane:
                 cluster,
                 settings=producer_settings(self._plain_producer_config),
                 limits=self._limits_of,
+                written=self._written,
             )
         if isinstance(self._producer, WirePlainProducer):
             self._producer.close()

@@ -54,7 +54,7 @@ def producer_settings(config: Config) -> ProducerSettings:
         answered_within_s=int(config.get("socket.timeout.ms", ANSWERED_WITHIN_MS)) / 1000,
         transaction_timeout_ms=int(config.get("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)),
         packing=Packing(
-            compression=config.get("compression.type", "none"),
+            compression=config.get("compression.type", config.get("compression.codec")),
             max_bytes=int(config.get("batch.size", "1000000")),
             max_records=int(config.get("batch.num.messages", "10000")),
             partitioner=config.get("partitioner", "consistent_random"),

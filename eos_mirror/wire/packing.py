@@ -7,13 +7,12 @@ are decoded and fill new batches. Both kinds alternate freely: a partition's ord
 
 import random
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from eos_mirror.core.records import DecodedRun, RecordRun, TopicPartition, TopicRecord
-from eos_mirror.wire.batches import Batch
+from eos_mirror.wire.batches import CODEC_BITS, Batch
 from eos_mirror.wire.builder import BatchBuilder, record_batch
 from eos_mirror.wire.cluster import Cluster
 from eos_mirror.wire.codecs import CODECS
@@ -23,6 +22,8 @@ from eos_mirror.wire.partitioners import partition_of_key
 from eos_mirror.wire.passing import Obstacle, PassLimits, obstacle, worth_merging
 
 LEARN_WITHIN_S: Final = 10.0
+PASSED: Final = "passed"
+"""Counts records in batches of the source; the others are counted by their obstacle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +32,12 @@ class Packing:
     How records become batches.
 
     Attributes:
-        compression: Codec of new batches.
+        compression: Codec of new batches; None: that of the batches which held the records.
         max_bytes, max_records: Size of a full new batch, before compression.
         partitioner: Chooses a partition for records without one, as the client library would.
     """
 
-    compression: str = "none"
+    compression: str | None = None
     max_bytes: int = 800_000
     max_records: int = 8_000
     partitioner: str = "consistent_random"
@@ -72,10 +73,11 @@ class Parcel:
 class _Open:
     """The new batch of one partition that is being filled; `number` as in `Packer.add`."""
 
-    __slots__ = ("builder", "number", "offsets")
+    __slots__ = ("builder", "codec", "number", "offsets")
 
-    def __init__(self, builder: BatchBuilder, number: int | None) -> None:
+    def __init__(self, builder: BatchBuilder, codec: int, number: int | None) -> None:
         self.builder = builder
+        self.codec = codec
         self.number = number
         self.offsets: list[int] = []
 
@@ -83,10 +85,6 @@ class _Open:
 class Packer:
     """
     Packs the records of one producer. Used by one thread.
-
-    Attributes:
-        passed: Records that passed in batches of the source.
-        decoded: Records that were decoded, by the reason.
 
     Invariant A: a partition has at most one batch being filled, and it holds the partition's last
     records.
@@ -97,20 +95,22 @@ class Packer:
         cluster: Cluster,
         parcels: Parcels,
         packing: Packing,
+        *,
         limits: Callable[[str], PassLimits],
+        written: dict[str, int],
     ) -> None:
         """
         Args:
             limits: Returns what a topic of the target accepts now.
+            written: Counts the records, as `ports.Lane` does.
         """
         self._cluster = cluster
         self._limits = limits
         self._parcels = parcels
         self._packing = packing
-        self._codec = CODECS[packing.compression]
+        self._codec = None if packing.compression is None else CODECS[packing.compression]
         self._open: dict[TopicPartition, _Open] = {}
-        self.passed = 0
-        self.decoded: Counter[Obstacle] = Counter()
+        self._written = written
 
     def add(self, run: RecordRun, remote: TopicPartition, *, number: int | None) -> None:
         """
@@ -141,38 +141,47 @@ class Packer:
     ) -> tuple[Batch | DecodedRun, Obstacle]:
         """Return a batch that may be passed; otherwise its records, and why."""
         reason = obstacle(batch, batch.base_offset, limits)
+        if reason is None and self._codec not in (None, batch.attributes & CODEC_BITS):
+            reason = Obstacle.COMPRESSION
         if reason is None:
             return batch, Obstacle.CHANGED
         return FetchedRun(run.partition, [batch]).decoded(), reason
 
     def _pass(self, batch: Batch, remote: TopicPartition) -> None:
         self._finish(remote)
-        self.passed += batch.count
+        self._count(PASSED, batch.count)
         offsets = range(batch.base_offset, batch.next_offset)
         self._parcels.put(remote, Parcel(batch, offsets))
 
     def _fill(
         self, run: DecodedRun, remote: TopicPartition, number: int | None, reason: Obstacle
     ) -> None:
-        self.decoded[reason] += run.count
-        start = 0
+        self._count(reason.value, run.count)
+        codec, start = self._codec_of(run), 0
         while start < run.count:
             opened = self._open.get(remote)
-            if opened is not None and opened.number != number:
+            if opened is not None and (opened.number, opened.codec) != (number, codec):
                 self._finish(remote)
                 opened = None
             if opened is None:
-                opened = self._open[remote] = _Open(self._builder(), number)
+                opened = self._open[remote] = _Open(self._builder(codec), codec, number)
             stop = opened.builder.add(run, start)
             opened.offsets += run.offsets[start:stop]
             start = stop
             if start < run.count:
                 self._finish(remote)
 
-    def _builder(self) -> BatchBuilder:
+    def _count(self, path: str, records: int) -> None:
+        self._written[path] = self._written.get(path, 0) + records
+
+    def _codec_of(self, run: DecodedRun) -> int:
+        codec = run.codec if self._codec is None else self._codec
+        return CODECS["none"] if codec is None else codec
+
+    def _builder(self, codec: int) -> BatchBuilder:
         packing = self._packing
         return BatchBuilder(
-            codec=self._codec, max_bytes=packing.max_bytes, max_records=packing.max_records
+            codec=codec, max_bytes=packing.max_bytes, max_records=packing.max_records
         )
 
     def _finish(self, remote: TopicPartition) -> None:
@@ -188,7 +197,8 @@ class Packer:
         for record in records:
             by_partition.setdefault(self._partition(topic, record), []).append(record)
         for number, some in by_partition.items():
-            batch = record_batch(some, timestamp_ms=time.time_ns() // 1_000_000, codec=self._codec)
+            now_ms = time.time_ns() // 1_000_000
+            batch = record_batch(some, timestamp_ms=now_ms, codec=self._codec or CODECS["none"])
             self._parcels.put(TopicPartition(topic, number), Parcel(batch, (), is_copy=False))
 
     def _partition(self, topic: str, record: TopicRecord) -> int:

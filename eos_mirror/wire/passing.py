@@ -38,7 +38,8 @@ class Obstacle(Enum):
     Why a batch is not passed through. The values are labels of metrics and never change.
 
     SMALL: `worth_merging`. CHANGED: its records were filtered, transformed or handled. LIMITED: it
-    must be divided, because the target refused a batch or accepts only small ones.
+    must be divided, because the target refused a batch or accepts only small ones. COMPRESSION: the
+    configuration asks for another codec.
     """
 
     OLD_FORMAT = "old_format"
@@ -55,6 +56,7 @@ class Obstacle(Enum):
     SMALL = "small"
     CHANGED = "changed"
     LIMITED = "limited"
+    COMPRESSION = "compression"
 
 
 _REFUSED_BITS: Final = (

@@ -35,6 +35,7 @@ class WirePlainProducer:
         *,
         settings: ProducerSettings,
         limits: Callable[[str], PassLimits],
+        written: dict[str, int],
     ) -> None:
         """
         Get a producer id.
@@ -42,6 +43,7 @@ class WirePlainProducer:
         Args:
             cluster: Used by no one else; closed with this object.
             limits: Returns what a topic accepts now.
+            written: Counts the records, as `ports.Lane` does.
 
         Raises:
             RestartTask: The target did not answer.
@@ -52,7 +54,7 @@ class WirePlainProducer:
             identity = _PlainId(made.producer_id, made.epoch)
         self._cluster = cluster
         self.outbox = Outbox(cluster, identity, answered_within_s=settings.answered_within_s)
-        self.packer = Packer(cluster, self.outbox, settings.packing, limits)
+        self.packer = Packer(cluster, self.outbox, settings.packing, limits=limits, written=written)
 
     def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
         """See `ports.PlainProducer`. `pump` and `flush` send what is queued here."""

@@ -53,6 +53,7 @@ class WireProducer:
         group: str,
         settings: ProducerSettings,
         limits: Callable[[str], PassLimits],
+        written: dict[str, int],
     ) -> None:
         """
         Initialise an incarnation.
@@ -62,6 +63,7 @@ class WireProducer:
             transactional_id: Never used before.
             group: The shadow group, which has no members.
             limits: Returns what a topic accepts now.
+            written: Counts the records, as `ports.Lane` does.
 
         Raises:
             RestartTask: The target did not answer (TargetUnavailable) or did not initialise the id.
@@ -78,7 +80,7 @@ class WireProducer:
                 until=time.monotonic() + INIT_WITHIN_S,
             )
         self.outbox = Outbox(cluster, self._id, answered_within_s=self._within_s)
-        self.packer = Packer(cluster, self.outbox, settings.packing, limits)
+        self.packer = Packer(cluster, self.outbox, settings.packing, limits=limits, written=written)
         self._joined: set[TopicPartition] = set()
 
     def begin(self) -> None:

@@ -93,6 +93,7 @@ def decoded(
         **columns._asdict(),
         leader_epoch=batches[-1].leader_epoch,
         size_bytes=sum(map(len, filter(None, columns.values))),
+        codec=batches[-1].attributes & CODEC_BITS,
     )
     return run.from_offset(next_offset)
 

@@ -6,6 +6,7 @@ nothing: the fetcher reads what the engine assigns.
 """
 
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final, Protocol
@@ -104,6 +105,14 @@ class WireSource:
     def stop_reading(self) -> None:
         """Close the connections that read. The member stays in the group."""
         self._fetcher.close()
+
+    @property
+    def topic_ids(self) -> Mapping[str, str]:
+        """Ids of the topics that were assigned last, as Kafka's tools print them."""
+        return {
+            topic: urlsafe_b64encode(topic_id).decode().rstrip("=")
+            for topic, topic_id in self._fetcher.topic_ids.items()
+        }
 
     # ------------------------------------------------------------------ rebalances
 

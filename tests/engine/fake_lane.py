@@ -20,6 +20,7 @@ class FakeLane:
         open_plain_producer: Callable[[], PlainProducer],
     ) -> None:
         self.offsets = offsets
+        self.written: Mapping[str, int] = {}
         self.target = target
         self._open_source = open_source
         self._open_plain_producer = open_plain_producer

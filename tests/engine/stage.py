@@ -217,6 +217,7 @@ class Stage:
             now=self.clock,
             wall_ms=lambda: 0,
             suspension=Suspension(self.clock),
+            identities=metadata,
         )
         mode = self._mode(adapters, context, FakeClaims(self.target, gate, self.clock))
         self._engine(self._config, adapters, context, mode=mode).run()

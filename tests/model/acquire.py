@@ -7,16 +7,18 @@ A design is a sequence of these stages (`Variant.acquire`, `Variant.light`).
 from collections.abc import Iterator
 
 from tests.model.brokers import Producer, init_producer_id
-from tests.model.recovery import give_up
+from tests.model.recovery import after_unknown, give_up
 from tests.model.state import (
     NO_ID,
     Claim,
     Model,
+    Sent,
     State,
     Step,
     Task,
     Txn,
     bury,
+    left_behind,
     live_claims,
     put,
     with_task,
@@ -117,12 +119,25 @@ def claim(model: Model, state: State, task_id: int) -> Iterator[Step]:
     state, task = _with_id(model, state, task_id)
     first = len(state.claims)
     claims = tuple(Claim(p, task.txid, False, task_id) for p in sorted(task.acquiring))
+    if "Claim" in model.variant.gives_up:
+        parts = tuple((made.partition, 0) for made in claims)
+        yield from _unanswered(model, state, task_id, Sent("Claim", task.txid, parts=parts))
     task = task._replace(claim=first)
     if "tail" in model.variant.light:
         for offset, made in enumerate(claims, start=first):
             task = task._replace(held=put(task.held, made.partition, offset))
     state = state._replace(claims=state.claims + claims)
     yield f"appended at {first}", _advance(model, state, task_id, task)
+
+
+def _unanswered(model: Model, state: State, task_id: int, request: Sent) -> Iterator[Step]:
+    """Let the deadline pass during an acquisition."""
+    late = left_behind(state, [request])
+    if late and request.kind in model.variant.resends:
+        yield f"{request.kind} unanswered: sent again", late
+    elif late:
+        label, after = after_unknown(model, late, task_id)
+        yield f"{request.kind} {label}", after
 
 
 def read(model: Model, state: State, task_id: int) -> Iterator[Step]:
@@ -164,6 +179,8 @@ def fence(model: Model, state: State, task_id: int) -> Iterator[Step]:
         return
     parallel = model.variant.ids == "incarnation"
     for txid in task.fence_list if parallel else task.fence_list[:1]:
+        if "InitProducerId" in model.variant.gives_up + model.variant.resends:
+            yield from _unanswered(model, before, task_id, Sent("InitProducerId", txid))
         state, answer = init_producer_id(model, before, txid)
         if isinstance(answer, Producer):
             left = tuple(other for other in task.fence_list if other != txid)

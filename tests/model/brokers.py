@@ -9,12 +9,15 @@ from typing import Literal, NamedTuple
 
 from tests.model.state import (
     DECIDED,
+    NO_PROCESS,
     SHADOW,
     Budget,
+    Claim,
     Epochs,
     Model,
     Offsets,
     PartitionLog,
+    Sent,
     State,
     Status,
     put,
@@ -96,6 +99,35 @@ def add_to_txn(state: State, producer: Producer, participants: frozenset[int]) -
     return with_txn(state, producer.txid, txn), None
 
 
+def arrive(model: Model, state: State, request: Sent) -> Answer:
+    """
+    Handle any request that may be late.
+
+    Raises:
+        Violation: It is a commit that makes a duplicate, a gap or a wrong order visible.
+    """
+    if request.kind == "Claim":
+        made = [Claim(part, request.txid, False, NO_PROCESS) for part, _ in request.parts]
+        return state._replace(claims=(*state.claims, *made)), None
+    if request.kind == "InitProducerId":
+        return init_producer_id(model, state, request.txid)[0], None
+    producer = Producer(*request[1:4])
+    if request.kind in ("AddPartitions", "AddOffsets"):
+        return add_to_txn(state, producer, frozenset(part for part, _ in request.parts))
+    if request.kind == "Produce":
+        return produce(model, state, producer, *request.parts[0])
+    if request.kind == "TxnOffsetCommit":
+        return txn_offset_commit(model, state, producer, request.parts)
+    return end_txn(model, state, producer)
+
+
+def _joined(model: Model, state: State, producer: Producer, participant: int) -> Answer:
+    """Add the participant of a write to its transaction, if the protocol does (TV2)."""
+    if not model.variant.tv2:
+        return state, None
+    return add_to_txn(state, producer, frozenset([participant]))
+
+
 def _verified(model: Model, state: State, producer: Producer, participant: int) -> bool:
     """Return whether a broker that verifies (KIP-890 part 1) accepts this write."""
     txn = state.txns[producer.txid]
@@ -106,6 +138,9 @@ def _verified(model: Model, state: State, producer: Producer, participant: int) 
 
 def produce(model: Model, state: State, producer: Producer, partition: int, record: int) -> Answer:
     """Produce one record."""
+    state, refusal = _joined(model, state, producer, partition)
+    if refusal:
+        return state, refusal
     epochs = state.data_epochs[partition]
     if producer.epoch < newest_epoch(epochs, producer.pid):
         return state, "fenced"
@@ -122,6 +157,9 @@ def produce(model: Model, state: State, producer: Producer, partition: int, reco
 
 def txn_offset_commit(model: Model, state: State, producer: Producer, offsets: Offsets) -> Answer:
     """Handle TxnOffsetCommit: the shadow offsets become pending."""
+    state, refusal = _joined(model, state, producer, SHADOW)
+    if refusal:
+        return state, refusal
     pid = producer.pid
     if producer.epoch < newest_epoch(state.shadow_epochs, pid):
         return state, "fenced"
@@ -156,8 +194,8 @@ def end_txn(model: Model, state: State, producer: Producer) -> Answer:
         return state, "fenced"
     if txn.status == "PrepareCommit":
         return state, "retry"
-    if txn.status == "CompleteCommit":
-        return state, None  # TV1 cannot tell a retry from a new request
+    if txn.status == "CompleteCommit":  # TV1 cannot tell a retry from a new request
+        return state, "fenced" if tv2 else None
     txn = txn._replace(status="PrepareCommit", epoch=txn.epoch + (1 if tv2 else 0))
     return _decide(with_txn(state, producer.txid, txn), producer.txid), None
 

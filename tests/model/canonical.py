@@ -10,8 +10,8 @@ from tests.model.state import (
     NO_PROCESS,
     Claim,
     Epochs,
-    Late,
     Model,
+    Sent,
     State,
     Task,
     Txn,
@@ -25,9 +25,22 @@ def canonical(model: Model, state: State) -> State:
     if tasks != state.tasks:
         state = state._replace(tasks=tasks)
     state = _compact_claims(model, state)
+    if state.network and variant.verify:
+        state = _without_refused(state)
     if variant.ids == "incarnation":
         state = _rename_ids(state)
-    return state if variant.tv2 else _rank_epochs(state)
+    return _rank_epochs(state, 2 if variant.tv2 else 1)
+
+
+def _without_refused(state: State) -> State:
+    """Drop late requests of an epoch that is over: brokers that verify will refuse them all."""
+    kept = tuple(
+        late
+        for late in state.network
+        if late.pid is None
+        or (late.pid == state.txns[late.txid].pid and late.epoch >= state.txns[late.txid].epoch)
+    )
+    return state if kept == state.network else state._replace(network=kept)
 
 
 def _tidy(model: Model, task: Task) -> Task:
@@ -87,8 +100,8 @@ def _blank_marks(state: State) -> State:
 def _rename_ids(state: State) -> State:
     """Forget ids that no task can use or fence; name the others by where they appear."""
     order = _ids_in_use(state)
-    writers = {task.pid for task in state.tasks}
-    writers.update(late.pid for late in state.network)
+    writers = {task.txid for task in state.tasks}  # the id is the producer id
+    writers.update(late.txid for late in state.network)
     if not _same_writers(state, writers):
         state = state._replace(
             data_epochs=tuple(_of_writers(known, writers) for known in state.data_epochs),
@@ -113,13 +126,13 @@ def _ids_in_use(state: State) -> list[int]:
     return [txid for txid in dict.fromkeys(seen) if txid != NO_ID]
 
 
-def _same_writers(state: State, writers: set[int | None]) -> bool:
+def _same_writers(state: State, writers: set[int]) -> bool:
     return all(
         pid in writers for known in (*state.data_epochs, state.shadow_epochs) for pid, _ in known
     )
 
 
-def _of_writers(known: Epochs, writers: set[int | None]) -> Epochs:
+def _of_writers(known: Epochs, writers: set[int]) -> Epochs:
     """Keep the epochs of producer ids that may write again; the others are never read."""
     return tuple(entry for entry in known if entry[0] in writers)
 
@@ -153,15 +166,16 @@ def _renamed(state: State, order: list[int]) -> State:
             for task in state.tasks
         ),
         network=tuple(
-            late._replace(txid=name[late.txid], pid=name[late.pid]) for late in state.network
+            late._replace(txid=name[late.txid], pid=pid_name[late.pid]) for late in state.network
         ),
     )
 
 
-def _rank_epochs(state: State) -> State:
+def _rank_epochs(state: State, gap: int) -> State:
+    """Number the epochs of each id again. Steps of up to `gap` between two of them are kept."""
     known_epochs = (*state.data_epochs, state.shadow_epochs)
     epochs: dict[int | None, set[int]] = {}
-    holders: tuple[Txn | Task | Late, ...] = (*state.txns, *state.tasks, *state.network)
+    holders: tuple[Txn | Task | Sent, ...] = (*state.txns, *state.tasks, *state.network)
     for holder in holders:
         if holder.pid in epochs:
             epochs[holder.pid].add(holder.epoch)
@@ -174,11 +188,9 @@ def _rank_epochs(state: State) -> State:
                 epochs[pid].add(epoch)
             else:
                 unused = True
-    if not unused and all(max(found) == len(found) - 1 for found in epochs.values()):
+    rank = {pid: _ranks(found, gap) for pid, found in epochs.items()}
+    if not unused and all(old == new for found in rank.values() for old, new in found.items()):
         return state
-    rank: dict[int | None, dict[int, int]] = {
-        pid: {epoch: n for n, epoch in enumerate(sorted(found))} for pid, found in epochs.items()
-    }
     ranked = [
         tuple((pid, rank[pid][epoch]) for pid, epoch in known if pid in rank)
         for known in known_epochs
@@ -191,3 +203,13 @@ def _rank_epochs(state: State) -> State:
         tasks=tuple(task._replace(epoch=rank[task.pid][task.epoch]) for task in state.tasks),
         network=tuple(late._replace(epoch=rank[late.pid][late.epoch]) for late in state.network),
     )
+
+
+def _ranks(epochs: set[int], gap: int) -> dict[int, int]:
+    """Return the new number of each epoch. TV2 compares them with the next one (a gap of 2)."""
+    ordered, ranks = sorted(epochs), {}
+    number = 0
+    for before, epoch in zip(ordered[:1] + ordered, ordered, strict=False):
+        number += min(epoch - before, gap)
+        ranks[epoch] = number
+    return ranks

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tests.model.brokers import Producer, end_txn, txn_offset_commit, write_marker
+from tests.model.brokers import arrive, write_marker
 from tests.model.recovery import forget_process
 from tests.model.state import (
     DECIDED,
@@ -117,12 +117,10 @@ def _in_use(state: State, txn: Txn) -> bool:
 def _late_arrivals(model: Model, state: State) -> Iterator[Step]:
     for index, late in enumerate(state.network):
         rest = state._replace(network=state.network[:index] + state.network[index + 1 :])
-        producer = Producer(late.txid, late.pid, late.epoch)
-        if late.kind == "EndTxn":
-            after, _ = end_txn(model, rest, producer)
-        else:
-            after, _ = txn_offset_commit(model, rest, producer, late.offsets)
+        after, _ = arrive(model, rest, late)
         yield f"late {late.kind} of X{late.txid} epoch {late.epoch} arrives", after
+        if after != rest:
+            yield f"late {late.kind} of X{late.txid} epoch {late.epoch} is lost", rest
 
 
 def _kicks(model: Model, state: State) -> Iterator[Step]:

@@ -142,6 +142,8 @@ class _Search:
         """Return whether a final state has mirrored everything (or was only cut off by a bound)."""
         if state.budget[Budget.ABORTS] == 0:
             return True
+        if any(pid is not None for _, tail in state.data for _, pid in tail):
+            return False  # readers wait for the decision indefinitely
         decided = (n + sum(pid is None for _, pid in tail) for n, tail in state.data)
         return all(count >= self.model.variant.records for count in decided)
 

@@ -15,7 +15,8 @@ import time
 from collections.abc import Sequence
 
 from tests.model.explorer import Finding, explore
-from tests.model.variants import VARIANTS, Variant
+from tests.model.table import VARIANTS
+from tests.model.variants import Variant
 
 HEAD = f"{'variant':28} {'expected':9} {'found':9} {'states':>8} {'edges':>8} {'s':>6}  note"
 

@@ -75,19 +75,28 @@ def recover_from_suspicion(model: Model, state: State, task_id: int) -> Step:
 def new_incarnation(model: Model, state: State, task_id: int) -> State:
     """Begin the light step: a new id for all held partitions, even if others own them now."""
     task = state.tasks[task_id]
+    held = task.acquiring if task.light else task.own
     task = task._replace(
-        stage=model.variant.light[0] if task.own else "idle",
+        stage=model.variant.light[0] if held else "idle",
         own=frozenset(),
-        acquiring=task.own,
-        txid=NO_ID,
+        acquiring=held,
+        txid=task.txid if model.variant.same_id else NO_ID,
         pid=None,
         epoch=-1,
         batch=(),
         unsent=(),
         suspicious=False,
-        light=bool(task.own),
+        light=bool(held),
     )
     return with_task(state, task_id, task)
+
+
+def after_unknown(model: Model, state: State, task_id: int) -> Step:
+    """React to a request whose outcome is unknown."""
+    task = state.tasks[task_id]
+    if model.variant.unknown == "light" and (task.own or task.light):
+        return "unanswered: light step", new_incarnation(model, state, task_id)
+    return "unanswered: exit", exit_process(model, state, task_id)
 
 
 def after_refused_record(model: Model, state: State, task_id: int) -> Step | None:
@@ -135,4 +144,6 @@ def after_refusal(model: Model, state: State, task_id: int, refusal: Refusal) ->
         if isinstance(answer, Producer):
             task = task._replace(stage="run", pid=answer.pid, epoch=answer.epoch, batch=())
             return "mapping: bumped silently", with_task(bumped, task_id, task)
+    if model.variant.fenced == "light":
+        return f"{refusal}: light step", new_incarnation(model, state, task_id)
     return f"{refusal}: start over", give_up(model, state, task_id)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import Literal, NamedTuple, TypeVar
 
-from tests.model.variants import Stage, Variant
+from tests.model.variants import Request, Stage, Variant
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ Epochs = tuple[tuple[int, int], ...]
 """Newest epoch per producer id, as a partition or the group coordinator has seen it."""
 
 Offsets = tuple[tuple[int, int], ...]
-"""(partition, next_offset) of one TxnOffsetCommit."""
+"""(partition, next_offset) of one TxnOffsetCommit, or (partition, record) of other requests."""
 
 PartitionLog = tuple[int, tuple[tuple[int, int | None], ...]]
 """Count of the committed records 0, 1, ...; then the tail as (record, open producer id)."""
@@ -68,14 +68,14 @@ class Claim(NamedTuple):
     process: int
 
 
-class Late(NamedTuple):
-    """A request that is still in the network although no client waits for it."""
+class Sent(NamedTuple):
+    """A request. In `State.network`: no client waits for it any more."""
 
-    kind: Literal["EndTxn", "TxnOffsetCommit"]
+    kind: Request
     txid: int
-    pid: int
-    epoch: int
-    offsets: Offsets
+    pid: int | None = None
+    epoch: int = -1
+    parts: Offsets = ()
 
 
 class Task(NamedTuple):
@@ -145,7 +145,7 @@ class State(NamedTuple):
     source: tuple[int, ...]
     tasks: tuple[Task, ...]
     budget: tuple[int, ...]
-    network: tuple[Late, ...]
+    network: tuple[Sent, ...]
     next_pid: int
     generation: int
     members: frozenset[int]
@@ -199,6 +199,15 @@ def blank_task(variant: Variant, task_id: int) -> Task:
         next_offsets=(0,) * variant.partitions,
         held=(NO_CLAIM,) * variant.partitions,
     )
+
+
+def left_behind(state: State, requests: Iterable[Sent]) -> State | None:
+    """Return the state with requests in the network that no client waits for."""
+    left: State | None = state
+    for request in requests:
+        left = left and spend(left, Budget.LATE)
+        left = left and left._replace(network=(*left.network, request))
+    return left
 
 
 def first_state(variant: Variant) -> State:

@@ -1,37 +1,30 @@
 """Mirroring: one transaction per batch, one request per step."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from tests.model.brokers import (
-    Producer,
-    Refusal,
-    add_to_txn,
-    end_txn,
-    produce,
-    txn_offset_commit,
-)
+from tests.model.brokers import Refusal, arrive
 from tests.model.recovery import (
     after_refusal,
     after_refused_record,
-    exit_process,
-    new_incarnation,
+    after_unknown,
     recover_from_suspicion,
 )
 from tests.model.state import (
     SHADOW,
-    Budget,
-    Late,
     Model,
+    Offsets,
+    Sent,
     State,
     Step,
     Task,
-    spend,
+    left_behind,
     with_task,
 )
+from tests.model.variants import Request, Stage
 
 
-def _producer(task: Task) -> Producer:
-    return Producer(task.txid, task.pid, task.epoch)
+def _request(task: Task, kind: Request, parts: Offsets = ()) -> Sent:
+    return Sent(kind, task.txid, task.pid, task.epoch, parts)
 
 
 def _refused(model: Model, state: State, task_id: int, refusal: Refusal) -> Iterator[Step]:
@@ -67,121 +60,115 @@ def run(model: Model, state: State, task_id: int) -> Iterator[Step]:
 
 
 def _begin(model: Model, state: State, task_id: int, batch: tuple[int, ...]) -> Iterator[Step]:
-    task, before = state.tasks[task_id], state
-    state, refusal = add_to_txn(state, _producer(task), frozenset(batch))
-    if refusal == "retry":
+    """Add the partitions of a batch to a new transaction. TV2: its first write does."""
+    variant = model.variant
+    task = state.tasks[task_id]._replace(stage="produce", batch=batch, unsent=batch)
+    begun = with_task(state, task_id, task)
+    if variant.tv2 and not variant.fuse:
+        yield from produce_one(model, begun, task_id)
         return
-    begun = task._replace(stage="produce", batch=batch, unsent=batch)
-    if model.variant.fuse and not refusal:
-        yield from _refused_record(model, with_task(state, task_id, begun), task_id)
-    if model.variant.fuse:
-        for partition in batch:
-            if not refusal:
-                record = task.next_offsets[partition]
-                state, refusal = produce(model, state, _producer(task), partition, record)
-        begun = begun._replace(stage="add-offsets", unsent=())
-    if refusal:
-        yield from _refused(model, before, task_id, refusal)
-    else:
-        yield f"begins, AddPartitions {batch}", with_task(state, task_id, begun)
+    requests = []
+    if not variant.tv2:
+        requests.append(_request(task, "AddPartitions", tuple((p, 0) for p in batch)))
+    if variant.fuse:
+        if not any(arrive(model, begun, request)[1] for request in requests):
+            yield from _refused_record(model, begun, task_id)
+        requests += [_produce(task, partition) for partition in batch]
+        task = task._replace(stage=_after_produce(model), unsent=())
+    yield from _exchange(model, state, task_id, requests, task)
+
+
+def _produce(task: Task, partition: int) -> Sent:
+    return _request(task, "Produce", ((partition, task.next_offsets[partition]),))
+
+
+def _after_produce(model: Model) -> Stage:
+    return "commit-offsets" if model.variant.tv2 else "add-offsets"
 
 
 def produce_one(model: Model, state: State, task_id: int) -> Iterator[Step]:
-    """Produce the next record of the batch."""
-    task, before = state.tasks[task_id], state
+    """Produce the next record of the batch. All that are unsent may be in flight together."""
+    task = state.tasks[task_id]
     yield from _refused_record(model, state, task_id)
-    partition, *left = task.unsent
-    record = task.next_offsets[partition]
-    state, refusal = produce(model, state, _producer(task), partition, record)
-    if refusal:
-        yield from _refused(model, before, task_id, refusal)
-        return
-    task = task._replace(unsent=tuple(left), stage="produce" if left else "add-offsets")
-    yield f"partition {partition} record {record}", with_task(state, task_id, task)
-
-
-def _batch_offsets(task: Task) -> tuple[tuple[int, int], ...]:
-    return tuple((p, task.next_offsets[p] + 1) for p in task.batch)
+    requests = [_produce(task, partition) for partition in task.unsent]
+    left = task.unsent[1:]
+    done = task._replace(unsent=left, stage="produce" if left else _after_produce(model))
+    yield from _exchange(model, state, task_id, requests[:1], done)
+    if left:
+        yield from _unanswered(model, state, task_id, requests, done)
 
 
 def add_offsets(model: Model, state: State, task_id: int) -> Iterator[Step]:
     """Send AddOffsetsToTxn."""
-    task, before = state.tasks[task_id], state
-    state, refusal = add_to_txn(state, _producer(task), frozenset([SHADOW]))
-    if refusal == "retry":
-        return
-    if model.variant.fuse and not refusal:
-        state, refusal = txn_offset_commit(model, state, _producer(task), _batch_offsets(task))
-        task = task._replace(stage="end")
-    else:
-        task = task._replace(stage="commit-offsets")
-    if refusal:
-        yield from _refused(model, before, task_id, refusal)
-    else:
-        yield "done", with_task(state, task_id, task)
+    task = state.tasks[task_id]
+    requests = [_request(task, "AddOffsets", ((SHADOW, 0),))]
+    if model.variant.fuse:
+        requests.append(_request(task, "TxnOffsetCommit", _batch_offsets(task)))
+    stage: Stage = "end" if model.variant.fuse else "commit-offsets"
+    yield from _exchange(model, state, task_id, requests, task._replace(stage=stage))
+
+
+def _batch_offsets(task: Task) -> Offsets:
+    return tuple((p, task.next_offsets[p] + 1) for p in task.batch)
 
 
 def commit_offsets(model: Model, state: State, task_id: int) -> Iterator[Step]:
     """Send TxnOffsetCommit."""
-    task, before = state.tasks[task_id], state
+    task = state.tasks[task_id]
     stale = task.generation != state.generation or task_id not in state.members
     if model.variant.generations and stale:
         yield from _refused(model, state, task_id, "illegal-generation")
         return
-    offsets = _batch_offsets(task)
-    state, refusal = txn_offset_commit(model, state, _producer(task), offsets)
-    if refusal:
-        yield from _refused(model, before, task_id, refusal)
-        return
-    task = task._replace(stage="end")
-    yield f"next offsets {offsets}", with_task(state, task_id, task)
-    late = _left_behind(state, task, "TxnOffsetCommit")
-    if late:
-        suspicious = task._replace(suspicious=True)
-        yield "timed out, sent again", with_task(late, task_id, suspicious)
-
-
-def _left_behind(state: State, task: Task, kind: str) -> State | None:
-    """Return the state with a copy of the request still in the network."""
-    spent = spend(state, Budget.LATE)
-    if not spent:
-        return None
-    assert task.pid is not None
-    if kind == "EndTxn":
-        late = Late("EndTxn", task.txid, task.pid, task.epoch, ())
-    else:
-        late = Late("TxnOffsetCommit", task.txid, task.pid, task.epoch, _batch_offsets(task))
-    return spent._replace(network=(*spent.network, late))
+    requests = [_request(task, "TxnOffsetCommit", _batch_offsets(task))]
+    yield from _exchange(model, state, task_id, requests, task._replace(stage="end"))
 
 
 def end(model: Model, state: State, task_id: int) -> Iterator[Step]:
     """Send EndTxn(commit)."""
-    task, before = state.tasks[task_id], state
-    if model.variant.ids == "incarnation":
-        yield from _unanswered(model, state, task_id)
-    state, refusal = end_txn(model, state, _producer(task))
-    if refusal == "retry":
-        return
-    if refusal:
-        yield from _refused(model, before, task_id, refusal)
-        return
+    task = state.tasks[task_id]
     done = task._replace(
         stage="run",
         next_offsets=tuple(o + (p in task.batch) for p, o in enumerate(task.next_offsets)),
         batch=(),
         epoch=task.epoch + (1 if model.variant.tv2 else 0),
     )
-    yield "committed", with_task(state, task_id, done)
-    late = _left_behind(state, task, "EndTxn")
-    if late:
-        suspicious = done._replace(suspicious=True)
-        yield "committed; timed out, sent again", with_task(late, task_id, suspicious)
+    yield from _exchange(model, state, task_id, [_request(task, "EndTxn")], done)
 
 
-def _unanswered(model: Model, state: State, task_id: int) -> Iterator[Step]:
-    """Let the deadline pass while EndTxn is in flight: the outcome is unknown."""
-    late = _left_behind(state, state.tasks[task_id], "EndTxn")
-    if late and model.variant.unknown_exits:
-        yield "unanswered: exit", exit_process(model, late, task_id)
-    elif late:
-        yield "unanswered: light step", new_incarnation(model, late, task_id)
+def _exchange(
+    model: Model, state: State, task_id: int, requests: Sequence[Sent], done: Task
+) -> Iterator[Step]:
+    """Send requests one after the other, as one step: `done` is the task after the answers."""
+    arrived = state
+    for request in requests:
+        yield from _unanswered(model, arrived, task_id, [request], done)
+        arrived, refusal = arrive(model, arrived, request)
+        if refusal == "retry":
+            return
+        if refusal:
+            yield from _refused(model, state, task_id, refusal)
+            return
+    arrived = with_task(arrived, task_id, done)
+    yield ", ".join(f"{request.kind} {request.parts or ''}" for request in requests), arrived
+    if len(requests) == 1 and requests[0].kind in model.variant.resends:
+        late = left_behind(arrived, requests)
+        if late:
+            suspicious = with_task(late, task_id, done._replace(suspicious=True))
+            yield f"{requests[0].kind}: timed out, sent again", suspicious
+
+
+def _unanswered(
+    model: Model, state: State, task_id: int, requests: Sequence[Sent], done: Task
+) -> Iterator[Step]:
+    """Let the deadline pass while requests are in flight: the outcome is unknown."""
+    variant, kind = model.variant, requests[0].kind
+    if variant.ids != "incarnation" or kind not in variant.gives_up:
+        return
+    late = left_behind(state, requests)
+    if not late:
+        return
+    if variant.believes == kind:
+        yield f"{kind} unanswered: taken for a success", with_task(late, task_id, done)
+    else:
+        label, after = after_unknown(model, late, task_id)
+        yield f"{len(requests)} {kind} {label}", after

@@ -33,6 +33,17 @@ Stage = Literal[
 
 Stages = tuple[Stage, ...]
 
+Request = Literal[
+    "Claim",  # the write to the claims log
+    "InitProducerId",  # of another id: a fence
+    "AddPartitions",  # not in TV2
+    "Produce",
+    "AddOffsets",  # not in TV2
+    "TxnOffsetCommit",
+    "EndTxn",
+]
+"""The requests that may be late."""
+
 NAIVE: Stages = ("init", "fetch")
 CLAIM_LOG: Stages = ("init", "claim", "read", "fence", "fetch")
 LIGHT: Stages = ("init", "tail", "claim", "read", "fence", "fetch")
@@ -45,7 +56,7 @@ class Variant:
 
     Attributes:
         expect: What the exploration must find.
-        slow: Takes more than half a minute: runs only in the full table.
+        slow: Runs only in the full table.
         acquire: Stages from an assignment to mirroring.
         light: Stages after a suspicious commit, without leaving the source group. Empty: the
             task re-acquires what the source group says is still its own.
@@ -57,7 +68,12 @@ class Variant:
         graceful: Reassignments that the old owner prepares.
         crash: Processes killed.
         timeout: Transactions in use that the coordinator times out.
-        late: Requests that arrive long after the client has given them up.
+        late: Requests that arrive long after the client has given them up, or never.
+        resends: Requests that the client sends again in secret when no answer comes: a late
+            duplicate may follow a success, and makes the transaction suspicious. librdkafka does
+            this. The lane sends nothing again.
+        gives_up: Requests that may stay without an answer: their outcome is unknown, and the
+            request is late. The lane: every one. Only with an id per incarnation.
         expire: Transactional ids that the coordinator forgets.
         kick: Members that the target group loses.
         aborts: Open transactions aborted by InitProducerId (cuts the fencing livelock).
@@ -75,10 +91,13 @@ class Variant:
         bury_first: BUG: earlier claims are tombstoned before their owners are fenced.
         fence_own: The light step fences the previous id of the same process.
         guard: No transaction follows a suspicious commit.
-        unknown_exits: An unanswered EndTxn ends the process. False: it takes the light step.
+        unknown: What a task does after an unknown outcome: exit, or take the light step.
+        believes: BUG: an unanswered request of this kind counts as a success.
+        fenced: What a task does when a transactional request is refused.
+        same_id: BUG: the light step initialises the previous transactional id again.
         autobump: BUG: an unknown producer id is replaced, and the task continues.
         fuse: Reduction: adding to the transaction and writing are one step.
-        tv2: KIP-890 part 2: EndTxn bumps the epoch.
+        tv2: KIP-890 part 2: writes add themselves to the transaction, EndTxn bumps the epoch.
         verify: KIP-890 part 1: brokers verify that a writer's transaction is open.
     """
 
@@ -107,7 +126,12 @@ class Variant:
     bury_first: bool = False
     fence_own: bool = True
     guard: bool = True
-    unknown_exits: bool = True
+    resends: tuple[Request, ...] = ("TxnOffsetCommit", "EndTxn")
+    gives_up: tuple[Request, ...] = ("EndTxn",)
+    unknown: Literal["exit", "light"] = "exit"
+    believes: Request | None = None
+    fenced: Literal["exit", "light"] = "exit"
+    same_id: bool = False
     autobump: bool = False
     fuse: bool = False
     tv2: bool = False
@@ -238,7 +262,7 @@ SPARE = {
         LIGHT_STEP, graceful=1, light=("init", "claim", "read", "fence", "fetch")
     ),
     "spare-fence-own": replace(LIGHT_STEP, graceful=1, fence_own=False),
-    "spare-unknown-exits": replace(LIGHT_STEP, unknown_exits=False, aborts=6),
+    "spare-unknown-exits": replace(LIGHT_STEP, unknown="light", aborts=6),
 }
 
 LIGHT_STEP_MUTANTS = {
@@ -272,7 +296,7 @@ LIGHT_STEP_MUTANTS = {
     ),
     "mut-unknown-commit-resend": replace(
         UNSAFE_LIGHT_STEP,
-        unknown_exits=False,
+        unknown="light",
         light=("init", "tail", "claim", "read", "fence"),
     ),
 }
@@ -288,7 +312,3 @@ REFUSED_MUTANTS = {
         UNSAFE_REFUSED, light=("init", "tail", "claim", "read", "fence")
     ),
 }
-
-VARIANTS: dict[str, Variant] = (
-    DESIGNS | CLAIM_LOG_MUTANTS | HAZARDS | ENGINE | SPARE | LIGHT_STEP_MUTANTS | REFUSED_MUTANTS
-)

@@ -249,6 +249,7 @@ def test_transactions_are_committed_through_sessions(
         group="shadow",
         settings=producer_settings({}),
         limits=lambda _: NOTHING,
+        written={},
     )
     commits = 0
     with closing(producer):
@@ -277,7 +278,7 @@ class Flow:
         self._topic = topic
         target = Cluster(cluster.bootstrap, writes, client_id="writer")
         self._producer = WirePlainProducer(
-            target, settings=producer_settings({}), limits=lambda _: NOTHING
+            target, settings=producer_settings({}), limits=lambda _: NOTHING, written={}
         )
         source = Cluster(cluster.bootstrap, reads, client_id="reader")
         self._fetcher = Fetcher(source, FetchSettings())
