@@ -176,7 +176,7 @@ class LoginImpossible(RestartTask):
     There is no login to a cluster now.
 
     It was refused, and is repeated after 10 s; or there is no token: no signer, no region or no
-    credentials.
+    credentials; or a certificate or a key cannot be read.
     """
 
 

@@ -36,11 +36,25 @@ def with_login(config: Mapping[str, Any]) -> dict[str, Any]:
         LoginImpossible: There is no signer, no region or no credentials. Without this, a client
             would wait 10 s for its first token and not say why there is none.
     """
-    if not waits_for_a_token(config):
+    token = token_maker(config)
+    if token is None:
         return dict(config)
-    tokens = tokens_of(_region(config), *(config.get(name, "") for name in IDENTITY))
-    tokens.token()
-    return {**_of_librdkafka(config), "oauth_cb": tokens.token}
+    token()
+    return {**_of_librdkafka(config), "oauth_cb": token}
+
+
+def token_maker(config: Mapping[str, Any]) -> Callable[..., tuple[str, float]] | None:
+    """
+    Return what makes the tokens of a configuration; None if another login is configured.
+
+    It returns a token, and when it expires: seconds since 1970. Thread-safe.
+
+    Raises:
+        LoginImpossible: There is no signer or no region.
+    """
+    if not waits_for_a_token(config):
+        return None
+    return tokens_of(_region(config), *(config.get(name, "") for name in IDENTITY)).token
 
 
 def without_login(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from eos_mirror.core.messages import MirrorClients, Orders, SyncsTopic, TaskConf
 from eos_mirror.core.side import Side
 from eos_mirror.errors import RestartTask, TopicDenied
 from eos_mirror.kafka.authorization import COPY_TO, MIRROR_FROM, MIRROR_TO
+from eos_mirror.kafka.aws_msk_iam import token_maker
 from eos_mirror.kafka.claims import KafkaClaimsLog
 from eos_mirror.kafka.connect_offsets import ConnectOffsets
 from eos_mirror.kafka.lane import KafkaLane
@@ -130,6 +131,7 @@ def _own_lane(config: TaskConfig, slot: int, library: KafkaLane) -> WireLane:
         consumer_config=_consumer(config, slot),
         producer_config=clients.target_producer,
         plain_producer_config=clients.plain_producer,
+        tokens=token_maker,
     )
 
 

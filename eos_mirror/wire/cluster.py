@@ -87,15 +87,28 @@ class Cluster:
             Refused: It refuses the login.
         """
         known = self._connections.get((node, purpose))
-        if known is not None and not known.is_stale:
+        if known is not None and self._is_usable(known, until):
             return known
-        if known is not None:
-            self.drop(known)
         if node not in self._brokers:
             raise Unreachable(f"broker {node} is not known")
         made = self._connected(self._brokers[node], until)
         self._connections[node, purpose] = made
         return made
+
+    def _is_usable(self, connection: Connection, until: float) -> bool:
+        """Log in again if it is time to; return False if the connection is closed now."""
+        try:
+            if not connection.is_stale:
+                if connection.needs_login and not connection.unanswered:
+                    connection.log_in(until)
+                return True
+        except Unanswered:
+            pass  # the request was about the login only
+        except BaseException:
+            self.drop(connection)
+            raise
+        self.drop(connection)
+        return False
 
     def _connected(self, address: tuple[str, int], until: float) -> Connection:
         return Connection(*address, self._security, client_id=self._client_id, until=until)
@@ -122,11 +135,14 @@ class Cluster:
             Unreachable: None of them answers.
             Refused: They refuse the login.
         """
-        for (_, purpose), one in self._connections.items():
-            if purpose is Purpose.ASK and not one.unanswered and not one.is_stale:
+        idle = [
+            one
+            for (_, purpose), one in self._connections.items()
+            if purpose is Purpose.ASK and not one.unanswered
+        ]
+        for one in [*idle, *filter(None, [self._first])]:
+            if self._is_usable(one, _soon(until)):
                 return one
-        if self._first is not None and not self._first.is_stale:
-            return self._first
         fault: WireError = Unreachable("no broker is known")
         nodes = list(self._brokers)
         random.shuffle(nodes)
@@ -242,9 +258,9 @@ def _soon(until: float) -> float:
 
 
 def _address(text: str) -> tuple[str, int]:
-    """Return the host and the port of an address, such as `[::1]:9092`."""
-    host, _, port = text.strip().rpartition(":")
-    return host.removeprefix("PLAINTEXT://").strip("[]"), int(port)
+    """Return the host and the port of an address, such as `SSL://[::1]:9092`."""
+    host, _, port = text.strip().rpartition("://")[2].rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 def _topic(found: Mapping[str, Any]) -> Topic:

@@ -17,6 +17,7 @@ from eos_mirror.wire.codec import Fields, uvarint
 from eos_mirror.wire.errors import Malformed, Refused, Unanswered, Unreachable
 from eos_mirror.wire.messages import API_VERSIONS, Api
 from eos_mirror.wire.security import Security
+from eos_mirror.wire.tls import SPEAKS_TLS, encrypted, is_alert, joined, reason_of
 
 SIZE, HEADER = Struct(">i"), Struct(">hhih")
 CORRELATION: Final = Struct(">i")
@@ -81,7 +82,7 @@ class Connection:
             self._greet(until)
         except Unanswered as exc:
             self.close()
-            raise Unreachable(f"{self.address}: {exc}") from exc
+            raise Unreachable(str(exc)) from exc
         except BaseException:
             self.close()
             raise
@@ -94,9 +95,20 @@ class Connection:
             one["key"]: (one["min_version"], one["max_version"]) for one in answer["api_keys"]
         }
         self.features = {one["name"]: one["max"] for one in answer.get("finalized_features", ())}
-        self._log_in(until)
+        self.log_in(until)
 
-    def _log_in(self, until: float) -> None:
+    @property
+    def needs_login(self) -> bool:
+        """True if the session ends soon: nothing may be sent before the next login (KIP-368)."""
+        return self._login_at is not None and time.monotonic() > self._login_at
+
+    def log_in(self, until: float) -> None:
+        """
+        Log in, or again. No request may be unanswered; after an error, drop the connection.
+
+        Raises:
+            Refused, Malformed, Unanswered: See `login.login_with`.
+        """
         if self._login is not None:
             again_s = self._login(self, until)
             self._login_at = None if again_s is None else time.monotonic() + again_s
@@ -136,9 +148,6 @@ class Connection:
         Raises:
             Unanswered: The connection broke, or the request could not be sent in time.
         """
-        if self._login_at is not None and not self._requests and time.monotonic() > self._login_at:
-            self._login_at = None
-            self._log_in(until)
         now = time.monotonic()
         if self.muted_until > now:
             until += self.muted_until - now
@@ -153,12 +162,14 @@ class Connection:
         self._write([SIZE.pack(size) + head, *body], until)
 
     def _write(self, parts: list[Bytes], until: float) -> None:
+        if hasattr(self._socket, "context"):
+            parts = joined(parts)
         views = deque(memoryview(part).cast("B") for part in parts)
         try:
             while views:
                 self._write_some(views, until)
         except OSError as exc:
-            raise Unanswered(f"{self.address}: {exc}") from exc
+            raise Unanswered(f"{self.address}: {reason_of(exc)}") from exc
 
     def _write_some(self, views: deque[memoryview], until: float) -> None:
         try:
@@ -203,7 +214,7 @@ class Connection:
         try:
             complete = self._read()
         except OSError as exc:
-            raise Unanswered(f"{self.address}: {exc}") from exc
+            raise Unanswered(f"{self.address}: {reason_of(exc)}") from exc
         if not complete:
             request = self._requests[0]
             if time.monotonic() > request.until:
@@ -217,6 +228,8 @@ class Connection:
         while True:
             if self._frame is None and self._got == SIZE.size:
                 size = SIZE.unpack(self._size)[0]
+                if is_alert(self._size):
+                    raise Unreachable(f"{self.address}: {SPEAKS_TLS}")
                 if not ANSWER_HEADER_BYTES <= size <= MOST_ANSWER_BYTES:
                     raise Malformed(f"{self.address}: an answer of {size} bytes")
                 self._frame, self._got = bytearray(size), 0
@@ -305,7 +318,7 @@ def _would_block(exc: OSError) -> bool:
 def _connected(host: str, port: int, security: Security, until: float) -> socket.socket:
     """Connect to the first address of the name that accepts."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = socket.getaddrinfo(host, port, security.family, socket.SOCK_STREAM)
     except OSError as exc:
         raise Unreachable(f"{host}:{port}: {exc}") from exc
     fault: OSError | None = None
@@ -322,7 +335,8 @@ def _connected(host: str, port: int, security: Security, until: float) -> socket
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             if security.tls is not None:
-                made = security.tls.wrap_socket(made, server_hostname=host)
+                made.settimeout(max(0.01, min(left_s, until - time.monotonic())))
+                made = encrypted(made, security.tls, host)
             made.setblocking(False)
         except OSError as exc:
             made.close()

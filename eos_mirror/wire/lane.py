@@ -1,7 +1,7 @@
 """Our own lane: batches go from the source's log to the target's log over plain connections."""
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, Protocol
 
@@ -16,6 +16,7 @@ from eos_mirror.wire.options import Config, fetch_settings, producer_settings, s
 from eos_mirror.wire.passing import NOTHING, PassLimits, pass_limits
 from eos_mirror.wire.plain_producer import WirePlainProducer
 from eos_mirror.wire.producer import WireProducer
+from eos_mirror.wire.security import Tokens
 from eos_mirror.wire.source import Pumped, WireSource
 from eos_mirror.wire.transactions import initialised
 from eos_mirror.wire.translate import translated
@@ -47,18 +48,21 @@ class WireLane:
         consumer_config: Config,
         producer_config: Config,
         plain_producer_config: Config,
+        tokens: Callable[[Config], Tokens | None] = lambda _: None,
     ) -> None:
         """
         Args:
             consumer_config: Source consumer.
             producer_config: Transactional producer, but for the transactional id.
             plain_producer_config: Idempotent producer without transactions.
+            tokens: Returns what makes the tokens of a configuration with AWS_MSK_IAM.
         """
         self._flow = flow
         self._membership = membership
         self._consumer_config = consumer_config
         self._producer_config = producer_config
         self._plain_producer_config = plain_producer_config
+        self._tokens = tokens
         self._producer: Pumped | None = None
         self._limits: dict[str, TopicLimits] = {}
         self._written: dict[str, int] = {}
@@ -72,7 +76,8 @@ class WireLane:
 
     def open_source(self, listener: RebalanceListener) -> WireSource:
         """See `ports.Lane`."""
-        fetcher = Fetcher(_cluster(self._consumer_config), fetch_settings(self._consumer_config))
+        config = self._consumer_config
+        fetcher = Fetcher(self._cluster(config), fetch_settings(config))
         self._source = WireSource(
             self._membership.open_source, listener, fetcher, lambda: self._producer
         )
@@ -89,7 +94,7 @@ class WireLane:
 
     def open_producer(self, transactional_id: str) -> WireProducer:
         """See `ports.Lane`."""
-        with _closed_after_a_failure(_cluster(self._producer_config)) as cluster:
+        with _closed_after_a_failure(self._cluster(self._producer_config)) as cluster:
             producer = WireProducer(
                 cluster,
                 transactional_id,
@@ -103,7 +108,7 @@ class WireLane:
 
     def open_plain_producer(self) -> WirePlainProducer:
         """See `ports.Lane`."""
-        with _closed_after_a_failure(_cluster(self._plain_producer_config)) as cluster:
+        with _closed_after_a_failure(self._cluster(self._plain_producer_config)) as cluster:
             producer = WirePlainProducer(
                 cluster,
                 settings=producer_settings(self._plain_producer_config),
@@ -114,6 +119,13 @@ class WireLane:
             self._producer.close()
         self._producer = producer
         return producer
+
+    def _cluster(self, config: Config) -> Cluster:
+        return Cluster(
+            config["bootstrap.servers"],
+            security(config, self._tokens(config)),
+            client_id=config.get("client.id", "eos-mirror"),
+        )
 
     def note_limits(self, limits: Mapping[str, TopicLimits]) -> None:
         """See `ports.Lane`."""
@@ -126,7 +138,7 @@ class WireLane:
 
     def fence(self, transactional_ids: Collection[str]) -> set[str]:
         """See `ports.Lane`."""
-        cluster = _cluster(self._producer_config)
+        cluster = self._cluster(self._producer_config)
         timeout_ms = producer_settings(self._producer_config).transaction_timeout_ms
         until = time.monotonic() + FENCE_WITHIN_S
         fenced = set()
@@ -160,11 +172,3 @@ def _closed_after_a_failure(cluster: Cluster) -> Iterator[Cluster]:
 
 def _wall_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _cluster(config: Config) -> Cluster:
-    return Cluster(
-        config["bootstrap.servers"],
-        security(config),
-        client_id=config.get("client.id", "eos-mirror"),
-    )

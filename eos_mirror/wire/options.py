@@ -6,7 +6,8 @@ from typing import Final
 from eos_mirror.wire.fetcher import FetchSettings
 from eos_mirror.wire.packing import Packing
 from eos_mirror.wire.producer import ProducerSettings
-from eos_mirror.wire.security import PLAINTEXT, Security
+from eos_mirror.wire.security import Security, Tokens
+from eos_mirror.wire.security_options import security_of, unsupported_security
 
 ANSWERED_WITHIN_MS: Final = "10000"
 FETCHED_BYTES: Final = 16 << 20
@@ -19,14 +20,20 @@ Config = Mapping[str, str]
 
 def unsupported(config: Config) -> str | None:
     """Return what this configuration needs that the lane does not have; None if it has all."""
-    protocol = config.get("security.protocol", "plaintext").lower()
-    return None if protocol == "plaintext" else f"security.protocol={protocol}"
+    return unsupported_security(config)
 
 
-def security(config: Config) -> Security:
-    """Return how connections with this configuration are made."""
-    del config
-    return PLAINTEXT
+def security(config: Config, tokens: Tokens | None = None) -> Security:
+    """
+    Return how connections with this configuration are made.
+
+    Args:
+        tokens: Makes the tokens of AWS_MSK_IAM.
+
+    Raises:
+        LoginImpossible: A certificate or a key cannot be read, or `unsupported` is not None.
+    """
+    return security_of(config, tokens)
 
 
 def fetch_settings(config: Config) -> FetchSettings:

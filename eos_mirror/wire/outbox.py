@@ -180,6 +180,8 @@ class Outbox:
             if node is None:
                 queue.again_at = now + LONGEST_PAUSE_S
                 continue
+            if self._drains(node):
+                continue
             size = queue.waiting[0].batch.size
             if sizes.get(node, 0) + size > REQUEST_BYTES and sizes.get(node):
                 continue  # in the next round
@@ -188,6 +190,11 @@ class Outbox:
         for node, some in by_node.items():
             self._send(node, some, now)
         return bool(by_node)
+
+    def _drains(self, node: int) -> bool:
+        """Return True if a connection has to log in again, and waits for its last answers."""
+        known = self._connections.get(node)
+        return known is not None and known.needs_login and known.unanswered > 0
 
     def _leader(self, partition: TopicPartition, now: float) -> int | None:
         """Return the broker that leads a partition; None if there is none now."""

@@ -19,6 +19,7 @@ from eos_mirror.wire.errors import (
     DENIED,
     FENCED,
     GROUP_AUTHORIZATION_FAILED,
+    ILLEGAL_SASL_STATE,
     NO_COORDINATOR,
     NOT_ENOUGH_REPLICAS,
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
@@ -27,6 +28,7 @@ from eos_mirror.wire.errors import (
     SASL_AUTHENTICATION_FAILED,
     TOPIC_AUTHORIZATION_FAILED,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    UNSUPPORTED_SASL_MECHANISM,
     Refused,
     Unanswered,
     Unreachable,
@@ -40,8 +42,10 @@ UNAVAILABLE: Final = (
         CONCURRENT_TRANSACTIONS,
         NOT_ENOUGH_REPLICAS,
         NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ILLEGAL_SASL_STATE,
         REQUEST_TIMED_OUT,
         SASL_AUTHENTICATION_FAILED,
+        UNSUPPORTED_SASL_MECHANISM,
     }
 )
 """The cluster cannot do this now."""

@@ -39,8 +39,9 @@ def config_of(site: Site, cluster: KafkaCluster, *leave_out: str, **extra: objec
     return config
 
 
+@pytest.mark.parametrize("data_path", ["client", "auto"])
 def test_clusters_that_speak_tls_are_mirrored_with_java_settings(
-    tmp_path: Path, sealed: KafkaCluster
+    tmp_path: Path, sealed: KafkaCluster, data_path: str
 ) -> None:
     """Records, heartbeats and groups are mirrored: every client of the mirror presents its key."""
     site = make_site(tmp_path, sealed, sealed)
@@ -53,6 +54,7 @@ def test_clusters_that_speak_tls_are_mirrored_with_java_settings(
     config = config_of(
         site,
         sealed,
+        data_path=data_path,
         emit_checkpoints_enabled="true",
         emit_checkpoints_interval_seconds=1,
         sync_group_offsets_enabled="true",
