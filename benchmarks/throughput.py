@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.mirror import ROOT
 from benchmarks.rate import NotExactError, Plan, measure_rates, rate_rows
 from benchmarks.startup import measure_startup, startup_rows
-from eos_mirror.testing import KafkaCluster, start_clusters
+from eos_mirror.testing import KafkaCluster, Security, start_clusters
 
 QUICK = {100: 4_000_000, 1_000: 1_200_000}
 FULL = {100: 10_000_000, 1_000: 3_000_000}
@@ -92,10 +92,19 @@ class _Sizes(argparse.Action):
 
 
 @contextmanager
-def two_clusters() -> Iterator[tuple[KafkaCluster, KafkaCluster]]:
+def two_clusters(
+    *, security: Security = Security.PLAINTEXT, proxied: bool = False
+) -> Iterator[tuple[KafkaCluster, KafkaCluster]]:
     """Start source and target, one node each, with the JVM settings of a server."""
     source, target = (
-        KafkaCluster(name=name, fast_start=False, heap="1g", broker_config=BROKERS)
+        KafkaCluster(
+            name=name,
+            fast_start=False,
+            heap="1g",
+            broker_config=BROKERS,
+            security=security,
+            proxied=proxied,
+        )
         for name in ("source", "target")
     )
     start_clusters(source, target)

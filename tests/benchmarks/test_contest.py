@@ -10,9 +10,10 @@ import pytest
 from benchmarks.cells import CELLS
 from benchmarks.cells import QUICK as QUICK_CELLS
 from benchmarks.contest import in_the_order_of, take_turns
+from benchmarks.page import document
 from benchmarks.peers import CONFIGS, PEERS, Job, Peer, PeerFailedError
 from benchmarks.peers import QUICK as QUICK_PEERS
-from benchmarks.report import COPY, LEGENDS, columns_of, comparison, document, ratios, table
+from benchmarks.report import COPY, LEGENDS, columns_of, comparison, ratios, table
 from eos_mirror.settings.load import load_settings
 
 
@@ -152,7 +153,7 @@ def test_a_configuration_is_filled_in(tmp_path: Path, name: str) -> None:
     job = Job(
         source="a:9092", target="b:9092", topic="t", alias="p1", codec="none", folder=tmp_path
     )
-    path = job.config(name, runtime="local")
+    path = job.config(name, fragment="decoded.fragment", runtime="local", data_path="auto")
     assert "$" not in path.read_text()
     if not name.startswith("mm2"):
         (flow,) = load_settings(path).flows
