@@ -53,7 +53,7 @@ def _line(of_cell: Mapping[str, Rounds], ours: str, column: Column) -> str:
     theirs = best_mode(of_cell, column) or ""
     found = round_ratios(of_cell[ours], of_cell[theirs], column)
     every = " ".join(f"{one:.2f}" for one in found)
-    return row(f"{ours}: {column.name()}", (theirs, shown(found), every))
+    return row(f"{ours}: {column.title}", (theirs, shown(found), every))
 
 
 def shown(found: Sequence[float]) -> str:

@@ -104,7 +104,7 @@ CELLS: Mapping[str, Cell] = {
         Cell(value_bytes=100, records=2_000_000, compaction=Compaction.ALL, lane_times=3),
         Cell(value_bytes=100, records=2_000_000, compaction=Compaction.HALF),
         Cell(value_bytes=100, records=4_000_000, partitions=1, lane_times=3),
-        Cell(value_bytes=1_000, records=300_000, partitions=1),
+        Cell(value_bytes=1_000, records=200_000, partitions=1, lane_times=3),
         Cell(value_bytes=100, records=4_000_000, partitions=100, lane_times=3),
     )
 }

@@ -17,6 +17,7 @@ HEAP = "-Xmx1g"
 ADDED = ("benchmark", b"decoded")
 """The header that the transform of `configs/decoded*.fragment` adds to each record."""
 OWN_LANE, CLIENT_LIBRARY = "auto", "client"
+DATA_PATHS = (OWN_LANE, CLIENT_LIBRARY)
 """Values of `data.path`."""
 
 

@@ -32,18 +32,14 @@ class Column(NamedTuple):
     form: str = ".2f"
     better: Callable[[float, float], float] | None = min
 
-    def name(self) -> str:
-        """Return a name that no other column of the table has."""
-        return " ".join([self.title, *self.path[:-1]])
-
 
 COPY = (
     Column("k rec/s", ("rate",), 1e-3, ".0f", max),
-    Column("tail", ("tail_rate",), 1e-3, ".0f", max),
+    Column("tail k rec/s", ("tail_rate",), 1e-3, ".0f", max),
     Column("CPU", ("cpu_s", "mirror")),
-    Column("tail", ("tail_cpu_s", "mirror")),
-    Column("source", ("cpu_s", "source")),
-    Column("target", ("cpu_s", "target")),
+    Column("tail CPU", ("tail_cpu_s", "mirror")),
+    Column("source CPU", ("cpu_s", "source")),
+    Column("target CPU", ("cpu_s", "target")),
     Column("RSS MB", ("rss_mb",), form=".0f"),
     Column("task MB", ("task_rss_mb",), form=".0f"),
     Column("first s", ("first_s",)),
@@ -70,7 +66,7 @@ FIRST = (
     Column("first s", ("first_start_s",)),
     Column("CPU s", ("first_start_cpu_s",)),
     Column("again s", ("again_s",)),
-    Column("CPU s", ("again_cpu_s",)),
+    Column("again CPU s", ("again_cpu_s",)),
 )
 KILL = (
     Column("next s", ("next_s",)),

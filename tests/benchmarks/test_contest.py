@@ -14,6 +14,7 @@ from benchmarks.page import document
 from benchmarks.peers import CONFIGS, PEERS, Job, Peer, PeerFailedError
 from benchmarks.peers import QUICK as QUICK_PEERS
 from benchmarks.report import COPY, LEGENDS, columns_of, comparison, ratios, table
+from eos_mirror.settings.connector import DataPath
 from eos_mirror.settings.load import load_settings
 
 
@@ -147,14 +148,41 @@ def test_a_quick_run_is_made_of_what_there_is() -> None:
     assert set(QUICK_PEERS) <= set(PEERS)
 
 
+@pytest.mark.parametrize("decoded", [False, True], ids=["plain", "decoded"])
 @pytest.mark.parametrize("name", sorted(path.name for path in CONFIGS.glob("*.properties")))
-def test_a_configuration_is_filled_in(tmp_path: Path, name: str) -> None:
+def test_a_configuration_is_filled_in(tmp_path: Path, name: str, decoded: bool) -> None:
     """Every placeholder of a configuration is filled in, and ours load."""
-    job = Job(
-        source="a:9092", target="b:9092", topic="t", alias="p1", codec="none", folder=tmp_path
-    )
+    job = a_job(tmp_path, decoded=decoded)
     path = job.config(name, fragment="decoded.fragment", runtime="local", data_path="auto")
     assert "$" not in path.read_text()
     if not name.startswith("mm2"):
         (flow,) = load_settings(path).flows
         assert flow.exactly_once == (name == "eos.properties")
+        assert flow.connector.data_path is DataPath.AUTO
+        assert len(flow.transforms.chain) == decoded
+
+
+@pytest.mark.parametrize("name", ["eos", "alo", "eos-client", "alo-client"])
+def test_our_own_lane_and_the_client_library_are_peers(tmp_path: Path, name: str) -> None:
+    """A peer with `-client` in its name uses the client library, the others our own lane."""
+    (path,) = [Path(word) for word in PEERS[name].command(a_job(tmp_path)) if "p1" in word]
+    (flow,) = load_settings(path).flows
+
+    assert PEERS[name].own_lane == (not name.endswith("-client"))
+    assert (flow.connector.data_path is DataPath.AUTO) == PEERS[name].own_lane
+
+
+def test_a_job_over_tls_has_the_settings_of_each_side(tmp_path: Path) -> None:
+    """Each cluster has its own keys, in the names of Java clients; a bare loop refuses."""
+    job = a_job(tmp_path, source_login={"ssl.key": "s"}, target_login={"ssl.key": "t"})
+
+    (path,) = [Path(word) for word in PEERS["mm2-eos"].command(job) if "p1" in word]
+
+    assert {"p1.ssl.key = s", "target.ssl.key = t"} <= set(path.read_text().splitlines())
+    with pytest.raises(ValueError, match="no encryption"):
+        PEERS["loop-eos"].command(job)
+
+
+def a_job(folder: Path, **more: Any) -> Job:
+    """Return a job of one topic."""
+    return Job(source="a:9092", target="b:9092", topic="t", alias="p1", folder=folder, **more)
