@@ -34,7 +34,8 @@ longer than in a round.
 
 Results = dict[str, dict[str, list[dict[str, Any]]]]
 """Figures of each round, by cell or load and then by peer."""
-Measure = Callable[[Contest, argparse.Namespace], Results]
+Measure = Callable[[Contest, argparse.Namespace], Iterator[Results]]
+"""Yields the results of one cell, or of all ways that take turns, when they are complete."""
 
 
 @contextmanager
@@ -50,7 +51,7 @@ def opened(args: argparse.Namespace, folder: Path) -> Iterator[Contest]:
             yield Contest(source=source, target=target, folder=folder, distant=distant)
 
 
-def copies(contest: Contest, args: argparse.Namespace) -> Results:
+def copies(contest: Contest, args: argparse.Namespace) -> Iterator[Results]:
     """Let the peers copy the topic of each cell."""
     first, *others = chosen(args)
     if others and args.rounds > 1:
@@ -59,7 +60,6 @@ def copies(contest: Contest, args: argparse.Namespace) -> Results:
         with contest.topics(cell, others):
             for peer in others:
                 _warm_up(contest, peer, cell)
-    results: Results = {}
     for name in args.cells:
         cell = cells.CELLS[name].shortened(args.share)
         label = f"{name}-tls" if args.tls else name
@@ -72,8 +72,7 @@ def copies(contest: Contest, args: argparse.Namespace) -> Results:
                 )
                 for interval_ms, tasks in product(args.intervals, args.tasks)
             }
-            results |= take_turns(ways, chosen(args), args.rounds)
-    return results
+            yield take_turns(ways, chosen(args), args.rounds)
 
 
 def _warm_up(contest: Contest, peer: Peer, cell: cells.Cell) -> None:
@@ -81,7 +80,7 @@ def _warm_up(contest: Contest, peer: Peer, cell: cells.Cell) -> None:
     tried(peer, warm_up, "warm-up")
 
 
-def distances(contest: Contest, args: argparse.Namespace) -> Results:
+def distances(contest: Contest, args: argparse.Namespace) -> Iterator[Results]:
     """Let the peers copy one partition of a cluster that is far away, or to one."""
     cell = cells.CELLS[cells.DISTANT].shortened(args.share)
     with contest.topics(cell, chosen(args)):
@@ -93,10 +92,10 @@ def distances(contest: Contest, args: argparse.Namespace) -> Results:
             )
             for name in args.far
         }
-        return take_turns(ways, chosen(args), args.rounds)
+        yield take_turns(ways, chosen(args), args.rounds)
 
 
-def latencies(contest: Contest, args: argparse.Namespace) -> Results:
+def latencies(contest: Contest, args: argparse.Namespace) -> Iterator[Results]:
     """Measure the latency under each load."""
     warming = chosen(args) if args.rounds > 1 else chosen(args)[:1]
     warm_up = partial(measure_latency, contest, rate=args.rates[0], tasks=args.tasks[0])
@@ -108,10 +107,10 @@ def latencies(contest: Contest, args: argparse.Namespace) -> Results:
         )
         for rate, tasks in product(args.rates, args.tasks)
     }
-    return take_turns(ways, chosen(args), args.rounds)
+    yield take_turns(ways, chosen(args), args.rounds)
 
 
-def many_partitions(contest: Contest, args: argparse.Namespace) -> Results:
+def many_partitions(contest: Contest, args: argparse.Namespace) -> Iterator[Results]:
     """Measure topics of many partitions."""
     ways = {
         str(Many(count, args.rate)): partial(
@@ -119,20 +118,20 @@ def many_partitions(contest: Contest, args: argparse.Namespace) -> Results:
         )
         for count in args.partitions
     }
-    return take_turns(ways, chosen(args), args.rounds)
+    yield take_turns(ways, chosen(args), args.rounds)
 
 
-def starts(contest: Contest, args: argparse.Namespace) -> Results:
+def starts(contest: Contest, args: argparse.Namespace) -> Iterator[Results]:
     """Measure how long it takes from a start to the first record."""
     tried(chosen(args)[0], partial(measure_first, contest), "warm-up")
-    return take_turns({"start": partial(measure_first, contest)}, chosen(args), args.rounds)
+    yield take_turns({"start": partial(measure_first, contest)}, chosen(args), args.rounds)
 
 
-def kills(contest: Contest, args: argparse.Namespace) -> Results:
+def kills(contest: Contest, args: argparse.Namespace) -> Iterator[Results]:
     """Measure how long nothing is copied after SIGKILL of everything."""
     label = f"killed under {args.rate} records a second"
     ways = {label: partial(measure_kill, contest, rate=args.rate)}
-    return take_turns(ways, chosen(args), args.rounds)
+    yield take_turns(ways, chosen(args), args.rounds)
 
 
 def chosen(args: argparse.Namespace) -> list[Peer]:
