@@ -82,13 +82,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up, as after Ctrl-C
     with tempfile.TemporaryDirectory() as folder, opened(args, Path(folder)) as contest:
         results: Results = {}
-        code = _measured(contest, args, results)
+        code = measured(contest, args, results)
     if code == 0 or results:
         _write(command, results, args)
     return code
 
 
-def _measured(contest: Contest, args: argparse.Namespace, results: Results) -> int:
+def measured(contest: Contest, args: argparse.Namespace, results: Results) -> int:
     """Fill in the results, and return the exit code; what was complete before a failure stays."""
     measure: Measure = args.measure
     try:

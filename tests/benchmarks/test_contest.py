@@ -1,21 +1,25 @@
 """The contest: its configurations are complete, and its figures are computed round by round."""
 
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.__main__ import measured
 from benchmarks.cells import CELLS
 from benchmarks.cells import QUICK as QUICK_CELLS
-from benchmarks.contest import in_the_order_of, take_turns
+from benchmarks.contest import Contest, in_the_order_of, take_turns
+from benchmarks.measures import Results
 from benchmarks.page import document
 from benchmarks.peers import CONFIGS, PEERS, Job, Peer, PeerFailedError
 from benchmarks.peers import QUICK as QUICK_PEERS
 from benchmarks.report import COPY, LEGENDS, columns_of, comparison, ratios, table
 from eos_mirror.settings.connector import DataPath
 from eos_mirror.settings.load import load_settings
+from eos_mirror.testing import KafkaCluster
 
 
 def one_round(rate: float, cpu_s: float) -> dict[str, Any]:
@@ -99,6 +103,20 @@ def test_who_must_not_fail_or_fails_again_ends_the_run(name: str, failures: int)
     way = failing_first(failures)
     with pytest.raises(PeerFailedError, match="5 of 9"):
         take_turns({"100B": way}, [PEERS[name]], 1)
+
+
+def test_cells_that_were_complete_before_a_failure_are_kept(tmp_path: Path) -> None:
+    """A failure in a later cell is exit code 1, and the earlier cells are still there."""
+
+    def measure(*_: object) -> Iterator[Results]:
+        yield {"100B": {"eos": [one_round(1_000, 2.0)]}}
+        raise PeerFailedError("5 of 9, and no more")
+
+    results: Results = {}
+    contest = Contest(source=KafkaCluster(), target=KafkaCluster(), folder=tmp_path)
+
+    assert measured(contest, Namespace(measure=measure), results) == 1
+    assert results["100B"]["eos"][0]["rate"] == 1_000
 
 
 def failing_first(times: int) -> Callable[[Peer], dict[str, Any]]:
