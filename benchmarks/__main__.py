@@ -4,6 +4,9 @@ Exactly once against at least once against MirrorMaker 2, in one run on one mach
     python -m benchmarks run --quick
     python -m benchmarks run --cells 100B 1000B --peers eos mm2-eos --rounds 5 --json result.json
     python -m benchmarks run --cells 100B --peers eos alo --intervals 10 100 1000 --tasks 1 2
+    python -m benchmarks lane --rounds 5 --json result.json
+    python -m benchmarks distance --ms 50 --peers eos eos-client
+    python -m benchmarks start --peers eos mm2-eos
     python -m benchmarks latency --rates 1000 10000 --peers eos mm2-eos
     python -m benchmarks partitions --partitions 10 100 1000 --rate 10000 --peers eos mm2-eos
     python -m benchmarks kill --rate 20000 --peers eos mm2-eos
@@ -19,43 +22,38 @@ import shlex
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from importlib import import_module
-from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from benchmarks import cells, peers
-from benchmarks.contest import Contest, NotExactError, take_turns, tried
-from benchmarks.killed import measure_kill
-from benchmarks.labels import Copied, Many
-from benchmarks.latency import measure_latency
-from benchmarks.partitions import measure_partitions
-from benchmarks.peers import Peer
+from benchmarks.contest import Contest, NotExactError
+from benchmarks.measures import (
+    Measure,
+    Results,
+    copies,
+    distances,
+    kills,
+    latencies,
+    many_partitions,
+    opened,
+    starts,
+)
+from benchmarks.page import document
 from benchmarks.pictures import draw
-from benchmarks.report import comparison, document, machine
-from benchmarks.throughput import two_clusters
+from benchmarks.report import comparison, machine
+from eos_mirror.core.side import Side
 
+Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - its only name
+SIDES = tuple(side.value for side in Side)
 FULL_ROUNDS = 5
 QUICK_SHARE = 0.6
 """Share of each cell's records that `--quick` copies: it takes six minutes even on a slow day."""
 INTERRUPTED = 130
 INTERVALS_MS, TASKS = (100,), (2,)
-WARM_UP_INTERVAL_MS = 1
-"""
-Commits that follow each other fast: the JVM of a new broker needs thousands of transactions to
-compile what a broker in service compiled long ago.
-"""
-WARM_UP_SHARE = 0.3
-"""
-Share of the first cell's records that a warm-up copies: with so many commits, a record takes far
-longer than in a round.
-"""
-
-Results = dict[str, dict[str, list[dict[str, Any]]]]
-"""Figures of each round, by cell or load and then by peer."""
-
+LANE_ROUNDS, LANE_SHARE = 5, 0.4
+"""With this share of the records, five rounds of the six cells take about 35 minutes."""
 
 ALONE = {
     "throughput": ("benchmarks.throughput", "rate, cost, start and memory of eos_mirror alone"),
@@ -81,17 +79,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\n".join(comparison(old, new)))
         return 0
     command = shlex.join([Path(sys.executable).name, "-m", "benchmarks", *sys.argv[1:]])
-    measure: Callable[[Contest, argparse.Namespace], Results] = args.measure
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up, as after Ctrl-C
-    with tempfile.TemporaryDirectory() as folder, two_clusters() as (source, target):
-        contest = Contest(source=source, target=target, folder=Path(folder))
-        try:
-            results = measure(contest, args)
-        except (NotExactError, RuntimeError, ValueError) as exc:
-            sys.stderr.write(f"{exc}\n{contest.last_words()}")
-            return 1
-        except KeyboardInterrupt:
-            return INTERRUPTED
+    with tempfile.TemporaryDirectory() as folder, opened(args, Path(folder)) as contest:
+        results: Results = {}
+        code = measured(contest, args, results)
+    if code == 0 or results:
+        _write(command, results, args)
+    return code
+
+
+def measured(contest: Contest, args: argparse.Namespace, results: Results) -> int:
+    """Fill in the results, and return the exit code; what was complete before a failure stays."""
+    measure: Measure = args.measure
+    try:
+        for some in measure(contest, args):
+            results |= some
+    except (NotExactError, RuntimeError, ValueError) as exc:
+        sys.stderr.write(f"{exc}\n{contest.last_words()}")
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0
+
+
+def _write(command: str, results: Results, args: argparse.Namespace) -> None:
     page = "\n".join(document(command, results, args.rounds)) + "\n"
     sys.stdout.write(page)
     if args.markdown:
@@ -99,7 +110,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.json:
         found = {"command": command, "machine": machine(), "results": results}
         args.json.write_text(json.dumps(found, indent=1) + "\n")
-    return 0
 
 
 def _draw(args: argparse.Namespace) -> int:
@@ -113,100 +123,11 @@ def _draw(args: argparse.Namespace) -> int:
     return 0
 
 
-def _copies(contest: Contest, args: argparse.Namespace) -> Results:
-    first, *others = _peers(args)
-    if others and args.rounds > 1:
-        # The JVM of a new broker compiles during the first copies; no round must include that.
-        cell = cells.CELLS[args.cells[0]].shortened(args.share * WARM_UP_SHARE)
-        with contest.topic(cell):
-            for peer in others:
-                _warm_up(contest, peer, cell)
-    results: Results = {}
-    for name in args.cells:
-        cell = cells.CELLS[name].shortened(args.share)
-        with contest.topic(cell):
-            # The first copy of a size pays for fresh memory; no round must include that.
-            _warm_up(contest, first, cell)
-            ways = {
-                str(Copied(name, interval_ms, tasks)): partial(
-                    contest.copy, cell=cell, interval_ms=interval_ms, tasks=tasks
-                )
-                for interval_ms, tasks in product(args.intervals, args.tasks)
-            }
-            results |= take_turns(ways, _peers(args), args.rounds)
-    return results
-
-
-def _warm_up(contest: Contest, peer: Peer, cell: cells.Cell) -> None:
-    warm_up = partial(contest.warm_up, cell=cell, interval_ms=WARM_UP_INTERVAL_MS)
-    tried(peer, warm_up, "warm-up")
-
-
-def _latencies(contest: Contest, args: argparse.Namespace) -> Results:
-    warming = _peers(args) if args.rounds > 1 else _peers(args)[:1]
-    warm_up = partial(measure_latency, contest, rate=args.rates[0], tasks=args.tasks[0])
-    for peer in warming:  # the JVM of a new broker compiles during the first copies
-        tried(peer, warm_up, "warm-up")
-    ways = {
-        f"{rate} records a second, tasks: {tasks}": partial(
-            measure_latency, contest, rate=rate, tasks=tasks
-        )
-        for rate, tasks in product(args.rates, args.tasks)
-    }
-    return take_turns(ways, _peers(args), args.rounds)
-
-
-def _partitions(contest: Contest, args: argparse.Namespace) -> Results:
-    ways = {
-        str(Many(count, args.rate)): partial(
-            measure_partitions, contest, partitions=count, rate=args.rate
-        )
-        for count in args.partitions
-    }
-    return take_turns(ways, _peers(args), args.rounds)
-
-
-def _kills(contest: Contest, args: argparse.Namespace) -> Results:
-    label = f"killed under {args.rate} records a second"
-    ways = {label: partial(measure_kill, contest, rate=args.rate)}
-    return take_turns(ways, _peers(args), args.rounds)
-
-
-def _peers(args: argparse.Namespace) -> list[Peer]:
-    return [peers.PEERS[name] for name in args.peers]
-
-
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__.split("\n\n")[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
-    run = verbs.add_parser("run", help="let peers copy the same topics, one after another")
-    size = run.add_mutually_exclusive_group()
-    size.add_argument(
-        "--quick", action="store_true", help="two cells, four peers, one round, fewer records"
-    )
-    size.add_argument("--full", action="store_true", help="four cells, six peers, five rounds")
-    size.add_argument("--cells", nargs="+", choices=cells.CELLS, default=cells.QUICK)
-    run.add_argument(
-        "--intervals", nargs="+", type=int, default=INTERVALS_MS, help="commit intervals in ms"
-    )
-    run.set_defaults(measure=_copies)
-    latency = verbs.add_parser("latency", help="end-to-end latency of records")
-    latency.add_argument("--rates", nargs="+", type=int, default=[1_000], help="records a second")
-    for verb in (run, latency):
-        verb.add_argument("--tasks", nargs="+", type=int, default=TASKS, help="tasks of each peer")
-    latency.set_defaults(measure=_latencies)
-    many = verbs.add_parser("partitions", help="start and cost of many partitions")
-    many.add_argument("--partitions", nargs="+", type=int, default=[10, 1_000])
-    many.add_argument("--rate", type=int, default=0, help="records a second; 0 is idle")
-    many.set_defaults(measure=_partitions)
-    kill = verbs.add_parser("kill", help="time to resume after SIGKILL of every mirror process")
-    kill.add_argument("--rate", type=int, default=20_000, help="records a second")
-    kill.set_defaults(measure=_kills)
-    for verb in (run, latency, many, kill):
-        verb.add_argument("--peers", nargs="+", choices=peers.PEERS, default=peers.QUICK)
-        verb.add_argument("--rounds", type=int, default=1)
-        verb.add_argument("--json", type=Path, metavar="F", help="write every round")
-        verb.add_argument("--markdown", type=Path, metavar="F", help="also write the printed page")
+    _add_copies(verbs)
+    _add_loads(verbs)
     pictures = verbs.add_parser("draw", help="draw pictures of a result")
     pictures.add_argument("result", type=Path, help="a file that --json wrote")
     pictures.add_argument("folder", type=Path)
@@ -218,8 +139,67 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     args = parser.parse_args(argv)
     if getattr(args, "full", False):
         args.cells, args.peers, args.rounds = cells.FULL, peers.FULL, FULL_ROUNDS
-    args.share = QUICK_SHARE if getattr(args, "quick", False) else 1
+    if getattr(args, "quick", False):
+        args.share = QUICK_SHARE
     return args
+
+
+def _add_copies(verbs: Verbs) -> None:
+    """Add the verbs whose peers copy topics that were filled before."""
+    run = verbs.add_parser("run", help="let peers copy the same topics, one after another")
+    size = run.add_mutually_exclusive_group()
+    size.add_argument(
+        "--quick", action="store_true", help="two cells, four peers, one round, fewer records"
+    )
+    size.add_argument("--full", action="store_true", help="four cells, seven peers, five rounds")
+    size.add_argument("--cells", nargs="+", choices=cells.CELLS, default=cells.QUICK)
+    lane = verbs.add_parser("lane", help="our own lane, the client library, and MirrorMaker 2")
+    lane.add_argument("--cells", nargs="+", choices=cells.CELLS, default=cells.LANE)
+    for verb in (run, lane):
+        verb.add_argument(
+            "--intervals", nargs="+", type=int, default=INTERVALS_MS, help="commit intervals in ms"
+        )
+        verb.add_argument("--tasks", nargs="+", type=int, default=TASKS, help="tasks of each peer")
+        verb.add_argument("--tls", action="store_true", help="all clients connect with TLS")
+        verb.set_defaults(measure=copies)
+    distance = verbs.add_parser("distance", help="one partition, with a cluster far away")
+    distance.add_argument("--ms", type=int, default=50, help="time of a round trip (default 50)")
+    distance.add_argument("--far", nargs="+", choices=SIDES, default=SIDES, help="the far cluster")
+    distance.set_defaults(measure=distances)
+    for verb in (run, lane, distance):
+        verb.add_argument("--share", type=float, default=1, help="share of the records of a cell")
+    _add_results(run)
+    _add_results(lane, peers.LANE, LANE_ROUNDS)
+    _add_results(distance, peers.LANE[:2], LANE_ROUNDS)
+    lane.set_defaults(share=LANE_SHARE)
+
+
+def _add_loads(verbs: Verbs) -> None:
+    """Add the verbs that measure peers under a load of their own."""
+    latency = verbs.add_parser("latency", help="end-to-end latency of records")
+    latency.add_argument("--rates", nargs="+", type=int, default=[1_000], help="records a second")
+    latency.add_argument("--tasks", nargs="+", type=int, default=TASKS, help="tasks of each peer")
+    latency.set_defaults(measure=latencies)
+    many = verbs.add_parser("partitions", help="start and cost of many partitions")
+    many.add_argument("--partitions", nargs="+", type=int, default=[10, 1_000])
+    many.add_argument("--rate", type=int, default=0, help="records a second; 0 is idle")
+    many.set_defaults(measure=many_partitions)
+    start = verbs.add_parser("start", help="time from a start to the first record")
+    start.set_defaults(measure=starts)
+    kill = verbs.add_parser("kill", help="time to resume after SIGKILL of every mirror process")
+    kill.add_argument("--rate", type=int, default=20_000, help="records a second")
+    kill.set_defaults(measure=kills)
+    for verb in (latency, many, start, kill):
+        _add_results(verb)
+
+
+def _add_results(
+    verb: argparse.ArgumentParser, some: Sequence[str] = peers.QUICK, rounds: int = 1
+) -> None:
+    verb.add_argument("--peers", nargs="+", choices=peers.PEERS, default=some)
+    verb.add_argument("--rounds", type=int, default=rounds)
+    verb.add_argument("--json", type=Path, metavar="F", help="write every round")
+    verb.add_argument("--markdown", type=Path, metavar="F", help="also write the printed page")
 
 
 if __name__ == "__main__":

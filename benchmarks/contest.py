@@ -22,15 +22,17 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from benchmarks.cells import Cell
-from benchmarks.peers import Job, Peer, PeerFailedError
+from benchmarks.lane_share import lane_figures
+from benchmarks.peers import ADDED, Job, Peer, PeerFailedError
 from benchmarks.processes import cpu_s, descendants, machine_cpu_s, peak_rss_mb
 from benchmarks.rate import broker_pid
-from benchmarks.records import digest, fill
+from benchmarks.records import Digest, digest
+from benchmarks.source_topics import filled
 from benchmarks.steady import Sample, steady_state, warm_tail
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
 from eos_mirror.kafka.metadata import ClusterMetadata
-from eos_mirror.testing import KafkaCluster
+from eos_mirror.testing import KafkaCluster, Security
 
 LOOK_EVERY_S = 0.2
 STILL_S = 2.0
@@ -38,6 +40,7 @@ STILL_S = 2.0
 COPIED_WITHIN_S = 300.0
 STOPPED_WITHIN_S = 20.0
 
+Distant = Mapping[Side, str]
 Found = TypeVar("Found")
 Turn = TypeVar("Turn")
 
@@ -53,45 +56,54 @@ class Contest:
 
     Attributes:
         folder: Receives the configurations and logs of the peers.
-        originals: Digest of each topic that was filled.
+        distant: Bootstrap servers of the delaying proxies, by the side that they are in front of.
+        originals: Digest that a copy of each topic must have.
     """
 
     source: KafkaCluster
     target: KafkaCluster
     folder: Path
-    originals: dict[str, tuple[int, Sequence[str]]] = field(default_factory=dict)
+    distant: Distant = field(default_factory=dict)
+    originals: dict[str, Digest] = field(default_factory=dict)
     _aliases: Iterator[str] = field(default_factory=lambda: map("p{}".format, itertools.count(1)))
 
     @contextmanager
-    def topic(self, cell: Cell) -> Iterator[None]:
-        """Fill the topic of a cell and read it once, so that it is in memory for every peer."""
-        count = cell.records // cell.partitions * cell.partitions
-        self.source.create_topic(cell.name, cell.partitions)
-        fill(
-            self.source,
-            cell.name,
-            count=count,
-            value_bytes=cell.value_bytes,
-            producer_config={
-                "batch.size": max(cell.batch_bytes, cell.value_bytes),
-                "compression.type": cell.codec,
-                **({"batch.num.messages": 1} if cell.batch_bytes == 1 else {}),
-            },
-            headers=cell.headers,
-        )
-        self.originals[cell.name] = digest(self.source, cell.name)
-        yield
-        self.source.admin().delete_topics([cell.name])[cell.name].result(30)
+    def topics(self, cell: Cell, peers: Sequence[Peer]) -> Iterator[None]:
+        """
+        Fill what these peers copy, and read it once, so that it is in memory for every peer.
 
-    def job(self, topic: str, *, codec: str = "none", **more: int) -> Job:
-        """Return a new job under an unused alias; `more` is passed to `Job`."""
+        Raises:
+            ValueError: The batches are not what the cell says.
+        """
+        cells = list(dict.fromkeys(cell.sized(own_lane=peer.own_lane) for peer in peers))
+        for one in cells:
+            found = filled(self.source, one)
+            sys.stderr.write(f"{one.topic}: {one.records:,} records; {found}\n")
+            added = ADDED if cell.decoded else None
+            self.originals[one.topic] = digest(self.source, one.topic, added=added)
+        yield
+        for one in cells:
+            self.source.admin().delete_topics([one.topic])[one.topic].result(30)
+
+    def job(self, topic: str, *, far: Side | None = None, **more: Any) -> Job:
+        """
+        Return a new job under an unused alias; `more` is passed to `Job`.
+
+        Args:
+            far: The side that is only reached through the delaying proxy.
+        """
+        at = {Side.SOURCE: self.source, Side.TARGET: self.target}
+        addresses = {side: cluster.bootstrap for side, cluster in at.items()}
+        if far is not None:
+            addresses[far] = self.distant[far]
         return Job(
-            source=self.source.bootstrap,
-            target=self.target.bootstrap,
+            source=addresses[Side.SOURCE],
+            target=addresses[Side.TARGET],
             topic=topic,
             alias=next(self._aliases),
-            codec=codec,
             folder=self.folder,
+            source_login=login_of(self.source),
+            target_login=login_of(self.target),
             **more,
         )
 
@@ -100,19 +112,21 @@ class Contest:
         logs = sorted(self.folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
         return logs[-1].read_text(errors="replace")[-2_000:] if logs else ""
 
-    def copy(self, peer: Peer, cell: Cell, **more: int) -> dict[str, Any]:
+    def copy(self, peer: Peer, cell: Cell, **more: Any) -> dict[str, Any]:
         """
-        Let one peer copy the topic, and return its figures; `more` is passed to `Job`.
+        Let one peer copy its topic, and return its figures; `more` is passed to `job`.
 
         Raises:
             NotExactError: The copy differs from the source.
             PeerFailedError: The peer did not complete the copy.
             ValueError: The steady state was too short to measure.
         """
-        started_at, samples = self._copied(peer, cell, more)
-        return _figures(samples, self.originals[cell.name][0], cell.partitions, started_at)
+        job, started_at, samples = self._copied(peer, cell, more)
+        total, _ = self.originals[job.topic]
+        figures = _figures(samples, total, cell.partitions, started_at)
+        return figures | lane_figures(peer, job.log)
 
-    def warm_up(self, peer: Peer, cell: Cell, **more: int) -> None:
+    def warm_up(self, peer: Peer, cell: Cell, **more: Any) -> None:
         """
         Let one peer copy the topic without measuring; the copy may be short.
 
@@ -123,23 +137,24 @@ class Contest:
         self._copied(peer, cell, more)
 
     def _copied(
-        self, peer: Peer, cell: Cell, more: Mapping[str, int]
-    ) -> tuple[float, list[Sample]]:
-        """Return when the peer started, and samples of the growing copy."""
-        job = self.job(cell.name, codec=cell.codec, **more)
+        self, peer: Peer, cell: Cell, more: Mapping[str, Any]
+    ) -> tuple[Job, float, list[Sample]]:
+        """Return the job, when the peer started, and samples of the growing copy."""
+        topic = cell.sized(own_lane=peer.own_lane).topic
+        job = self.job(topic, codec=cell.codec, decoded=cell.decoded, **more)
         if peer.needs_topic:
             self.target.create_topic(job.remote, cell.partitions)
-        total, _ = self.originals[cell.name]
+        total, _ = self.originals[topic]
         with running_peer(peer, job) as process:
             started_at = time.monotonic()
             watch = Watch(self, process, job.remote, partitions=cell.partitions)
             samples = list(watch.until_whole(total))
             process.terminate()  # it exits while its copy is read
             found = digest(self.target, job.remote)
-        if found != self.originals[cell.name]:
-            raise NotExactError(f"{peer.name}: {job.remote} differs from {cell.name}")
+        if found != self.originals[topic]:
+            raise NotExactError(f"{peer.name}: {job.remote} differs from {topic}")
         self.target.admin().delete_topics([job.remote])[job.remote].result(30)
-        return started_at, samples
+        return job, started_at, samples
 
 
 def _figures(
@@ -157,6 +172,7 @@ def _figures(
         "first_s": first.at - started_at,
         "first_cpu_s": first.cpu_s["mirror"],
         "rss_mb": samples[-1].peak_rss_mb,
+        "task_rss_mb": samples[-1].task_rss_mb,
         "seconds": steady.seconds,
         "per_transaction": total * partitions / markers if markers > 0 else 0.0,
     }
@@ -210,7 +226,8 @@ class Watch:
 
     def look(self) -> Sample:
         """Take one sample."""
-        for pid in [self._process.pid, *descendants(self._process.pid)]:
+        children = descendants(self._process.pid)
+        for pid in [self._process.pid, *children]:
             self._spent[pid] = max(cpu_s(pid), self._spent.get(pid, 0.0))
             self._peaks[pid] = max(peak_rss_mb(pid), self._peaks.get(pid, 0.0))
         spent = {role: cpu_s(pid) for role, pid in self._brokers.items()}
@@ -222,6 +239,7 @@ class Watch:
             ends=self._ends(),
             cpu_s={**spent, "others": others, "steal": steal},
             peak_rss_mb=sum(self._peaks.values()),
+            task_rss_mb=max(self._peaks[pid] for pid in children or [self._process.pid]),
         )
 
     def _ends(self) -> list[int]:
@@ -231,6 +249,13 @@ class Watch:
         wanted = [TopicPartition(self._remote, p) for p in range(self._partitions)]
         ends = self._metadata.ends(wanted)
         return [ends[partition] for partition in wanted]
+
+
+def login_of(cluster: KafkaCluster) -> Mapping[str, str]:
+    """Return what a client of the cluster needs besides its address, in Java's names."""
+    settings = dict(cluster.java_properties())
+    del settings["bootstrap.servers"]
+    return {} if cluster.spec.security is Security.PLAINTEXT else settings
 
 
 @contextmanager

@@ -44,15 +44,23 @@ class Plan:
         sizes: Records by value size in bytes.
         rounds: Number of rounds for every size and tree.
         trees: Source trees to run; results are compared with the first one.
+        data_path: `data.path`; None for trees that do not have it.
     """
 
     sizes: Mapping[int, int]
     rounds: int
     trees: Sequence[Path]
+    data_path: str | None = None
 
     def name(self, tree: Path, value_bytes: int) -> str:
         """Return the name of a row."""
         return f"{value_bytes} B" + (f" {tree}" if len(self.trees) > 1 else "")
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """The settings of the flow."""
+        path = {} if self.data_path is None else {"data.path": self.data_path}
+        return {**LOCAL_SETTINGS, **path}
 
     @property
     def width(self) -> int:
@@ -79,7 +87,7 @@ def measure_rates(
             for i, tree in enumerate(plan.trees):
                 flow = Flow(f"s{value_bytes}-{number}-{i}", "t")
                 copy = Copy(flow, source=source, target=target, topic=topic, total=count)
-                result = copy.measure(folder, tree)
+                result = copy.measure(folder, tree, plan.settings)
                 if digest(target, copy.remote) != original:
                     raise NotExactError(f"{flow} {copy.remote}: the copy differs from {topic}")
                 target.admin().delete_topics([copy.remote])[copy.remote].result(30)
@@ -122,7 +130,7 @@ class Copy:
         self._total = total
         self.remote = f"{flow.source}.{topic}"
 
-    def measure(self, folder: Path, tree: Path) -> dict[str, Any]:
+    def measure(self, folder: Path, tree: Path, settings: Mapping[str, object]) -> dict[str, Any]:
         """Mirror the whole topic; return the figures of the steady state."""
         config = write_config(
             folder,
@@ -130,7 +138,7 @@ class Copy:
             source=self._source,
             target=self._target,
             topic=self._topic,
-            settings=LOCAL_SETTINGS,
+            settings=settings,
         )
         with running(config, "--once", code=tree) as mirror:
             mirror.wait_for("ready")
@@ -194,7 +202,7 @@ def broker_pid(cluster: KafkaCluster) -> int:
 def rate_rows(results: Results, plan: Plan) -> list[str]:
     """Return the lines of the table."""
     lines = [
-        f"one task, runtime=local, {PARTITIONS} partitions, no compression, transactions of "
+        f"one task, {_settings(plan)}, {PARTITIONS} partitions, no compression, transactions of "
         f"100 ms; median (range) of {plan.rounds} rounds; CPU s per million records; "
         "every copy verified",
         f"{'value':<{plan.width}}{'k rec/s':<17}{'task':<18}{'task+driver':<18}"
@@ -214,6 +222,11 @@ def rate_rows(results: Results, plan: Plan) -> list[str]:
             + f"{median(r['steal_cores'] for r in rounds):.2f}"
         )
     return lines + _comparisons(results, plan)
+
+
+def _settings(plan: Plan) -> str:
+    path = plan.data_path
+    return "runtime=local" + ("" if path is None else f", data.path={path}")
 
 
 def _comparisons(results: Results, plan: Plan) -> list[str]:

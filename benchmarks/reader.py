@@ -10,6 +10,7 @@ from benchmarks.peers import PeerFailedError
 from eos_mirror.testing import KafkaCluster
 
 FIRST_WITHIN_S = 90.0
+LOOK_EVERY_S = 0.02
 
 
 class Reader:
@@ -37,15 +38,15 @@ class Reader:
         deadline = time.monotonic() + FIRST_WITHIN_S
         while self._remote not in self._target.admin().list_topics(timeout=10).topics:
             self._go_on(process, deadline)
-            time.sleep(0.1)
+            time.sleep(LOOK_EVERY_S)
         self._consumer.assign([TopicPartition(self._remote, p, 0) for p in range(self._partitions)])
-        while not self._records(1, 0.1):
+        while not self._records(1, 0.02):
             self._go_on(process, deadline)
 
     def wait_for_more(self, process: Any) -> None:
         """Wait until another record arrives."""
         deadline = time.monotonic() + FIRST_WITHIN_S
-        while not self._records(1, 0.05):
+        while not self._records(1, 0.02):
             self._go_on(process, deadline)
 
     def _go_on(self, process: Any, deadline: float) -> None:

@@ -44,7 +44,7 @@ NAMES = ("account", "amount", "currency", "customer", "item", "price", "quantity
 READ_WITHIN = timedelta(minutes=5)
 
 
-def fill(
+def fill(  # noqa: PLR0913 - most of them keywords with a default
     cluster: KafkaCluster,
     topic: str,
     *,
@@ -52,6 +52,7 @@ def fill(
     value_bytes: int,
     producer_config: Mapping[str, object] | None = None,
     headers: bool = False,
+    copies_of_key: int = 1,
 ) -> None:
     """
     Append `count` records, spread evenly; keys of 10 bytes number them within each partition.
@@ -59,6 +60,7 @@ def fill(
     Args:
         producer_config: Overrides LARGE_BATCHES. With a codec, the values are compressible.
         headers: Whether each record has two headers.
+        copies_of_key: How many consecutive records have the same key.
 
     Raises:
         RuntimeError: The cluster did not acknowledge every record.
@@ -78,7 +80,7 @@ def fill(
                     producer.produce,
                     repeat(topic),
                     islice(cycle(pool), len(numbers)),
-                    map(b"key%07d".__mod__, numbers),
+                    map(b"key%07d".__mod__, (n // copies_of_key for n in numbers)),
                     repeat(partition),
                     repeat(None),
                     repeat(None),
@@ -111,9 +113,16 @@ def count_partitions(cluster: KafkaCluster, topic: str) -> int:
     return len(cluster.admin().list_topics(topic, timeout=10).topics[topic].partitions)
 
 
-def digest(cluster: KafkaCluster, topic: str) -> tuple[int, Sequence[str]]:
+Digest = tuple[int, Sequence[str]]
+"""Number of records, and the hash of each partition."""
+
+
+def digest(cluster: KafkaCluster, topic: str, *, added: tuple[str, bytes] | None = None) -> Digest:
     """
     Count all committed records, and hash each partition; the hash depends on the order.
+
+    Args:
+        added: A header that each record is hashed with, as if it were its last one.
 
     Raises:
         TimeoutError: The topic was not read to its end.
@@ -122,7 +131,8 @@ def digest(cluster: KafkaCluster, topic: str) -> tuple[int, Sequence[str]]:
     workers = min(os.cpu_count() or 1, len(partitions))
     shares = [partitions[i::workers] for i in range(workers)]
     with get_context("spawn").Pool(workers, _begin_worker) as pool:
-        read = pool.starmap(_read, [(cluster.client_config(), topic, share) for share in shares])
+        jobs = [(cluster.client_config(), topic, share, added) for share in shares]
+        read = pool.starmap(_read, jobs)
     hashes = {p: one for share in read for p, one in share.items()}
     return sum(count for count, _ in hashes.values()), [hashes[p][1] for p in partitions]
 
@@ -134,7 +144,10 @@ def _begin_worker() -> None:
 
 
 def _read(
-    config: Mapping[str, Any], topic: str, partitions: Sequence[int]
+    config: Mapping[str, Any],
+    topic: str,
+    partitions: Sequence[int],
+    added: tuple[str, bytes] | None,
 ) -> dict[int, tuple[int, str]]:
     """Return count and hash of some partitions; runs in a process of its own."""
     consumer = Consumer(
@@ -150,7 +163,7 @@ def _read(
         }
     )
     consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in partitions])
-    hashes = {p: _PartitionHash() for p in partitions}
+    hashes = {p: _PartitionHash(added) for p in partitions}
     ended = set[int]()
     deadline = monotonic() + READ_WITHIN.total_seconds()
     while len(ended) < len(partitions):
@@ -185,7 +198,8 @@ class _PartitionHash:
     another. No line of Python runs per record, unless there are headers.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, added: tuple[str, bytes] | None = None) -> None:
+        self._added = [] if added is None else [added]
         self.count = 0
         self._streams = [hashlib.blake2b(digest_size=8) for _ in range(6)]
 
@@ -198,11 +212,16 @@ class _PartitionHash:
             b"".join(filter(None, keys)),
             _lengths(values),
             b"".join(filter(None, values)),
-            _numbered(list(map(Message.headers, messages)), self.count),
+            _numbered(self._headers(messages), self.count),
         )
         for stream, column in zip(self._streams, stretch, strict=True):
             stream.update(column)
         self.count += len(messages)
+
+    def _headers(self, messages: Sequence[Message]) -> Sequence[object]:
+        if self._added:
+            return [[*(one.headers() or ()), *self._added] for one in messages]
+        return list(map(Message.headers, messages))
 
     def hexdigest(self) -> str:
         """Return the hash of all records so far."""

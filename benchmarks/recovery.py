@@ -15,11 +15,12 @@ import random
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 
+from benchmarks.peers import DATA_PATHS
 from benchmarks.recovery_faults import KINDS, Kind
 from benchmarks.recovery_stage import NotRecoveredError, Recovery, measure, open_stage
 from eos_mirror import __version__
@@ -52,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _rounds(kind: Kind, args: argparse.Namespace) -> Iterator[Recovery]:
     dice = random.Random(f"{args.seed} {kind.name}")
-    with open_stage(kind, runtime=args.runtime, dice=dice) as stage:
+    with open_stage(kind, runtime=args.runtime, data_path=args.data_path, dice=dice) as stage:
         for _ in range(args.times):
             yield measure(stage, kind)
 
@@ -60,21 +61,29 @@ def _rounds(kind: Kind, args: argparse.Namespace) -> Iterator[Recovery]:
 def rows(results: Results, args: argparse.Namespace) -> list[str]:
     """Return the lines of the table."""
     lines = [
-        f"runtime={args.runtime} times={args.times} seed={args.seed} version={__version__}",
-        f"{'fault':14} {'n':>3} {'p50 s':>7} {'max s':>7} {'others max s':>13}",
+        f"runtime={args.runtime} data.path={args.data_path} times={args.times} seed={args.seed} "
+        f"version={__version__}",
+        f"{'fault':14} {'n':>3} {'p50 s':>7} {'max s':>7} {'others max s':>13}"
+        f" {'elected p50 s':>14} {'then p50 s':>11}",
     ]
     for name, recoveries in results.items():
         silences = [r.silence_s for r in recoveries]
-        others = [r.others_s for r in recoveries if r.others_s is not None]
         cells = [
             f"{len(silences) or NONE:>3}",
-            f"{f'{median(silences):.2f}' if silences else NONE:>7}",
-            f"{f'{max(silences):.2f}' if silences else NONE:>7}",
-            f"{f'{max(others):.2f}' if others else NONE:>13}",
+            f"{_shown(median, silences):>7}",
+            f"{_shown(max, silences):>7}",
+            f"{_shown(max, [r.others_s for r in recoveries]):>13}",
+            f"{_shown(median, [r.elected_s for r in recoveries]):>14}",
+            f"{_shown(median, [r.after_s for r in recoveries]):>11}",
         ]
         notes = [f"{key} = {value}" for key, value in KINDS[name].notes.items()]
         lines.append(" ".join([f"{name:14}", *cells, f"  {', '.join(notes)}"]).rstrip())
     return lines
+
+
+def _shown(of: Callable[[list[float]], float], values: Iterable[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{of(known):.2f}" if known else NONE
 
 
 def _document(results: Results, args: argparse.Namespace, failure: str) -> Mapping[str, object]:
@@ -83,6 +92,7 @@ def _document(results: Results, args: argparse.Namespace, failure: str) -> Mappi
         "command": shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]),
         "version": __version__,
         "runtime": args.runtime,
+        "data_path": args.data_path,
         "seed": args.seed,
         "times": args.times,
         "failure": failure,
@@ -96,6 +106,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         prog="benchmarks recovery", description=(__doc__ or "").split("\n\n", 1)[0]
     )
     parser.add_argument("--runtime", choices=("local", "spark"), default="local")
+    parser.add_argument(
+        "--data-path", choices=DATA_PATHS, default=DATA_PATHS[0], help="data.path of the flow"
+    )
     parser.add_argument("--times", type=int, default=20, help="faults of each kind (default 20)")
     parser.add_argument(
         "--faults", type=_faults, default=list(KINDS), metavar="A,B", help=", ".join(KINDS)

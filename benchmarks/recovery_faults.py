@@ -2,11 +2,9 @@
 
 import os
 import signal
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from time import monotonic
 
@@ -18,7 +16,6 @@ from eos_mirror.testing.processes import identity, is_running
 SESSION_MS = 6000
 BROKER_SESSION_MS = 2500
 """The controller elects other leaders after this time; Kafka's default is 9 s."""
-DOWN = timedelta(seconds=2)
 WATCHED_TOPICS = (REMOTE, FLOW.claims_topic, "__transaction_state", "__consumer_offsets")
 
 
@@ -31,11 +28,13 @@ class Hit:
         at: Monotonic time in seconds at which the measurement starts.
         affected: Partitions that lose their writer.
         victims: Processes of tasks that must be replaced; they may stay alive for a moment.
+        elected_at: When every partition and coordinator of a killed broker had another leader.
     """
 
     at: float
     affected: frozenset[int] = ALL
     victims: frozenset[int] = frozenset()
+    elected_at: float | None = None
 
 
 Act = Callable[[Stage, Deadline], Hit]
@@ -125,18 +124,28 @@ def restart_driver(stage: Stage, _: Deadline) -> Hit:
 
 
 def kill_target(stage: Stage, deadline: Deadline) -> Hit:
-    """Send SIGKILL to the leader of a partition, and start it again after two seconds."""
+    """
+    Send SIGKILL to the leader of a partition, and start it again when all partitions get records.
+
+    Its start would take the CPU time that the others need.
+    """
     target, partition = stage.target, stage.dice.randrange(PARTITIONS)
     node = target.leader_of(REMOTE, partition)
     if node is None:
         raise TimeoutError(f"{REMOTE}-{partition} has no leader before the fault")
     at = monotonic()
     target.kill(node)
-    threading.Event().wait(DOWN.total_seconds())
+    wait_until(
+        lambda: not any({node, None} & target.leaders(topic) for topic in WATCHED_TOPICS),
+        within=deadline.left,
+        what=f"other leaders and coordinators than broker {node}",
+    )
+    elected_at = monotonic()
+    stage.wait_for_records(deadline)
     target.start_node(node)
     for topic in WATCHED_TOPICS:
         target.wait_isr(topic, within=deadline.left)
-    return Hit(at=at)
+    return Hit(at=at, elected_at=elected_at)
 
 
 def _any_task(stage: Stage) -> tuple[int, frozenset[int]]:

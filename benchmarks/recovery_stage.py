@@ -36,15 +36,20 @@ class Recovery:
         silence_s: Longest time without a newly visible record on the worst affected partition.
         others_s: The same on the partitions of tasks that were not hit; None if there are none.
         affected: Partitions that were hit.
+        elected_s: From the fault until all partitions and coordinators had another leader: the
+            brokers' own part of it; None if no broker was hit.
+        after_s: From then until every partition had got a record.
     """
 
     silence_s: float
     others_s: float | None
     affected: tuple[int, ...]
+    elected_s: float | None = None
+    after_s: float | None = None
 
 
 @contextmanager
-def open_stage(kind: Kind, *, runtime: str, dice: random.Random) -> Iterator[Stage]:
+def open_stage(kind: Kind, *, runtime: str, data_path: str, dice: random.Random) -> Iterator[Stage]:
     """Start a healthy flow under load; everything is stopped at the end of the block."""
     source = KafkaCluster(name="source")
     target = KafkaCluster(
@@ -61,6 +66,7 @@ def open_stage(kind: Kind, *, runtime: str, dice: random.Random) -> Iterator[Sta
         source.create_topic(TOPIC, PARTITIONS)
         settings: dict[str, object] = {
             "runtime": runtime,
+            "data.path": data_path,
             "tasks.max": TASKS,
             "replication.factor": kind.brokers,
             "internal.topic.replication.factor": kind.brokers,
@@ -141,4 +147,12 @@ def measure(stage: Stage, kind: Kind) -> Recovery:
         silence_s=worst.ended - hit.at if kind.from_start else worst.length_s,
         others_s=others.length_s if others else None,
         affected=tuple(sorted(hit.affected)),
+        elected_s=None if hit.elected_at is None else hit.elected_at - hit.at,
+        after_s=_after(stage, hit.elected_at),
     )
+
+
+def _after(stage: Stage, elected_at: float | None) -> float | None:
+    if elected_at is None:
+        return None
+    return stage.witness.first_since(elected_at) - elected_at

@@ -4,7 +4,7 @@ import os
 import platform
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import nan
 from pathlib import Path
 from statistics import median
@@ -23,24 +23,27 @@ class Column(NamedTuple):
     Attributes:
         path: Keys that lead to the figure in a round.
         factor: Converts its unit to that of the title.
+        better: Which figures are better; None if neither larger nor smaller ones are.
     """
 
     title: str
     path: tuple[str, ...]
     factor: float = 1.0
     form: str = ".2f"
+    better: Callable[[float, float], float] | None = min
 
 
 COPY = (
-    Column("k rec/s", ("rate",), 1e-3, ".0f"),
-    Column("tail", ("tail_rate",), 1e-3, ".0f"),
+    Column("k rec/s", ("rate",), 1e-3, ".0f", max),
+    Column("tail k rec/s", ("tail_rate",), 1e-3, ".0f", max),
     Column("CPU", ("cpu_s", "mirror")),
-    Column("tail", ("tail_cpu_s", "mirror")),
-    Column("source", ("cpu_s", "source")),
-    Column("target", ("cpu_s", "target")),
+    Column("tail CPU", ("tail_cpu_s", "mirror")),
+    Column("source CPU", ("cpu_s", "source")),
+    Column("target CPU", ("cpu_s", "target")),
     Column("RSS MB", ("rss_mb",), form=".0f"),
+    Column("task MB", ("task_rss_mb",), form=".0f"),
     Column("first s", ("first_s",)),
-    Column("records/tx", ("per_transaction",), form=".0f"),
+    Column("records/tx", ("per_transaction",), form=".0f", better=None),
 )
 DELAY = (
     Column("p50 ms", ("p50_ms",), form=".1f"),
@@ -49,7 +52,7 @@ DELAY = (
     Column("p99.9 ms", ("p999_ms",), form=".1f"),
     Column("mirror %", ("mirror_core",), 100, ".1f"),
     Column("target %", ("target_core",), 100, ".1f"),
-    Column("seen rec/s", ("seen_rate",), form=".0f"),
+    Column("seen rec/s", ("seen_rate",), form=".0f", better=None),
 )
 MANY = (
     Column("all s", ("all_s",)),
@@ -59,17 +62,24 @@ MANY = (
     Column("target %", ("cores", "target"), 100, ".1f"),
     Column("RSS MB", ("rss_mb",), form=".0f"),
 )
+FIRST = (
+    Column("first s", ("first_start_s",)),
+    Column("CPU s", ("first_start_cpu_s",)),
+    Column("again s", ("again_s",)),
+    Column("again CPU s", ("again_cpu_s",)),
+)
 KILL = (
     Column("next s", ("next_s",)),
     Column("caught up s", ("near_s",)),
-    Column("records", ("records",), form=".0f"),
+    Column("records", ("records",), form=".0f", better=None),
 )
 
 COPY_LEGEND = (
     "k rec/s and CPU: in the steady state, which excludes the first 20 % of the records. tail: the "
     "same without the first half of the records, but at least one second. CPU: seconds per million "
     "records, of all processes of the mirror and of each broker. RSS: sum of the peaks of all "
-    "processes. first: from exec to the first record that a read_committed reader sees. "
+    "processes; task: the peak of the largest process that copies, without that of the driver. "
+    "first: from exec to the first record that a read_committed reader sees. "
     "records/tx: over all partitions; 0 without transactions. Every copy was verified."
 )
 DELAY_LEGEND = (
@@ -86,7 +96,18 @@ KILL_LEGEND = (
     "from then until a read_committed reader gets the next record. caught up: until that reader "
     "lags less than a second. No record is missing or duplicated: every copy was verified."
 )
-LEGENDS = {COPY: COPY_LEGEND, DELAY: DELAY_LEGEND, MANY: MANY_LEGEND, KILL: KILL_LEGEND}
+FIRST_LEGEND = (
+    "first: from exec of a new flow to the first record that a read_committed reader gets, and the "
+    "CPU seconds of all processes of the mirror until then. again: the same for a second start of "
+    "the flow, after it was stopped and one more record was produced."
+)
+LEGENDS = {
+    COPY: COPY_LEGEND,
+    DELAY: DELAY_LEGEND,
+    MANY: MANY_LEGEND,
+    FIRST: FIRST_LEGEND,
+    KILL: KILL_LEGEND,
+}
 
 
 def columns_of(of_cell: Mapping[str, Rounds]) -> tuple[Column, ...]:
@@ -96,29 +117,29 @@ def columns_of(of_cell: Mapping[str, Rounds]) -> tuple[Column, ...]:
 
 
 def figure(one: Mapping[str, Any], column: Column) -> float:
-    """Return the figure of one round in the unit of the column's title."""
+    """Return the figure of one round in the unit of the column's title; NaN if it has none."""
     found: Any = one
     for name in column.path:
-        found = found[name]
+        found = found.get(name, nan) if isinstance(found, Mapping) else nan
     return float(found) * column.factor
 
 
 def table(of_cell: Mapping[str, Rounds]) -> Iterator[str]:
     """Yield the Markdown table of one cell: a row for each peer."""
     columns = columns_of(of_cell)
-    yield from _head("peer", columns)
+    yield from head("peer", columns)
     for peer, rounds in of_cell.items():
-        yield _row(peer, (spread([figure(one, c) for one in rounds], c.form) for c in columns))
+        yield row(peer, (spread([figure(one, c) for one in rounds], c.form) for c in columns))
 
 
 def ratios(of_cell: Mapping[str, Rounds]) -> Iterator[str]:
     """Yield a Markdown table of the first peer over each other one, round by round."""
     columns = columns_of(of_cell)
     first, *others = of_cell
-    yield from _head(f"{first} /", columns)
+    yield from head(f"{first} /", columns)
     for other in others:
         pairs = list(zip(of_cell[first], of_cell[other], strict=True))
-        yield _row(
+        yield row(
             other,
             (
                 spread([over(figure(ours, c), figure(theirs, c)) for ours, theirs in pairs], ".2f")
@@ -148,42 +169,28 @@ def comparison(old: Results, new: Results) -> Iterator[str]:
         if not both or columns_of(old[cell]) != columns:
             continue
         yield from ("", f"## {cell}, new / old", "")
-        yield from _head("peer", columns)
+        yield from head("peer", columns)
         for peer in both:
             after, before = (
                 [median(figure(one, c) for one in rounds) for c in columns]
                 for rounds in (of_cell[peer], old[cell][peer])
             )
-            yield _row(peer, (f"{over(*pair):.2f}" for pair in zip(after, before, strict=True)))
+            yield row(peer, (f"{over(*pair):.2f}" for pair in zip(after, before, strict=True)))
 
 
-def _head(first: str, columns: Sequence[Column]) -> Iterator[str]:
-    yield _row(first, (column.title for column in columns))
+def head(first: str, columns: Sequence[Column]) -> Iterator[str]:
+    """Yield the first two lines of a table."""
+    yield row(first, (column.title for column in columns))
     yield "|---|" + "---|" * len(columns)
 
 
-def _row(first: str, cells: Iterator[str]) -> str:
+def row(first: str, cells: Iterable[str]) -> str:
+    """Return a line of a table."""
     return "| " + " | ".join((first, *cells)) + " |"
 
 
-def document(command: str, results: Results, rounds: int) -> Iterator[str]:
-    """Yield the lines of the whole page."""
-    yield f"`{command}`"
-    yield ""
-    yield f"{machine()}. {_rounds(rounds)}"
-    yield from dict.fromkeys(LEGENDS[columns_of(of)] for of in results.values())
-    for cell, of_cell in results.items():
-        yield ""
-        yield f"## {cell}"
-        yield ""
-        yield from table(of_cell)
-        if len(of_cell) > 1:
-            yield ""
-            yield from ratios(of_cell)
-        yield from failures(of_cell)
-
-
-def _rounds(count: int) -> str:
+def rounds_line(count: int) -> str:
+    """Say of how many rounds a figure is."""
     return f"Median (range) of {count} rounds." if count > 1 else "One round."
 
 

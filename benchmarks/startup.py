@@ -33,6 +33,7 @@ def measure_startup(
 ) -> Results:
     """Measure every round of every runtime; the runtimes alternate."""
     results: Results = {name: [] for name in RUNTIMES}
+    path = {"data.path": args.data_path} if args.data_path else {}
     for number in range(args.rounds):
         for name, settings in RUNTIMES.items():
             flow, topic = Flow(f"{name}{number}", "t"), f"{name}-{number}"
@@ -43,7 +44,7 @@ def measure_startup(
                 source=source,
                 target=target,
                 topic=topic,
-                settings={**settings, "tasks.max": args.tasks},
+                settings={**settings, **path, "tasks.max": args.tasks},
             )
             with running(config) as mirror:
                 result = _start(mirror, tasks_count=args.tasks)

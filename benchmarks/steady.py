@@ -32,13 +32,15 @@ class Sample:
         ends: Records committed so far, per partition or per set of partitions that are committed
             together.
         cpu_s: CPU seconds so far, by role.
-        peak_rss_mb: Peak memory of the task so far.
+        peak_rss_mb: Peak memory so far, of the task or of all processes.
+        task_rss_mb: Peak memory so far of the largest process that copies.
     """
 
     at: float
     ends: Sequence[int]
     cpu_s: Mapping[str, float]
     peak_rss_mb: float = 0.0
+    task_rss_mb: float = 0.0
 
     @property
     def records(self) -> int:

@@ -18,9 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.mirror import ROOT
+from benchmarks.peers import DATA_PATHS
 from benchmarks.rate import NotExactError, Plan, measure_rates, rate_rows
 from benchmarks.startup import measure_startup, startup_rows
-from eos_mirror.testing import KafkaCluster, start_clusters
+from eos_mirror.testing import KafkaCluster, Security, start_clusters
 
 QUICK = {100: 4_000_000, 1_000: 1_200_000}
 FULL = {100: 10_000_000, 1_000: 3_000_000}
@@ -47,6 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                     sizes=args.records or (QUICK if args.quick else FULL),
                     rounds=args.rounds,
                     trees=[ROOT, *([args.against.resolve()] if args.against else [])],
+                    data_path=args.data_path,
                 )
                 results = measure_rates(source, target, folder=Path(folder), plan=plan)
                 lines = rate_rows(results, plan)
@@ -67,6 +69,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="rounds of each row (default 3)")
     parser.add_argument("--records", nargs="+", type=_size, action=_Sizes, metavar="BYTES=COUNT")
     parser.add_argument("--against", type=Path, metavar="FOLDER", help="another source tree")
+    parser.add_argument("--data-path", choices=DATA_PATHS, help="data.path, if not the default")
     parser.add_argument("--startup", action="store_true", help="time to ready and memory")
     parser.add_argument("--tasks", type=int, default=1, help="with --startup (default 1)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every round")
@@ -92,10 +95,19 @@ class _Sizes(argparse.Action):
 
 
 @contextmanager
-def two_clusters() -> Iterator[tuple[KafkaCluster, KafkaCluster]]:
+def two_clusters(
+    *, security: Security = Security.PLAINTEXT, proxied: bool = False
+) -> Iterator[tuple[KafkaCluster, KafkaCluster]]:
     """Start source and target, one node each, with the JVM settings of a server."""
     source, target = (
-        KafkaCluster(name=name, fast_start=False, heap="1g", broker_config=BROKERS)
+        KafkaCluster(
+            name=name,
+            fast_start=False,
+            heap="1g",
+            broker_config=BROKERS,
+            security=security,
+            proxied=proxied,
+        )
         for name in ("source", "target")
     )
     start_clusters(source, target)

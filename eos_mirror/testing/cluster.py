@@ -213,6 +213,10 @@ class KafkaCluster:
         seen = next(self._views(topic), {}).get(partition)
         return seen.leader if seen else None
 
+    def leaders(self, topic: str) -> frozenset[int | None]:
+        """Return the leaders of all partitions as the first live broker knows them."""
+        return frozenset(seen.leader for seen in next(self._views(topic), {}).values())
+
     def in_sync(self, topic: str, partition: int = 0) -> int:
         """Return how many replicas are in sync, as the first live broker knows it."""
         return len(next(self._views(topic), {})[partition].isr)

@@ -1,19 +1,25 @@
 """The contest: its configurations are complete, and its figures are computed round by round."""
 
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.__main__ import measured
 from benchmarks.cells import CELLS
 from benchmarks.cells import QUICK as QUICK_CELLS
-from benchmarks.contest import in_the_order_of, take_turns
+from benchmarks.contest import Contest, in_the_order_of, take_turns
+from benchmarks.measures import Results
+from benchmarks.page import document
 from benchmarks.peers import CONFIGS, PEERS, Job, Peer, PeerFailedError
 from benchmarks.peers import QUICK as QUICK_PEERS
-from benchmarks.report import COPY, LEGENDS, columns_of, comparison, document, ratios, table
+from benchmarks.report import COPY, LEGENDS, columns_of, comparison, ratios, table
+from eos_mirror.settings.connector import DataPath
 from eos_mirror.settings.load import load_settings
+from eos_mirror.testing import KafkaCluster
 
 
 def one_round(rate: float, cpu_s: float) -> dict[str, Any]:
@@ -99,6 +105,20 @@ def test_who_must_not_fail_or_fails_again_ends_the_run(name: str, failures: int)
         take_turns({"100B": way}, [PEERS[name]], 1)
 
 
+def test_cells_that_were_complete_before_a_failure_are_kept(tmp_path: Path) -> None:
+    """A failure in a later cell is exit code 1, and the earlier cells are still there."""
+
+    def measure(*_: object) -> Iterator[Results]:
+        yield {"100B": {"eos": [one_round(1_000, 2.0)]}}
+        raise PeerFailedError("5 of 9, and no more")
+
+    results: Results = {}
+    contest = Contest(source=KafkaCluster(), target=KafkaCluster(), folder=tmp_path)
+
+    assert measured(contest, Namespace(measure=measure), results) == 1
+    assert results["100B"]["eos"][0]["rate"] == 1_000
+
+
 def failing_first(times: int) -> Callable[[Peer], dict[str, Any]]:
     """Return a measurement that fails this many times before it returns figures."""
     failures = iter(range(times))
@@ -146,14 +166,41 @@ def test_a_quick_run_is_made_of_what_there_is() -> None:
     assert set(QUICK_PEERS) <= set(PEERS)
 
 
+@pytest.mark.parametrize("decoded", [False, True], ids=["plain", "decoded"])
 @pytest.mark.parametrize("name", sorted(path.name for path in CONFIGS.glob("*.properties")))
-def test_a_configuration_is_filled_in(tmp_path: Path, name: str) -> None:
+def test_a_configuration_is_filled_in(tmp_path: Path, name: str, decoded: bool) -> None:
     """Every placeholder of a configuration is filled in, and ours load."""
-    job = Job(
-        source="a:9092", target="b:9092", topic="t", alias="p1", codec="none", folder=tmp_path
-    )
-    path = job.config(name, runtime="local")
+    job = a_job(tmp_path, decoded=decoded)
+    path = job.config(name, fragment="decoded.fragment", runtime="local", data_path="auto")
     assert "$" not in path.read_text()
     if not name.startswith("mm2"):
         (flow,) = load_settings(path).flows
         assert flow.exactly_once == (name == "eos.properties")
+        assert flow.connector.data_path is DataPath.AUTO
+        assert len(flow.transforms.chain) == decoded
+
+
+@pytest.mark.parametrize("name", ["eos", "alo", "eos-client", "alo-client"])
+def test_our_own_lane_and_the_client_library_are_peers(tmp_path: Path, name: str) -> None:
+    """A peer with `-client` in its name uses the client library, the others our own lane."""
+    (path,) = [Path(word) for word in PEERS[name].command(a_job(tmp_path)) if "p1" in word]
+    (flow,) = load_settings(path).flows
+
+    assert PEERS[name].own_lane == (not name.endswith("-client"))
+    assert (flow.connector.data_path is DataPath.AUTO) == PEERS[name].own_lane
+
+
+def test_a_job_over_tls_has_the_settings_of_each_side(tmp_path: Path) -> None:
+    """Each cluster has its own keys, in the names of Java clients; a bare loop refuses."""
+    job = a_job(tmp_path, source_login={"ssl.key": "s"}, target_login={"ssl.key": "t"})
+
+    (path,) = [Path(word) for word in PEERS["mm2-eos"].command(job) if "p1" in word]
+
+    assert {"p1.ssl.key = s", "target.ssl.key = t"} <= set(path.read_text().splitlines())
+    with pytest.raises(ValueError, match="no encryption"):
+        PEERS["loop-eos"].command(job)
+
+
+def a_job(folder: Path, **more: Any) -> Job:
+    """Return a job of one topic."""
+    return Job(source="a:9092", target="b:9092", topic="t", alias="p1", folder=folder, **more)
