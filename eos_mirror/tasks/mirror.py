@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eos_mirror.core.messages import MirrorClients, Orders, SyncsTopic, TaskConfig, TaskReport
 from eos_mirror.core.side import Side
@@ -28,7 +28,9 @@ from eos_mirror.replication.suspension import Suspension
 from eos_mirror.replication.task import MirrorTask
 from eos_mirror.tasks.context import TypedContext
 from eos_mirror.tasks.messages import decode
-from eos_mirror.wire.lane import WireLane
+
+if TYPE_CHECKING:
+    from eos_mirror.wire.lane import WireLane
 
 PATIENCE = timedelta(seconds=10)
 """Time limit for requests of a running task. Then its process exits; the next has new clients."""
@@ -62,7 +64,7 @@ def mirror(
     """
     config = decode(TaskConfig, message)
     context = TypedContext[Orders, TaskReport](channel, Orders)
-    adapters, target = _adapters(config, context.slot, fencing=fencing)
+    adapters, target = _adapters(config, context, fencing=fencing)
     mode = (
         ExactlyOnce(
             config.mirror,
@@ -83,7 +85,9 @@ def mirror(
         raise RestartTask(str(exc)) from exc  # the successor excludes this topic
 
 
-def _adapters(config: TaskConfig, slot: int, *, fencing: Fencing) -> tuple[Adapters, KafkaTarget]:
+def _adapters(
+    config: TaskConfig, context: TypedContext[Orders, TaskReport], *, fencing: Fencing
+) -> tuple[Adapters, KafkaTarget]:
     flow, clients = config.mirror.flow, config.clients
     metadata = ClusterMetadata(
         clients.source_admin, side=Side.SOURCE, patience=PATIENCE, needed=MIRROR_FROM
@@ -96,8 +100,8 @@ def _adapters(config: TaskConfig, slot: int, *, fencing: Fencing) -> tuple[Adapt
         patience=PATIENCE,
         needed=MIRROR_TO if config.mirror.exactly_once else COPY_TO,
     )
-    library = _library(config, slot)
-    lane = _own_lane(config, slot, library) if config.own_lane else None
+    library = _library(config, context.slot)
+    lane = _own_lane(config, context, library)
     adapters = Adapters(
         lane=library if lane is None else lane,
         metadata=metadata,
@@ -123,12 +127,25 @@ def _library(config: TaskConfig, slot: int) -> KafkaLane:
     )
 
 
-def _own_lane(config: TaskConfig, slot: int, library: KafkaLane) -> WireLane:
+def _own_lane(
+    config: TaskConfig, context: TypedContext[Orders, TaskReport], library: KafkaLane
+) -> "WireLane | None":
+    """Return our own lane; None if the configuration excludes it, or needs what it does not do."""
+    if not config.own_lane:
+        return None
+    from eos_mirror.wire.lane import WireLane  # noqa: PLC0415 (its codec takes 0.1 s to load)
+    from eos_mirror.wire.options import unsupported  # noqa: PLC0415 (the same)
+
     clients = config.clients
+    for side, client in (("source", clients.source_consumer), ("target", clients.target_producer)):
+        reason = unsupported(client)
+        if reason is not None:
+            context.event("data-path.client", {"reason": f"{side}: {reason}"})
+            return None
     return WireLane(
         config.mirror.flow,
         library,
-        consumer_config=_consumer(config, slot),
+        consumer_config=_consumer(config, context.slot),
         producer_config=clients.target_producer,
         plain_producer_config=clients.plain_producer,
         tokens=token_maker,

@@ -209,6 +209,12 @@ EVENTS: Final = (
         "A commit may have been sent twice; the task switched to a new transactional id.",
     ),
     Event(
+        "data-path.client",
+        Level.INFO,
+        "`data.path = auto`, but a setting needs what our own lane does not do; the task uses "
+        "librdkafka.",
+    ),
+    Event(
         "transaction.lost",
         Level.WARNING,
         "The open transaction failed, or a request of it got no answer; the task continues with a "

@@ -100,6 +100,7 @@ EVENTS = {
     "commit.suspicious": r"(a connection broke|the commit took .* s): it may have been sent twice"
     r"|a connection broke: the commit may have been sent twice",
     "transaction.lost": ALWAYS,
+    "data-path.client": NEVER,
     "commits.doubtful": r"(a connection broke|the commit took .* s): it may have been sent twice"
     r"|a connection broke: the commit may have been sent twice",
     "offsets.unexpected": ALWAYS,
