@@ -26,6 +26,7 @@ from eos_mirror.wire.errors import (
     Unreachable,
 )
 from eos_mirror.wire.messages import FETCH
+from eos_mirror.wire.parts import divided
 from eos_mirror.wire.reading import Reading
 from eos_mirror.wire.sessions import Session
 
@@ -38,10 +39,6 @@ FOUND_AFTER_S: Final = 0.001
 SOON_S: Final = 2.0
 SOON_WAIT_MS: Final = 50
 """For this long after an assignment, requests wait this short: more partitions may follow."""
-
-PART_BYTES: Final = 1 << 20
-PART_RECORDS: Final = 5_000
-"""Runs are handed over until one of these is reached, so a transaction ends near its limits."""
 
 SESSION_LOST: Final = frozenset(
     {FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR}
@@ -159,7 +156,7 @@ class Fetcher:
         taken = None
         while taken is None and self._answers:
             number, polled = self._answers.popleft()
-            part, rest = _divided(polled)
+            part, rest = divided(polled)
             if rest is not None:
                 self._answers.appendleft((number, rest))
             else:
@@ -344,18 +341,3 @@ class Fetcher:
                 elif partition in polled.faults:
                     del self._readings[partition]
         return polled
-
-
-def _divided(polled: Polled) -> tuple[Polled, Polled | None]:
-    """Return the first runs, and the others with everything after the runs; None if all fit."""
-    records = size_bytes = count = 0
-    for run in polled.runs:
-        records += run.count
-        size_bytes += run.size_bytes
-        count += 1
-        if records >= PART_RECORDS or size_bytes >= PART_BYTES:
-            break
-    if count == len(polled.runs):
-        return polled, None
-    first = Polled(runs=polled.runs[:count])
-    return first, Polled(runs=polled.runs[count:], ends=polled.ends, faults=polled.faults)
