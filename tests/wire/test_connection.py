@@ -52,8 +52,10 @@ def connected(script: Script, **more: Any) -> Iterator[tuple[Connection, Scripte
     """Yield a connection to a broker with a script."""
     with ScriptedBroker(script, **more) as broker:
         made = Connection("127.0.0.1", broker.port, PLAINTEXT, client_id="test", until=soon())
-        yield made, broker
-        made.close()
+        try:
+            yield made, broker
+        finally:
+            made.close()
 
 
 def send(connection: Connection, *, until: float | None = None, tag: object = None) -> None:
