@@ -74,7 +74,7 @@ class Reading:
 
     def check(self, one: Mapping[str, Any]) -> None:
         """
-        Raise Refused if the partition cannot be read, and nobody knows a way out.
+        Raise Refused if the partition cannot be read, here or elsewhere.
 
         Call it for all partitions of an answer first: `answered` moves positions.
         """

@@ -106,7 +106,7 @@ def test_an_answer_in_single_bytes_is_read() -> None:
 
 
 def test_no_answer_in_time_closes_the_connection() -> None:
-    """After the deadline the outcome is unknown, and a late answer is nobody's."""
+    """After the deadline the outcome is unknown, and a late answer is dropped."""
     with connected(nothing) as (connection, broker):
         with pytest.raises(Unanswered, match="InitProducerId"):
             connection.call(INIT_PRODUCER_ID, FIELDS, until=soon(SHORT_S))
@@ -128,7 +128,7 @@ def doubled(peer: Peer, first: Asked, _: Asked) -> None:
 
 
 def foreign(peer: Peer, first: Asked, second: Asked) -> None:
-    """Answer requests that nobody sent."""
+    """Answer requests that were never sent."""
     peer.answer(first, an_answer(1))
     peer.answer(Asked(second.api, second.number + 1, {}), an_answer(2))
 
@@ -299,13 +299,13 @@ def test_a_request_waits_until_the_broker_reads_again(
 
 
 def leave(peer: Peer) -> None:
-    """Send bytes that nobody asked for."""
+    """Send bytes without a request."""
     peer.send(b"\0\0\0\4\0\0\0\7")
 
 
 @pytest.mark.parametrize("what", [Peer.close, Peer.reset, Peer.finish, leave])
 def test_a_connection_that_changed_while_idle_is_stale(what: Callable[[Peer], None]) -> None:
-    """Closed, half closed, or with bytes that nobody asked for: no request is sent on it."""
+    """Closed, half closed, or with bytes without a request: no request is sent on it."""
     with connected(nothing) as (connection, broker):
         assert not connection.is_stale
         what(broker.peers[0])
