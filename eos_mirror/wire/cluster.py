@@ -9,7 +9,16 @@ from typing import Any, Final, TypeVar
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.wire.connection import Connection
-from eos_mirror.wire.errors import NO_COORDINATOR, Refused, Unanswered, Unreachable, WireError
+from eos_mirror.wire.errors import (
+    NO_COORDINATOR,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNUSABLE,
+    Malformed,
+    Refused,
+    Unanswered,
+    Unreachable,
+    WireError,
+)
 from eos_mirror.wire.messages import FIND_COORDINATOR, METADATA
 from eos_mirror.wire.security import Security
 
@@ -110,6 +119,11 @@ class Cluster:
         self.drop(connection)
         return False
 
+    def muted_until(self, node: int, purpose: Purpose) -> float:
+        """Return until when a broker does not read from a connection, in monotonic seconds."""
+        known = self._connections.get((node, purpose))
+        return 0.0 if known is None else known.muted_until
+
     def _connected(self, address: tuple[str, int], until: float) -> Connection:
         return Connection(*address, self._security, client_id=self._client_id, until=until)
 
@@ -149,12 +163,12 @@ class Cluster:
         for node in nodes:
             try:
                 return self.connection(node, Purpose.ASK, until=_soon(until))
-            except (Unreachable, Unanswered) as exc:
+            except UNUSABLE as exc:
                 fault = exc
         for address in self._bootstrap:
             try:
                 self._first = self._connected(address, _soon(until))
-            except (Unreachable, Unanswered) as exc:
+            except UNUSABLE as exc:
                 fault = exc
             else:
                 return self._first
@@ -162,14 +176,17 @@ class Cluster:
 
     def ask(self, api: Any, fields: Mapping[str, Any], *, until: float) -> dict[str, Any]:
         """Ask any broker. A question changes nothing, so another broker is asked if one fails."""
+        pause_s = FIRST_PAUSE_S
         while True:
             connection = self.any_broker(until=until)
             try:
                 return connection.call(api, fields, until=_soon(until))
-            except Unanswered:
+            except UNUSABLE:
                 self.drop(connection)
-                if time.monotonic() > until:
+                if time.monotonic() + pause_s > until:
                     raise
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
     # ------------------------------------------------------------------ topics
 
@@ -197,6 +214,8 @@ class Cluster:
             self.topics.pop(topic["name"], None)
             if not topic["error_code"]:
                 self.topics[topic["name"]] = _topic(topic)
+            elif topic["error_code"] == TOPIC_AUTHORIZATION_FAILED:
+                raise Refused(topic["error_code"], f"learn of {topic['name']}")
 
     def _learn_broker(self, node: int, host: str, port: int) -> None:
         if self._brokers.get(node, (host, port)) != (host, port):
@@ -226,7 +245,9 @@ class Cluster:
         def find() -> int:
             fields = {"key_type": kind.value, "coordinator_keys": [key]}
             answer = self.ask(FIND_COORDINATOR, fields, until=until)
-            found = answer["coordinators"][0]
+            found = next((one for one in answer["coordinators"] if one["key"] == key), None)
+            if found is None:
+                raise Malformed(f"an answer without the coordinator of {key}")
             if found["error_code"]:
                 raise Refused(found["error_code"], f"find the coordinator of {key}")
             self._learn_broker(found["node_id"], found["host"], found["port"])

@@ -14,7 +14,7 @@ from struct import Struct
 from typing import Any, Final
 
 from eos_mirror.wire.codec import Fields, uvarint
-from eos_mirror.wire.errors import Malformed, Refused, Unanswered, Unreachable
+from eos_mirror.wire.errors import Malformed, Refused, Unanswered, Unreachable, WireError
 from eos_mirror.wire.messages import API_VERSIONS, Api
 from eos_mirror.wire.security import Security
 from eos_mirror.wire.tls import SPEAKS_TLS, encrypted, is_alert, joined, reason_of
@@ -29,6 +29,9 @@ MOST_PARTS: Final = 512
 
 ONE_ADDRESS_S: Final = 3.0
 """How long one address of a name may take, if there are others."""
+
+LONGEST_MUTE_S: Final = 60.0
+"""The longest time for which a broker is believed to mute us: quotas count over some 11 s."""
 
 Bytes = bytes | bytearray | memoryview
 
@@ -46,6 +49,8 @@ class _Request:
 class Connection:
     """
     A connection that has exchanged versions and logged in. Used by one thread.
+
+    Invariant A: after Unanswered or Malformed it is closed, and every further use is Unanswered.
 
     Attributes:
         versions: Lowest and highest version of each request that the broker knows.
@@ -169,7 +174,11 @@ class Connection:
             while views:
                 self._write_some(views, until)
         except OSError as exc:
+            self.close()
             raise Unanswered(f"{self.address}: {reason_of(exc)}") from exc
+        except Unanswered:
+            self.close()  # a part of the request may have been sent
+            raise
 
     def _write_some(self, views: deque[memoryview], until: float) -> None:
         try:
@@ -212,10 +221,16 @@ class Connection:
         if not self._requests:
             return None
         try:
-            complete = self._read()
+            return self._next()
         except OSError as exc:
+            self.close()
             raise Unanswered(f"{self.address}: {reason_of(exc)}") from exc
-        if not complete:
+        except WireError:
+            self.close()
+            raise
+
+    def _next(self) -> tuple[Any, dict[str, Any]] | None:
+        if not self._read():
             request = self._requests[0]
             if time.monotonic() > request.until:
                 raise Unanswered(f"{self.address}: no answer to {request.api.name} in time")
@@ -264,6 +279,7 @@ class Connection:
 
     def _mute(self, seconds: float) -> None:
         """The broker does not read for a while: this is not time that a request took."""
+        seconds = min(seconds, LONGEST_MUTE_S)
         if seconds > 0:
             self.muted_until = time.monotonic() + seconds
             for request in self._requests:
@@ -282,8 +298,15 @@ class Connection:
         return pending is not None and pending() > 0
 
     @property
+    def is_closed(self) -> bool:
+        """True after `close`, or after an error."""
+        return self._socket.fileno() < 0
+
+    @property
     def is_stale(self) -> bool:
-        """True if the broker closed the connection while it was idle."""
+        """True if it is closed, or the broker closed it while it was idle."""
+        if self.is_closed:
+            return True
         if self._requests:
             return False
         try:
@@ -300,7 +323,7 @@ class Connection:
 def wait_for(connections: Iterable[Connection], *, until: float, writable: bool = False) -> bool:
     """Wait until one of the connections can be read (or written); return False in vain."""
     some = list(connections)
-    if not writable and any(one.has_buffered for one in some):
+    if any(one.is_closed or (one.has_buffered and not writable) for one in some):
         return True
     poll = select.poll()
     for one in some:
@@ -317,11 +340,13 @@ def _would_block(exc: OSError) -> bool:
 
 def _connected(host: str, port: int, security: Security, until: float) -> socket.socket:
     """Connect to the first address of the name that accepts."""
+    if not host:
+        raise Unreachable("a broker without an address")
     try:
         found = socket.getaddrinfo(host, port, security.family, socket.SOCK_STREAM)
-    except OSError as exc:
+    except (OSError, ValueError, OverflowError) as exc:  # no name, or no port
         raise Unreachable(f"{host}:{port}: {exc}") from exc
-    fault: OSError | None = None
+    fault: Exception | None = None
     for i, (family, kind, protocol, _, address) in enumerate(found):
         left_s = until - time.monotonic()
         if i + 1 < len(found):
@@ -338,7 +363,7 @@ def _connected(host: str, port: int, security: Security, until: float) -> socket
                 made.settimeout(max(0.01, min(left_s, until - time.monotonic())))
                 made = encrypted(made, security.tls, host)
             made.setblocking(False)
-        except OSError as exc:
+        except (OSError, OverflowError) as exc:
             made.close()
             fault = exc
         else:

@@ -27,6 +27,10 @@ class Unreachable(WireError):
     """A broker cannot be reached, so nothing was sent."""
 
 
+UNUSABLE: Final = (Malformed, Unanswered, Unreachable)
+"""A broker that cannot be used now: another one may be asked, or this one later."""
+
+
 class Refused(WireError):
     """
     The broker answered with an error code.

@@ -21,9 +21,9 @@ from eos_mirror.wire.errors import (
     FETCH_SESSION_ID_NOT_FOUND,
     FETCH_SESSION_TOPIC_ID_ERROR,
     INVALID_FETCH_SESSION_EPOCH,
+    UNUSABLE,
     Malformed,
-    Unanswered,
-    Unreachable,
+    Refused,
 )
 from eos_mirror.wire.messages import FETCH
 from eos_mirror.wire.parts import divided
@@ -33,7 +33,13 @@ from eos_mirror.wire.sessions import Session
 READ_COMMITTED: Final = 1
 NO_REPLICA: Final = -1
 ASK_AGAIN_S: Final = 0.1
-"""How long a partition rests after its broker could not be used."""
+"""How long a partition rests after its broker could not be used, at least."""
+
+REST_SHARE: Final = 4
+"""After an attempt that blocked, a partition rests this many times as long: others are read."""
+
+FIND_WITHIN_S: Final = 3.0
+"""How long a poll may block because a broker cannot be reached; it is tried again later."""
 
 FOUND_AFTER_S: Final = 0.001
 SOON_S: Final = 2.0
@@ -121,6 +127,7 @@ class Fetcher:
         self._readings.clear()
         self._new.clear()
         self._nodes.clear()
+        self._answers.clear()
         self._cluster.close()
 
     @property
@@ -175,22 +182,25 @@ class Fetcher:
                 answer = node.connection.advance()
                 if answer is None:
                     continue
-                self._answers.append((number, self._handled(node, answer[1])))
-            except (Unanswered, Malformed):
+                self._answers.append((number, self._handled(number, node, answer[1])))
+            except UNUSABLE:
                 self._lose(number)
+            except Refused:
+                self._lose(number)
+                raise
             else:
                 node.connection = None
 
-    def _lose(self, number: int) -> None:
+    def _lose(self, number: int, *, rest_s: float = ASK_AGAIN_S) -> None:
         """Forget a broker that does not answer: its partitions may have another leader now."""
         node = self._nodes.pop(number)
         if node.connection is not None:
             self._cluster.drop(node.connection)
-        self._rest(node.asked.values())
+        self._rest(node.asked.values(), rest_s=rest_s)
 
-    def _rest(self, readings: Iterable[Reading]) -> None:
+    def _rest(self, readings: Iterable[Reading], *, rest_s: float = ASK_AGAIN_S) -> None:
         """Ask where these partitions are, after a moment."""
-        until = time.monotonic() + ASK_AGAIN_S
+        until = time.monotonic() + rest_s
         self._ask_at = min(self._ask_at, until)
         for reading in readings:
             reading.rests_until = until
@@ -204,7 +214,7 @@ class Fetcher:
         now = time.monotonic()
         self._ask_at = float("inf")
         if self._new:
-            self._begin_new(now)
+            self._begin_new()
         wanted = self._wanted_by_node(now)
         for number in self._nodes.keys() - wanted.keys():
             if self._nodes[number].connection is None:
@@ -212,7 +222,12 @@ class Fetcher:
         waiting = {number for number, _ in self._answers}
         for number, readings in wanted.items():
             node = self._nodes.setdefault(number, _Node(Session()))
-            if node.connection is None and number not in waiting:
+            if node.connection is not None or number in waiting:
+                continue
+            muted_until = self._cluster.muted_until(number, Purpose.FETCH)
+            if muted_until > now:
+                self._ask_at = min(self._ask_at, muted_until)
+            else:
                 self._request(number, node, readings, share=len(wanted))
 
     def _wanted_by_node(self, now: float) -> dict[int, dict[TopicPartition, Reading]]:
@@ -228,22 +243,16 @@ class Fetcher:
             else:
                 wanted.setdefault(node, {})[partition] = reading
         if unknown:
-            self._find(unknown, now)
+            self._find(unknown)
         return wanted
 
-    def _begin_new(self, now: float) -> None:
-        """Learn the ids of new topics. A topic that does not exist is not read."""
-        try:
-            self._cluster.learn(
-                sorted({one.topic for one in self._new}),
-                until=now + self._settings.answered_within_s,
-            )
-        except (Unanswered, Unreachable):
-            self._ask_at = now + ASK_AGAIN_S
-            return
-        for partition, at in self._new.items():
+    def _begin_new(self) -> None:
+        """Learn the ids of new topics. One that does not exist, or not yet, is asked for again."""
+        rest_s = self._learn({one.topic for one in self._new})
+        for partition, at in list(self._new.items()):
             topic = self._cluster.topics.get(partition.topic)
-            if topic is not None:
+            if rest_s is None and topic is not None:
+                del self._new[partition]
                 self._ids[partition.topic] = topic.topic_id
                 self._readings[partition] = Reading(
                     partition,
@@ -252,20 +261,27 @@ class Fetcher:
                     at.leader_epoch,
                     self._settings.partition_bytes,
                 )
-        self._new.clear()
+        if self._new:
+            self._ask_at = min(self._ask_at, time.monotonic() + (rest_s or ASK_AGAIN_S))
 
-    def _find(self, topics: set[str], now: float) -> None:
-        readings = [one for p, one in self._readings.items() if p.topic in topics]
-        rest_s = FOUND_AFTER_S
+    def _find(self, topics: set[str]) -> None:
+        rest_s = self._learn(topics)
+        now = time.monotonic()
+        for reading in self._readings.values():
+            if reading.partition.topic in topics:
+                found = rest_s is None and self._node_of(reading, now) is not None
+                until = now + (FOUND_AFTER_S if found else rest_s or ASK_AGAIN_S)
+                reading.rests_until = max(reading.rests_until, until)
+                self._ask_at = min(self._ask_at, reading.rests_until)
+
+    def _learn(self, topics: set[str]) -> float | None:
+        """Learn where topics are; if no broker answered, return when to ask again, in seconds."""
+        began = time.monotonic()
         try:
-            self._cluster.learn(sorted(topics), until=now + self._settings.answered_within_s)
-        except (Unanswered, Unreachable):
-            rest_s = ASK_AGAIN_S
-        self._ask_at = min(self._ask_at, now + rest_s)
-        for reading in readings:
-            if self._node_of(reading, now) is None:
-                rest_s = ASK_AGAIN_S
-            reading.rests_until = now + rest_s
+            self._cluster.learn(sorted(topics), until=began + FIND_WITHIN_S)
+        except UNUSABLE:
+            return _rest_after(began)
+        return None
 
     def _node_of(self, reading: Reading, now: float) -> int | None:
         """Return the broker to read from; None if it must be asked for, or the topic is gone."""
@@ -289,6 +305,8 @@ class Fetcher:
         if now - self._started_at < SOON_S:
             wait_ms = min(wait_ms, SOON_WAIT_MS)
         until = now + settings.answered_within_s
+        if any(node.asked.get(p, one) is not one for p, one in readings.items()):
+            node.session.renew()  # the broker would not repeat what it answered before the start
         fields = {
             "replica_id": NO_REPLICA,
             "max_wait_ms": wait_ms,
@@ -301,43 +319,67 @@ class Fetcher:
             ),
         }
         node.asked = readings
+        for reading in readings.values():
+            reading.asked_of = number
         try:
-            connection = self._cluster.connection(number, Purpose.FETCH, until=until)
+            connection = self._cluster.connection(
+                number, Purpose.FETCH, until=min(until, now + FIND_WITHIN_S)
+            )
             connection.send(FETCH, [FETCH.request.encode(fields)], until=until)
-        except (Unanswered, Unreachable):
-            self._lose(number)
+        except UNUSABLE:
+            self._lose(number, rest_s=_rest_after(now))
         else:
             node.connection = connection
 
     # ------------------------------------------------------------------ answers
 
-    def _handled(self, node: _Node, answer: Mapping[str, Any]) -> Polled:
+    def _handled(self, number: int, node: _Node, answer: Mapping[str, Any]) -> Polled:
         """
         Take an answer apart.
 
         Raises:
-            Malformed: It names a partition that was not asked for.
+            Malformed: It names a partition that was not asked for. Nothing was taken of it.
+            Refused: A right is missing. Nothing was taken of it.
         """
         polled = Polled()
         code = answer["error_code"]
-        if code in SESSION_LOST:
+        if code in SESSION_LOST and node.session.is_known:
             node.session.reset()
             return polled
         if code:
             self._rest(node.asked.values())
             node.session.reset()
             return polled
+        found = self._found(number, node, answer)
         node.session.answered(answer["session_id"])
+        for reading, one in found:
+            if not reading.answered(one, polled, partition_bytes=self._partition_bytes):
+                self._rest([reading])
+            elif reading.partition in polled.faults:
+                del self._readings[reading.partition]
+        return polled
+
+    def _found(
+        self, number: int, node: _Node, answer: Mapping[str, Any]
+    ) -> list[tuple[Reading, Mapping[str, Any]]]:
+        """Return what an answer says of partitions that are still read from this broker."""
+        found = []
         for topic in answer["responses"]:
             for one in topic["partitions"]:
                 partition = node.session.partition(topic["topic_id"], one["partition_index"])
                 if partition is None:
                     raise Malformed("an answer about a partition that was not asked for")
                 reading = self._readings.get(partition)
-                if reading is None or reading is not node.asked.get(partition):
-                    continue  # it was stopped since
-                if not reading.answered(one, polled, partition_bytes=self._partition_bytes):
-                    self._rest([reading])
-                elif partition in polled.faults:
-                    del self._readings[partition]
-        return polled
+                if (
+                    reading is not None
+                    and reading is node.asked.get(partition)
+                    and reading.asked_of == number
+                ):
+                    reading.check(one)
+                    found.append((reading, one))
+        return found
+
+
+def _rest_after(began: float) -> float:
+    """Return how long to rest after an attempt that began then and failed."""
+    return max(ASK_AGAIN_S, REST_SHARE * (time.monotonic() - began))

@@ -143,8 +143,10 @@ class WireLane:
         until = time.monotonic() + FENCE_WITHIN_S
         fenced = set()
         try:
-            for one in transactional_ids:
-                if self._is_fenced(cluster, one, timeout_ms, until):
+            for i, one in enumerate(transactional_ids):
+                # one id that is not decided leaves time for the others
+                share_s = (until - time.monotonic()) / (len(transactional_ids) - i)
+                if self._is_fenced(cluster, one, timeout_ms, time.monotonic() + share_s):
                     fenced.add(one)
         finally:
             cluster.close()

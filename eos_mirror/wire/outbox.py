@@ -6,7 +6,7 @@ unacknowledged, because the broker remembers five to detect repetitions. Source:
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from eos_mirror.core.records import TopicPartition
@@ -22,9 +22,11 @@ from eos_mirror.wire.errors import (
     OUT_OF_ORDER_SEQUENCE_NUMBER,
     REFUSED_RECORDS,
     REQUEST_TIMED_OUT,
+    UNKNOWN_TOPIC_ID,
     Malformed,
     Refused,
     Unreachable,
+    WireError,
 )
 from eos_mirror.wire.messages import Api
 from eos_mirror.wire.packing import Parcel
@@ -45,6 +47,9 @@ Answers after which the same batch is sent again, within the same transaction. I
 stored it all the same, it recognises the sequence, and acknowledges it with its first offset.
 """
 
+VOID: Final = AGAIN | REFUSED_RECORDS | {OUT_OF_ORDER_SEQUENCE_NUMBER}
+"""Answers after which a batch that comes after a refused one was not stored."""
+
 LONGEST_PAUSE_S: Final = 0.05
 ALL_REPLICAS: Final = -1
 
@@ -57,6 +62,7 @@ class Outbox:
         A: The batches of a partition are sent in the order of `put`, with adjacent sequences.
         B: The first batch of a partition after `begin` is acknowledged before the second is sent.
         C: A batch is sent again only after an answer, unchanged, and before its transaction ends.
+        D: After an error of `pump`, every further call raises it: nothing is sent any more.
     """
 
     def __init__(self, cluster: Cluster, identity: Identity, *, answered_within_s: float) -> None:
@@ -70,6 +76,8 @@ class Outbox:
         self._queues: dict[TopicPartition, PartitionQueue] = {}
         self._connections: dict[int, Connection] = {}
         self._names: dict[bytes, str] = {}
+        self._ids: dict[str, bytes] = {}
+        self._fault: WireError | None = None
         self.books: dict[TopicPartition, Book] = {}
         self.unacknowledged_bytes = 0
 
@@ -91,7 +99,7 @@ class Outbox:
     @property
     def is_empty(self) -> bool:
         """True if nothing waits for an acknowledgement."""
-        return not any(queue.waiting or queue.flying for queue in self._queues.values())
+        return not any(queue.is_busy for queue in self._queues.values())
 
     @property
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
@@ -136,13 +144,19 @@ class Outbox:
             Unanswered: The outcome of a request is unknown.
             Unreachable: A leader cannot be reached.
         """
+        if self._fault is not None:
+            raise self._fault
         if not self.unacknowledged_bytes:
             return
-        for connection in self.connections:
-            while (answer := connection.advance()) is not None:
-                self._settle(*answer)
-        while self._send_round():
-            pass
+        try:
+            for connection in self.connections:
+                while (answer := connection.advance()) is not None:
+                    self._settle(*answer)
+            while self._send_round():
+                pass
+        except WireError as exc:
+            self._fault = exc
+            raise
 
     def drain(self, *, until: float) -> None:
         """
@@ -160,7 +174,7 @@ class Outbox:
     def wait(self, *, until: float) -> None:
         """Wait for the next answer, or for the time to send a batch again."""
         if time.monotonic() > until:
-            names = [str(p) for p, queue in self._queues.items() if queue.waiting or queue.flying]
+            names = [str(p) for p, queue in self._queues.items() if queue.is_busy]
             raise Unreachable(f"not acknowledged in time: {', '.join(names[:5])}")
         connections = self.connections
         if connections:
@@ -171,16 +185,13 @@ class Outbox:
     def _send_round(self) -> bool:
         """Send one batch of each partition that may send; return True if there were any."""
         now = time.monotonic()
+        may_send = [(p, queue) for p, queue in self._queues.items() if queue.may_send(now)]
+        self._learn_leaders([p for p, _ in may_send], now)
         by_node: dict[int, list[tuple[TopicPartition, PartitionQueue]]] = {}
         sizes: dict[int, int] = {}
-        for partition, queue in self._queues.items():
-            if not queue.may_send(now):
-                continue
-            node = self._leader(partition, now)
-            if node is None:
-                queue.again_at = now + LONGEST_PAUSE_S
-                continue
-            if self._drains(node):
+        for partition, queue in may_send:
+            node = self._node_for(partition, queue, now)
+            if node is None or self._drains(node):
                 continue
             size = queue.waiting[0].batch.size
             if sizes.get(node, 0) + size > REQUEST_BYTES and sizes.get(node):
@@ -196,13 +207,26 @@ class Outbox:
         known = self._connections.get(node)
         return known is not None and known.needs_login and known.unanswered > 0
 
-    def _leader(self, partition: TopicPartition, now: float) -> int | None:
-        """Return the broker that leads a partition; None if there is none now."""
+    def _learn_leaders(self, partitions: Iterable[TopicPartition], now: float) -> None:
+        """Ask for the leaders that are not known."""
+        topics = {one.topic for one in partitions if self._cluster.leader(one) is None}
+        if topics:
+            self._cluster.learn(sorted(topics), until=now + self._within_s)
+
+    def _node_for(self, partition: TopicPartition, queue: PartitionQueue, now: float) -> int | None:
+        """Return the broker to send the next batch of a partition to; None if there is none now."""
         leader = self._cluster.leader(partition)
-        if leader is None:
-            self._cluster.learn([partition.topic], until=now + self._within_s)
-            leader = self._cluster.leader(partition)
-        return None if leader is None else leader.node
+        if leader is None or leader.node is None:
+            queue.again_at = now + LONGEST_PAUSE_S
+            return None
+        if queue.flying and queue.node != leader.node:
+            return None  # what the former leader has is answered first: the order is kept
+        muted_until = self._cluster.muted_until(leader.node, Purpose.PRODUCE)
+        if muted_until > now:
+            queue.again_at = muted_until
+            return None
+        queue.node = leader.node
+        return leader.node
 
     def _send(
         self, node: int, some: list[tuple[TopicPartition, PartitionQueue]], now: float
@@ -244,15 +268,21 @@ class Outbox:
         topics: dict[str, list[tuple[int, Batch]]] = {}
         for partition, parcel in sent.items():
             topics.setdefault(partition.topic, []).append((partition.partition, parcel.batch))
-        for topic in topics:
-            self._names[self._cluster.topics[topic].topic_id] = topic
+        ids = {topic: self._id_of(topic) for topic in topics}
         fields = {
             "transactional_id": self._identity.transactional_id,
             "acks": ALL_REPLICAS,
             "timeout_ms": int(self._within_s * 1000),
         }
-        ids = {topic: self._cluster.topics[topic].topic_id for topic in topics}
         return produce_request(api, fields, topics, ids)
+
+    def _id_of(self, topic: str) -> bytes:
+        """Return the id of a topic, which is the same as long as this object lives."""
+        found = self._cluster.topics[topic].topic_id
+        if self._ids.setdefault(topic, found) != found:
+            raise Refused(UNKNOWN_TOPIC_ID, f"produce to {topic}", "it was created again")
+        self._names[found] = topic
+        return found
 
     # ------------------------------------------------------------------ answers
 
@@ -265,10 +295,14 @@ class Outbox:
             code = one["error_code"]
             if not code:
                 self._acknowledge(partition, queue, parcel, one["base_offset"])
+            elif parcel.is_void and code in VOID:
+                self._drop(queue, parcel)
             elif code in AGAIN or (code == OUT_OF_ORDER_SEQUENCE_NUMBER and queue.returned):
                 self._return(partition, queue, parcel, code)
             else:
                 self._refuse(partition, queue, parcel, one)
+            if not queue.flying and queue.returned:
+                self._send_returned(queue)
         if sent:
             raise Malformed(f"no answer for {next(iter(sent))}")
 
@@ -288,7 +322,7 @@ class Outbox:
     ) -> None:
         if queue.flying.popleft() is not parcel:
             raise Malformed(f"{partition}: an answer out of order")
-        if queue.returned or self.books[partition].refusal is not None:
+        if queue.returned or parcel.is_void:
             raise Refused(OUT_OF_ORDER_SEQUENCE_NUMBER, f"produce to {partition}")
         self.unacknowledged_bytes -= parcel.batch.size
         queue.is_open, queue.pause_s = True, FIRST_PAUSE_S
@@ -306,11 +340,18 @@ class Outbox:
         queue.returned.append(parcel)
         if code in NOT_LEADER:
             self._cluster.topics.pop(partition.topic, None)
-        if not queue.flying:
-            queue.waiting.extendleft(reversed(queue.returned))
-            queue.returned.clear()
-            queue.again_at = time.monotonic() + queue.pause_s
-            queue.pause_s = min(queue.pause_s * 2, LONGEST_PAUSE_S)
+
+    def _send_returned(self, queue: PartitionQueue) -> None:
+        """Queue the returned batches again, before all others, after a pause."""
+        queue.waiting.extendleft(reversed(queue.returned))
+        queue.returned.clear()
+        queue.again_at = time.monotonic() + queue.pause_s
+        queue.pause_s = min(queue.pause_s * 2, LONGEST_PAUSE_S)
+
+    def _drop(self, queue: PartitionQueue, parcel: Parcel) -> None:
+        """Forget a batch that the broker did not store."""
+        queue.flying.remove(parcel)
+        self.unacknowledged_bytes -= parcel.batch.size
 
     def _refuse(
         self,
@@ -319,21 +360,20 @@ class Outbox:
         parcel: Parcel,
         one: Mapping[str, Any],
     ) -> None:
-        """Note a refusal; drop what waits for the partition, which can only be refused, too."""
-        code, book = one["error_code"], self.books[partition]
-        queue.flying.remove(parcel)
-        self.unacknowledged_bytes -= parcel.batch.size
-        if book.refusal is not None and code == OUT_OF_ORDER_SEQUENCE_NUMBER:
-            return  # the batch before it is missing
-        if code not in REFUSED_RECORDS:
+        """
+        Note a refusal; drop what comes after it in the partition, and can only be refused, too.
+
+        Batches before it that were returned are sent again. If one of those is refused later, its
+        refusal counts: it is the first.
+        """
+        code = one["error_code"]
+        self._drop(queue, parcel)
+        if code not in REFUSED_RECORDS or not parcel.is_copy:
             raise Refused(code, f"produce to {partition}", one["error_message"])
-        if book.refusal is not None:
-            return
-        if parcel.is_copy:
-            book.refusal = refusal_of(parcel, one)
-        else:
-            raise Refused(code, f"produce to {partition}", one["error_message"])
+        self.books[partition].refusal = refusal_of(parcel, one)
         queue.sequence = parcel.sequence
-        for dropped in queue.waiting:
-            self.unacknowledged_bytes -= dropped.batch.size
+        for later in queue.flying:
+            later.is_void = True
+        for later in queue.waiting:
+            self.unacknowledged_bytes -= later.batch.size
         queue.waiting.clear()

@@ -60,6 +60,7 @@ class Parcel:
         is_copy: It holds copies, whose place on the target is reported.
         alone: It is sent only when everything before it in its partition is acknowledged.
         sequence: Of its first record, once `is_stamped`; kept when the batch is sent again.
+        is_void: A batch before it was refused, so the broker refuses this one, too.
     """
 
     batch: Batch
@@ -68,6 +69,7 @@ class Parcel:
     alone: bool = False
     sequence: int = 0
     is_stamped: bool = False
+    is_void: bool = False
 
 
 class _Open:

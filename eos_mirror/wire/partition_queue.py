@@ -42,6 +42,7 @@ class PartitionQueue:
         is_open: A batch was acknowledged since the last `begin`.
         returned: Batches that were answered with `AGAIN`, in order.
         again_at: When they are sent again.
+        node: Broker that the last batch was sent to.
     """
 
     waiting: deque[Parcel] = field(default_factory=deque)
@@ -51,6 +52,12 @@ class PartitionQueue:
     is_open: bool = False
     again_at: float = 0.0
     pause_s: float = FIRST_PAUSE_S
+    node: int | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """True if a batch is not acknowledged."""
+        return bool(self.waiting or self.flying or self.returned)
 
     def may_send(self, now: float) -> bool:
         """Return True if the next batch may be sent now."""

@@ -14,7 +14,13 @@ from typing import Final
 
 from eos_mirror.core.records import RecordRun, TopicPartition, TopicRecord
 from eos_mirror.core.side import Side
-from eos_mirror.errors import ProducerFenced, RefusedByTarget, RestartTask, TransactionLost
+from eos_mirror.errors import (
+    FatalError,
+    ProducerFenced,
+    RefusedByTarget,
+    RestartTask,
+    TransactionLost,
+)
 from eos_mirror.ports import Committed, Delivered, ShadowCommit
 from eos_mirror.wire.cluster import Cluster
 from eos_mirror.wire.outbox import Outbox
@@ -82,22 +88,23 @@ class WireProducer:
         self.outbox = Outbox(cluster, self._id, answered_within_s=self._within_s)
         self.packer = Packer(cluster, self.outbox, settings.packing, limits=limits, written=written)
         self._joined: set[TopicPartition] = set()
-
         self._is_over = False
 
     @contextmanager
     def _whole(self, what: object) -> Iterator[None]:
         """
-        Write a part of the transaction. After an error, nothing is written any more.
+        Write a part of the transaction. After an error, nothing is sent any more.
 
         Raises:
             TransactionLost: A request failed, or has no answer.
             ProducerFenced, NotAuthorized: Exit the process.
         """
+        if self._is_over:
+            raise TransactionLost(f"{what}: an earlier request of this incarnation failed")
         try:
             with translated(what, side=Side.TARGET):
                 yield
-        except ProducerFenced:
+        except (ProducerFenced, FatalError):
             self._is_over = True
             raise
         except RestartTask as exc:
@@ -106,7 +113,9 @@ class WireProducer:
 
     def begin(self) -> None:
         """See `ports.TransactionalProducer`. No request is sent: the first batch begins it."""
-        self.outbox.begin(new_epoch=self._id.joins_by_writing)
+        with self._whole("begin"):
+            raise_refused(self.outbox)  # the transaction before is open, and never committed
+            self.outbox.begin(new_epoch=self._id.joins_by_writing)
         self._joined.clear()
 
     def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
@@ -168,7 +177,7 @@ class WireProducer:
         if not offsets and not self.outbox.books:
             return Committed()  # nothing was sent, so the target knows of no transaction
         if offsets:
-            self.send_offsets(offsets, within=within)
+            self._send_offsets(offsets, until)
         with self._whole("commit"):
             self._id.end(until=until)
         return Committed()
@@ -177,8 +186,11 @@ class WireProducer:
         self, offsets: Mapping[TopicPartition, ShadowCommit], *, within: timedelta
     ) -> None:
         """Make shadow offsets a part of the open transaction: the first half of `commit`."""
+        self._send_offsets(offsets, time.monotonic() + within.total_seconds())
+
+    def _send_offsets(self, offsets: Mapping[TopicPartition, ShadowCommit], until: float) -> None:
         with self._whole("send the shadow offsets"):
-            self._id.send_offsets(offsets, until=time.monotonic() + within.total_seconds())
+            self._id.send_offsets(offsets, until=until)
 
     def close(self) -> None:
         """See `ports.TransactionalProducer`."""

@@ -10,6 +10,7 @@ from eos_mirror.errors import SourceDataLost
 from eos_mirror.ports import Polled
 from eos_mirror.wire.batches import Fetched, fetched_batches
 from eos_mirror.wire.cluster import Leader
+from eos_mirror.wire.connection import MOST_ANSWER_BYTES
 from eos_mirror.wire.errors import (
     CORRUPT_MESSAGE,
     INCONSISTENT_TOPIC_ID,
@@ -29,6 +30,7 @@ PREFERRED_S: Final = 300.0
 """A follower is read for this long; then the leader is asked again (metadata.max.age.ms)."""
 
 ELSEWHERE: Final = NOT_LEADER | {UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID}
+KNOWN: Final = ELSEWHERE | {0, OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE}
 
 
 @dataclass(slots=True)
@@ -45,6 +47,7 @@ class Reading:
         max_bytes: Of one answer; grows for a batch that is larger.
         preferred: A follower to read from, and until when.
         rests_until: No request before.
+        asked_of: Broker that was asked last. Only its answer counts.
     """
 
     partition: TopicPartition
@@ -56,6 +59,7 @@ class Reading:
     reported_end: int | None = None
     preferred: tuple[int, float] | None = None
     rests_until: float = 0.0
+    asked_of: int | None = None
 
     def wanted(self, leader: Leader | None) -> tuple[bytes, dict[str, int]]:
         """Return the id of the topic, and the fields of a request for this partition."""
@@ -68,6 +72,15 @@ class Reading:
             "partition_max_bytes": self.max_bytes,
         }
 
+    def check(self, one: Mapping[str, Any]) -> None:
+        """
+        Raise Refused if the partition cannot be read, here or elsewhere.
+
+        Call it for all partitions of an answer first: `answered` moves positions.
+        """
+        if one["error_code"] not in KNOWN:
+            raise Refused(one["error_code"], f"read {self.partition}")
+
     def answered(self, one: Mapping[str, Any], polled: Polled, *, partition_bytes: int) -> bool:
         """
         Move the position, and add records, an end or a fault to `polled`.
@@ -78,9 +91,6 @@ class Reading:
 
         Returns:
             False if another broker must be asked, or this one later.
-
-        Raises:
-            Refused: A right is missing.
         """
         code = one["error_code"]
         if code in ELSEWHERE:
@@ -97,14 +107,15 @@ class Reading:
             until = time.monotonic() + PREFERRED_S
             self.preferred = one["preferred_read_replica"], until
         self.stable_end = one["last_stable_offset"]
-        if one["records"]:
-            self._take(one, polled, partition_bytes)
+        if one["records"] and not self._take(one, polled, partition_bytes):
+            return False
         at = self.next_offset
         if at >= one["last_stable_offset"] and self.reported_end != at:
             self.reported_end = polled.ends[self.partition] = at
         return True
 
-    def _take(self, one: Mapping[str, Any], polled: Polled, partition_bytes: int) -> None:
+    def _take(self, one: Mapping[str, Any], polled: Polled, partition_bytes: int) -> bool:
+        """Add records; return False if the broker shall be asked for them later."""
         aborted = [(a["producer_id"], a["first_offset"]) for a in one["aborted_transactions"] or ()]
         before = self.next_offset
         try:
@@ -116,10 +127,21 @@ class Reading:
             self._lost(f"corrupt batch: {exc}", polled)
         else:
             self._move(fetched, partition_bytes)
+            return self._can_grow(fetched.needed_bytes, polled)
+        return True
+
+    def _can_grow(self, needed_bytes: int | None, polled: Polled) -> bool:
+        """Ask for enough bytes; return False if a broker was asked for enough, and did not obey."""
+        if needed_bytes is None:
+            return True
+        if needed_bytes > MOST_ANSWER_BYTES:
+            self._lost(f"corrupt batch: it claims {needed_bytes} bytes", polled)
+            return True
+        obeyed = needed_bytes > self.max_bytes
+        self.max_bytes = max(self.max_bytes, needed_bytes)
+        return obeyed
 
     def _move(self, fetched: Fetched, partition_bytes: int) -> None:
-        if fetched.needed_bytes is not None:
-            self.max_bytes = max(self.max_bytes, fetched.needed_bytes)
         if fetched.next_offset > self.next_offset:
             self.next_offset = fetched.next_offset
             self.max_bytes = partition_bytes
@@ -131,12 +153,8 @@ class Reading:
     def _failed(self, code: int, polled: Polled) -> None:
         if code == OFFSET_OUT_OF_RANGE and self.preferred is not None:
             self.preferred = None  # a follower may be late
-        elif code == OFFSET_OUT_OF_RANGE:
-            self._lost("not in the log", polled)
-        elif code == CORRUPT_MESSAGE:
-            self._lost("corrupt batch", polled)
         else:
-            raise Refused(code, f"read {self.partition}")
+            self._lost("not in the log" if code == OFFSET_OUT_OF_RANGE else "corrupt batch", polled)
 
     def _lost(self, why: str, polled: Polled) -> None:
         text = f"{self.partition} next_offset={self.next_offset}: {why}"

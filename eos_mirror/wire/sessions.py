@@ -35,6 +35,16 @@ class Session:
         self._epoch = FIRST_EPOCH
         self._sent: dict[TopicPartition, Wanted] = {}
 
+    def renew(self) -> None:
+        """Create a new session with the next request, which ends this one at the broker."""
+        self._epoch = FIRST_EPOCH
+        self._sent = {}
+
+    @property
+    def is_known(self) -> bool:
+        """True if the last request continued a session."""
+        return self._epoch != FIRST_EPOCH
+
     def request(self, wanted: Mapping[TopicPartition, Wanted]) -> dict[str, Any]:
         """Return the fields of a request that concern the session and its partitions."""
         changed = {p: one for p, one in wanted.items() if self._sent.get(p) != one}

@@ -6,6 +6,7 @@ their own. With that of KIP-890 (TV2), they join it when they are written, and e
 producer a new epoch, so that a late request of one transaction cannot affect the next.
 """
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +14,13 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.ports import ShadowCommit
 from eos_mirror.wire.cluster import NO_NODE, Cluster, Kind, Purpose, patiently
 from eos_mirror.wire.connection import Connection
-from eos_mirror.wire.errors import CONCURRENT_TRANSACTIONS, NO_COORDINATOR, Refused
+from eos_mirror.wire.errors import (
+    CONCURRENT_TRANSACTIONS,
+    NO_COORDINATOR,
+    Malformed,
+    Refused,
+    Unreachable,
+)
 from eos_mirror.wire.messages import (
     ADD_OFFSETS_TO_TXN,
     ADD_PARTITIONS_TO_TXN,
@@ -81,9 +88,10 @@ class TransactionalId:
 
     def add(self, partitions: Iterable[TopicPartition], *, until: float) -> None:
         """Add partitions to the open transaction (TV1)."""
-        topics = _by_topic((partition.topic, partition.partition) for partition in partitions)
-        fields = {**self._who(), "topics": topics}
-        _ask(self._coordinator, ADD_PARTITIONS_TO_TXN, fields, _codes_of_partitions, until=until)
+        new = list(partitions)
+        fields = {**self._who(), "topics": _by_topic((one.topic, one.partition) for one in new)}
+        codes = _codes_of(new, "results", "results")
+        _ask(self._coordinator, ADD_PARTITIONS_TO_TXN, fields, codes, until=until)
 
     def send_offsets(self, offsets: Mapping[TopicPartition, ShadowCommit], *, until: float) -> None:
         """Make shadow offsets a part of the open transaction."""
@@ -99,20 +107,21 @@ class TransactionalId:
             "topics": _by_topic((p.topic, _offset(p, one)) for p, one in offsets.items()),
         }
         api = TXN_OFFSET_COMMIT_5 if self.joins_by_writing else TXN_OFFSET_COMMIT_3
-        _ask(self._group_coordinator, api, fields, _codes_of_offsets, until=until)
+        codes = _codes_of(offsets, "topics", "partitions")
+        _ask(self._group_coordinator, api, fields, codes, until=until)
 
     def end(self, *, until: float) -> None:
         """
         Commit the open transaction.
 
         Raises:
-            Unanswered: Whether it is committed is unknown.
+            Unanswered, Malformed: Whether it is committed is unknown.
         """
         api = END_TXN_5 if self.joins_by_writing else END_TXN_3
         fields = {**self._who(), "committed": True}
         answer = _ask(self._coordinator, api, fields, _code, until=until)
         if self.joins_by_writing:
-            self.producer_id, self.epoch = answer["producer_id"], answer["producer_epoch"]
+            self.producer_id, self.epoch = _producer_of(answer)
 
     def _who(self) -> dict[str, Any]:
         return {
@@ -168,7 +177,7 @@ def initialised(
         answer = _checked(
             connection.call(INIT_PRODUCER_ID, fields, until=until), _code, INIT_PRODUCER_ID.name
         )
-        return Initialised(answer["producer_id"], answer["producer_epoch"], node)
+        return Initialised(*_producer_of(answer), node)
 
     return patiently(once, until=until, codes=NOT_YET | NO_COORDINATOR)
 
@@ -184,6 +193,8 @@ def _ask(
     """Send a request, and again while the answer says that nothing was done yet."""
 
     def once() -> dict[str, Any]:
+        if time.monotonic() > until:
+            raise Unreachable(f"{api.name} is not sent: no time is left for its answer")
         answer = connection(until).call(api, fields, until=until)
         return _checked(answer, codes_of, api.name)
 
@@ -203,12 +214,31 @@ def _code(answer: Answer) -> Iterable[int]:
     return (answer["error_code"],)
 
 
-def _codes_of_partitions(answer: Answer) -> Iterable[int]:
-    return (one["error_code"] for topic in answer["results"] for one in topic["results"])
+def _codes_of(
+    wanted: Iterable[TopicPartition], topics: str, partitions: str
+) -> Callable[[Answer], Iterable[int]]:
+    """Return a function that reads the code of each partition, in the fields with these names."""
+
+    def codes(answer: Answer) -> Iterable[int]:
+        found = {
+            TopicPartition(topic["name"], one["partition_index"]): one["error_code"]
+            for topic in answer[topics]
+            for one in topic[partitions]
+        }
+        missing = sorted(set(wanted) - found.keys())
+        if missing:
+            raise Malformed(f"an answer without {missing[0]}")
+        return found.values()
+
+    return codes
 
 
-def _codes_of_offsets(answer: Answer) -> Iterable[int]:
-    return (one["error_code"] for topic in answer["topics"] for one in topic["partitions"])
+def _producer_of(answer: Answer) -> tuple[int, int]:
+    """Return the producer id and the epoch that an answer assigns."""
+    producer_id, epoch = answer["producer_id"], answer["producer_epoch"]
+    if producer_id < 0 or epoch < 0:
+        raise Malformed(f"an answer with producer id {producer_id} and epoch {epoch}")
+    return producer_id, epoch
 
 
 def _by_topic(pairs: Iterable[tuple[str, Any]]) -> list[dict[str, Any]]:
