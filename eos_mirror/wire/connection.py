@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Any, Final
 
+from eos_mirror.wire.buffers import Buffers
 from eos_mirror.wire.codec import Fields, uvarint
 from eos_mirror.wire.errors import Malformed, Refused, Unanswered, Unreachable, WireError
 from eos_mirror.wire.messages import API_VERSIONS, Api
@@ -78,7 +79,8 @@ class Connection:
         self._number = 0
         self._requests: deque[_Request] = deque()
         self._size = bytearray(SIZE.size)
-        self._frame: bytearray | None = None
+        self._frame: memoryview | None = None
+        self._buffers = Buffers()
         self._got = 0
         self._login = security.login
         self._login_at: float | None = None
@@ -236,7 +238,7 @@ class Connection:
                 raise Unanswered(f"{self.address}: no answer to {request.api.name} in time")
             return None
         frame, self._frame, self._got = self._frame, None, 0
-        return self._answer(memoryview(frame or b""))
+        return self._answer(frame or memoryview(b""))
 
     def _read(self) -> bool:
         """Read what has arrived of the next frame; return True if it is complete."""
@@ -247,12 +249,12 @@ class Connection:
                     raise Unreachable(f"{self.address}: {SPEAKS_TLS}")
                 if not ANSWER_HEADER_BYTES <= size <= MOST_ANSWER_BYTES:
                     raise Malformed(f"{self.address}: an answer of {size} bytes")
-                self._frame, self._got = bytearray(size), 0
-            buffer = self._size if self._frame is None else self._frame
+                self._frame, self._got = self._buffers.of(size), 0
+            buffer = memoryview(self._size) if self._frame is None else self._frame
             if self._frame is not None and self._got == len(buffer):
                 return True
             try:
-                got = self._socket.recv_into(memoryview(buffer)[self._got :])
+                got = self._socket.recv_into(buffer[self._got :])
             except OSError as exc:
                 if _would_block(exc):
                     return False

@@ -1,0 +1,42 @@
+"""Memory for large answers, used again when nothing refers to it any more."""
+
+from typing import Final
+
+KEPT: Final = 2
+"""One answer is handled while the next one arrives."""
+
+LEAST_BYTES: Final = 64 << 10
+"""A smaller answer gets memory of its own: that costs less than to look for some."""
+
+
+class Buffers:
+    """
+    The memory of one connection. Used by one thread.
+
+    New memory is filled with zeros by the system, page by page, which takes as long as to receive
+    a third of the answer (benchmarks/throughput.py).
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[bytearray] = []
+
+    def of(self, size: int) -> memoryview:
+        """Return memory of this many bytes. It is free again when no view of it is left."""
+        if size < LEAST_BYTES:
+            return memoryview(bytearray(size))
+        for one in self._kept:
+            if len(one) >= size and _is_free(one):
+                return memoryview(one)[:size]
+        made = bytearray(size)
+        self._kept = [made, *self._kept][:KEPT]
+        return memoryview(made)
+
+
+def _is_free(memory: bytearray) -> bool:
+    """Return True if no view refers to the memory: only then its size can change."""
+    try:
+        memory.append(0)
+    except BufferError:
+        return False
+    memory.pop()
+    return True
