@@ -22,7 +22,7 @@ from eos_mirror.wire.lane import WireLane
 from eos_mirror.wire.producer import WireProducer
 from tests.engine.wire_bench import WireTargetBench
 from tests.wire.examples import NOW_MS, Row, run_of
-from tests.wire.test_transactions import _NoMembership
+from tests.wire.no_membership import NoMembership
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
@@ -82,7 +82,7 @@ class Copies:
         }
         self._lane = WireLane(
             self._bench.flow,
-            _NoMembership(),
+            NoMembership(),
             consumer_config=config,
             producer_config=config,
             plain_producer_config=config,

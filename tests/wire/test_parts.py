@@ -32,7 +32,7 @@ def batch_of(first: int, records: int) -> Batch:
 
 
 def parts_of(*sizes: int) -> list[Polled]:
-    """Return the parts of one run whose batches have these sizes."""
+    """Return the parts of a run whose batches have these sizes."""
     batches, at = [], 0
     for size in sizes:
         batches.append(batch_of(at, size))

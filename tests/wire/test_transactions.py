@@ -52,6 +52,7 @@ from eos_mirror.wire.producer import ProducerSettings, WireProducer
 from eos_mirror.wire.security import PLAINTEXT
 from tests.wire import produce_broker as changes
 from tests.wire.examples import plain_rows, run_of
+from tests.wire.no_membership import NoMembership
 from tests.wire.produce_broker import Change, ProduceBroker
 from tests.wire.scripted_broker import Asked, Peer
 
@@ -341,25 +342,12 @@ def test_a_refused_batch_spoils_the_incarnation(level: int) -> None:
 # ---------------------------------------------------------------------- fences
 
 
-class _NoMembership:
-    """Implements `wire.lane.Membership`; nothing is read."""
-
-    @property
-    def offsets(self) -> Any:
-        """See `wire.lane.Membership`."""
-        raise NotImplementedError
-
-    def open_source(self, listener: Any) -> Any:
-        """See `wire.lane.Membership`."""
-        raise NotImplementedError
-
-
 def a_lane(target: ProduceBroker) -> WireLane:
     """Return a lane to a target."""
     config = {"bootstrap.servers": target.broker.bootstrap}
     return WireLane(
         Flow("A", "B"),
-        _NoMembership(),
+        NoMembership(),
         consumer_config=config,
         producer_config=config,
         plain_producer_config=config,
