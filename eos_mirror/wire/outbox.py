@@ -96,6 +96,10 @@ class Outbox:
             if new_epoch:
                 queue.sequence = 0
 
+    def end(self) -> None:
+        """Send nothing any more, and wait for no answer: another request of the owner failed."""
+        self._fault = self._fault or Unreachable("an earlier request failed")
+
     @property
     def is_empty(self) -> bool:
         """True if nothing waits for an acknowledgement."""
@@ -132,7 +136,9 @@ class Outbox:
 
     @property
     def connections(self) -> list[Connection]:
-        """The connections with unanswered requests."""
+        """The connections with unanswered requests; none after an error."""
+        if self._fault is not None:
+            return []
         return [one for one in self._connections.values() if one.unanswered]
 
     def pump(self) -> None:

@@ -105,11 +105,15 @@ class WireProducer:
             with translated(what, side=Side.TARGET):
                 yield
         except (ProducerFenced, FatalError):
-            self._is_over = True
+            self._end()
             raise
         except RestartTask as exc:
-            self._is_over = True
+            self._end()
             raise TransactionLost(str(exc)) from exc
+
+    def _end(self) -> None:
+        self._is_over = True
+        self.outbox.end()
 
     def begin(self) -> None:
         """See `ports.TransactionalProducer`. No request is sent: the first batch begins it."""
