@@ -124,6 +124,7 @@ class DecodedRun:
         offsets: Upstream offsets, strictly increasing.
         headers: None where a record has none.
         codec: Number of the codec of the batches that held the records; None: unknown.
+        why: Why they were decoded, as `TaskReport.written` counts them.
     """
 
     partition: TopicPartition
@@ -135,6 +136,7 @@ class DecodedRun:
     leader_epoch: int | None
     size_bytes: int
     codec: int | None = None
+    why: str = "changed"
 
     failure: ClassVar[str] = ""
     """See `RecordRun`."""

@@ -7,6 +7,7 @@ from eos_mirror.core.records import DecodedRun, Outline, Stretch, TopicPartition
 from eos_mirror.errors import UnreadableBatch
 from eos_mirror.wire.batches import MAGIC, Batch
 from eos_mirror.wire.errors import Malformed
+from eos_mirror.wire.passing import ANYTHING, Obstacle, obstacle
 from eos_mirror.wire.records import decoded
 
 
@@ -97,18 +98,19 @@ class FetchedRun:
 
 def runs_of(
     partition: TopicPartition, batches: Iterable[Batch], *, next_offset: int
-) -> list[FetchedRun | DecodedRun]:
+) -> tuple[list[FetchedRun | DecodedRun], UnreadableBatch | None]:
     """
     Return batches as runs: decoded where a header does not say which records are to be copied.
 
     Args:
         next_offset: Records before it are left out.
 
-    Raises:
-        UnreadableBatch: A batch that must be decoded cannot be read.
+    Returns:
+        The runs, and the fault of the batch after them, which must be decoded and cannot be.
     """
     runs: list[FetchedRun | DecodedRun] = []
     dense: list[Batch] = []
+    fault: UnreadableBatch | None = None
     for one in batches:
         if is_dense(one) and one.base_offset >= next_offset:
             dense.append(one)
@@ -116,12 +118,18 @@ def runs_of(
         if dense:
             runs.append(FetchedRun(partition, dense))
             dense = []
-        left = readable(partition, [one], next_offset)
+        try:
+            left = readable(partition, [one], max(next_offset, one.base_offset))
+        except UnreadableBatch as exc:
+            fault = exc
+            break
         if left is not None:
+            reason = obstacle(one, next_offset, ANYTHING)
+            left.why = Obstacle.GAPS.value if reason is None else reason.value
             runs.append(left)
     if dense:
         runs.append(FetchedRun(partition, dense))
-    return runs
+    return runs, fault
 
 
 def is_dense(batch: Batch) -> bool:

@@ -127,7 +127,7 @@ class Packer:
         if number is not None:
             self._fill(run.decoded(), remote, number, Obstacle.LIMITED)
         elif not isinstance(run, FetchedRun):
-            self._fill(run.decoded(), remote, None, Obstacle.CHANGED)
+            self._fill(run.decoded(), remote, None)
         elif worth_merging(run.batches):
             self._fill(run.decoded(), remote, None, Obstacle.SMALL)
         else:
@@ -156,9 +156,13 @@ class Packer:
         self._parcels.put(remote, Parcel(batch, offsets))
 
     def _fill(
-        self, run: DecodedRun, remote: TopicPartition, number: int | None, reason: Obstacle
+        self,
+        run: DecodedRun,
+        remote: TopicPartition,
+        number: int | None,
+        reason: Obstacle | None = None,
     ) -> None:
-        self._count(reason.value, run.count)
+        self._count(run.why if reason is None else reason.value, run.count)
         codec, start = self._codec_of(run), 0
         while start < run.count:
             opened = self._open.get(remote)

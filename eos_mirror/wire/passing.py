@@ -85,6 +85,9 @@ class PassLimits:
     earliest_ms: int | None = None
 
 
+ANYTHING: Final = PassLimits(max_bytes=2**31 - 1)
+"""For a batch whose topic is not asked about."""
+
 NOTHING: Final = PassLimits(max_bytes=0)
 """For a topic of which nothing is known."""
 

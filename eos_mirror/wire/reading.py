@@ -120,15 +120,16 @@ class Reading:
         before = self.next_offset
         try:
             fetched = fetched_batches(one["records"], next_offset=before, aborted=aborted)
-            polled.runs += runs_of(self.partition, fetched.batches, next_offset=before)
-        except SourceDataLost as exc:
-            polled.faults[self.partition] = exc
         except Malformed as exc:
             self._lost(f"corrupt batch: {exc}", polled)
-        else:
-            self._move(fetched, partition_bytes)
-            return self._can_grow(fetched.needed_bytes, polled)
-        return True
+            return True
+        runs, fault = runs_of(self.partition, fetched.batches, next_offset=before)
+        polled.runs += runs
+        if fault is not None:
+            polled.faults[self.partition] = fault
+            return True
+        self._move(fetched, partition_bytes)
+        return self._can_grow(fetched.needed_bytes, polled)
 
     def _can_grow(self, needed_bytes: int | None, polled: Polled) -> bool:
         """Ask for enough bytes; return False if a broker was asked for enough, and did not obey."""
