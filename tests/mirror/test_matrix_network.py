@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Final
 
 import pytest
 from confluent_kafka import Producer
@@ -152,6 +153,10 @@ of a partition are not checked; that check would stop the partition before recor
 """
 
 
+REPEATS: Final = {"data_path": "client"}
+"""Only librdkafka sends a request again without saying so."""
+
+
 def without_guard(folder: Path) -> dict[str, str]:
     """Return the environment of a mirror that never suspects a commit."""
     (folder / "sitecustomize.py").write_text(NO_GUARD)
@@ -161,7 +166,7 @@ def without_guard(folder: Path) -> dict[str, str]:
 def repeat_a_commit_late(site: Site, proxied: KafkaCluster, **env: str) -> Mirror:
     """Deliver the first copy of a repeated commit inside the next transaction, then crash."""
     site.produce(20_000)
-    config = detour(site.config(transaction_boundary_records=1_000), proxied)
+    config = detour(site.config(transaction_boundary_records=1_000, **REPEATS), proxied)
     pause = environ_for(pause_at=f"flushed:{STRUCK}")
     with fault_proxies(proxied.proxy_ports) as proxies, mirror(config, env=pause | env) as running:
         stolen = Fault(Api.END_TXN, Action.STEAL_REQUEST, skip=STRUCK - 1)
@@ -178,7 +183,7 @@ def repeat_a_commit_late(site: Site, proxied: KafkaCluster, **env: str) -> Mirro
 def repeat_offsets_late(site: Site, proxied: KafkaCluster, **env: str) -> Mirror:
     """Deliver the first copy of repeated shadow offsets after the next ones, then crash."""
     site.produce(20_000)
-    config = detour(site.config(transaction_boundary_records=1_000), proxied)
+    config = detour(site.config(transaction_boundary_records=1_000, **REPEATS), proxied)
     pause = environ_for(pause_at=f"committed:{STRUCK + 1}")
     with fault_proxies(proxied.proxy_ports) as proxies, mirror(config, env=pause | env) as running:
         stolen = Fault(Api.TXN_OFFSET_COMMIT, Action.STEAL_REQUEST, skip=STRUCK - 1)

@@ -180,7 +180,8 @@ def test_a_late_duplicate_of_a_commit_is_harmless(
     """KAFKA-17754: a commit that was sent twice, and whose first copy arrives last, is harmless."""
     site = make_site(tmp_path, source_cluster, proxied)
     with fault_proxies(proxied.proxy_ports) as proxies:
-        with mirror(through_the_proxy(site, proxied)) as running, Load(site).running() as load:
+        config = through_the_proxy(site, proxied, data_path="client")  # only that sends it twice
+        with mirror(config) as running, Load(site).running() as load:
             running.wait_for("ready")
             load.wait_for(4_000)
             fault = proxies[1].inject(Fault(Api.END_TXN, Action.STEAL_REQUEST))

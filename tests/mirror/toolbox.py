@@ -66,12 +66,18 @@ def write_file(
     flows: Iterable[Flow],
     keys: Mapping[str, object],
 ) -> Path:
-    """Write an mm2.properties file; `keys` override the usual ones."""
+    """
+    Write an mm2.properties file; `keys` override the usual ones.
+
+    The environment variable EOS_MIRROR_TEST_DATA_PATH sets `data.path` where `keys` do not.
+    """
+    chosen = os.environ.get("EOS_MIRROR_TEST_DATA_PATH")
+    usual = {**USUAL, "data.path": chosen} if chosen else USUAL
     lines = [
         f"clusters = {', '.join(clusters)}",
         *(f"{alias}.bootstrap.servers = {one.bootstrap}" for alias, one in clusters.items()),
         *(f"{flow}.enabled = true" for flow in flows),
-        *(f"{key} = {value}" for key, value in {**USUAL, **keys}.items()),
+        *(f"{key} = {value}" for key, value in {**usual, **keys}.items()),
     ]
     path.write_text("\n".join(lines) + "\n")
     return path
