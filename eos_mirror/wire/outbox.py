@@ -74,6 +74,8 @@ class Outbox:
         self._identity = identity
         self._within_s = answered_within_s
         self._queues: dict[TopicPartition, PartitionQueue] = {}
+        self._busy: dict[TopicPartition, PartitionQueue] = {}
+        self._round = self._epoch_round = 0
         self._connections: dict[int, Connection] = {}
         self._names: dict[bytes, str] = {}
         self._ids: dict[str, bytes] = {}
@@ -91,10 +93,9 @@ class Outbox:
             new_epoch: Sequences begin at 0.
         """
         self.books.clear()
-        for queue in self._queues.values():
-            queue.is_open = False
-            if new_epoch:
-                queue.sequence = 0
+        self._round += 1
+        if new_epoch:
+            self._epoch_round = self._round
 
     def end(self) -> None:
         """Send nothing any more, and wait for no answer: another request of the owner failed."""
@@ -103,7 +104,7 @@ class Outbox:
     @property
     def is_empty(self) -> bool:
         """True if nothing waits for an acknowledgement."""
-        return not any(queue.is_busy for queue in self._queues.values())
+        return not self._busy
 
     @property
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
@@ -121,14 +122,16 @@ class Outbox:
         if parcel.is_copy:
             book.count += parcel.batch.count
         if book.refusal is None:
+            queue.enter(self._round, new_epoch=queue.round < self._epoch_round)
             queue.waiting.append(parcel)
+            self._busy[partition] = queue
             self.unacknowledged_bytes += parcel.batch.size
 
     def new_partitions(self) -> list[TopicPartition]:
         """Return the partitions whose first batch of the transaction waits to be sent."""
         return [
             partition
-            for partition, queue in self._queues.items()
+            for partition, queue in self._busy.items()
             if queue.waiting and not queue.flying and not queue.is_open
         ]
 
@@ -180,8 +183,8 @@ class Outbox:
     def wait(self, *, until: float) -> None:
         """Wait for the next answer, or for the time to send a batch again."""
         if time.monotonic() > until:
-            names = [str(p) for p, queue in self._queues.items() if queue.is_busy]
-            raise Unreachable(f"not acknowledged in time: {', '.join(names[:5])}")
+            names = map(str, list(self._busy)[:5])
+            raise Unreachable(f"not acknowledged in time: {', '.join(names)}")
         connections = self.connections
         if connections:
             wait_for(connections, until=min(until, time.monotonic() + LONGEST_PAUSE_S))
@@ -191,7 +194,7 @@ class Outbox:
     def _send_round(self) -> bool:
         """Send one batch of each partition that may send; return True if there were any."""
         now = time.monotonic()
-        may_send = [(p, queue) for p, queue in self._queues.items() if queue.may_send(now)]
+        may_send = [(p, queue) for p, queue in self._busy.items() if queue.may_send(now)]
         self._learn_leaders([p for p, _ in may_send], now)
         by_node: dict[int, list[tuple[TopicPartition, PartitionQueue]]] = {}
         sizes: dict[int, int] = {}
@@ -309,6 +312,8 @@ class Outbox:
                 self._refuse(partition, queue, parcel, one)
             if not queue.flying and queue.returned:
                 self._send_returned(queue)
+            if not queue.is_busy:
+                self._busy.pop(partition, None)
         if sent:
             raise Malformed(f"no answer for {next(iter(sent))}")
 

@@ -39,7 +39,8 @@ class PartitionQueue:
 
     Attributes:
         sequence: Of the next batch.
-        is_open: A batch was acknowledged since the last `begin`.
+        round: Number of the `begin` after which a batch was queued last.
+        is_open: A batch was acknowledged since then.
         returned: Batches that were answered with `AGAIN`, in order.
         again_at: When they are sent again.
         node: Broker that the last batch was sent to.
@@ -49,10 +50,24 @@ class PartitionQueue:
     flying: deque[Parcel] = field(default_factory=deque)
     returned: list[Parcel] = field(default_factory=list)
     sequence: int = 0
+    round: int = 0
     is_open: bool = False
     again_at: float = 0.0
     pause_s: float = FIRST_PAUSE_S
     node: int | None = None
+
+    def enter(self, number: int, *, new_epoch: bool) -> None:
+        """
+        Note that a batch is queued.
+
+        Args:
+            number: Of the last `begin`.
+            new_epoch: The producer has had a new epoch since the last batch: sequences begin at 0.
+        """
+        if new_epoch:
+            self.sequence = 0
+        if self.round != number:
+            self.round, self.is_open = number, False
 
     @property
     def is_busy(self) -> bool:
