@@ -28,20 +28,11 @@ from eos_mirror.wire.errors import (
 from eos_mirror.wire.messages import FETCH
 from eos_mirror.wire.parts import divided
 from eos_mirror.wire.reading import Reading
-from eos_mirror.wire.sessions import Session
+from eos_mirror.wire.reading_plan import ASK_AGAIN_S, FIND_WITHIN_S, ReadingPlan, rest_after
+from eos_mirror.wire.sessions import Session, Wanted
 
 READ_COMMITTED: Final = 1
 NO_REPLICA: Final = -1
-ASK_AGAIN_S: Final = 0.1
-"""How long a partition rests after its broker could not be used, at least."""
-
-REST_SHARE: Final = 4
-"""After an attempt that blocked, a partition rests this many times as long: others are read."""
-
-FIND_WITHIN_S: Final = 3.0
-"""How long a poll may block because a broker cannot be reached; it is tried again later."""
-
-FOUND_AFTER_S: Final = 0.001
 SOON_S: Final = 2.0
 SOON_WAIT_MS: Final = 50
 """For this long after an assignment, requests wait this short: more partitions may follow."""
@@ -74,11 +65,19 @@ class FetchSettings:
 
 @dataclass(slots=True)
 class _Node:
-    """A broker that is read from: its session, and the connection of the unanswered request."""
+    """
+    A broker that is read from.
+
+    Attributes:
+        connection: Of the unanswered request; None if there is none.
+        asked: The partitions of the last request.
+        moved: Those that its answers were about.
+    """
 
     session: Session
     connection: Connection | None = None
     asked: dict[TopicPartition, Reading] = field(default_factory=dict)
+    moved: dict[TopicPartition, Reading] = field(default_factory=dict)
 
 
 class Fetcher:
@@ -93,12 +92,10 @@ class Fetcher:
     def __init__(self, cluster: Cluster, settings: FetchSettings) -> None:
         self._cluster = cluster
         self._settings = settings
-        self._partition_bytes = settings.partition_bytes
-        self._readings: dict[TopicPartition, Reading] = {}
+        self._plan = ReadingPlan(cluster, partition_bytes=settings.partition_bytes)
         self._nodes: dict[int, _Node] = {}
         self._answers: deque[tuple[int, Polled]] = deque()  # with the broker
-        self._new: dict[TopicPartition, Position] = {}
-        self._ids: dict[str, bytes] = {}
+        self._behind: set[TopicPartition] = set()
         self._started_at = float("-inf")
         self._ask_at = float("inf")  # when there may be a request to send
 
@@ -107,15 +104,15 @@ class Fetcher:
     def start(self, positions: Mapping[TopicPartition, Position]) -> None:
         """Read these partitions from these positions on."""
         self.stop(list(positions))
-        self._new.update(positions)
+        self._plan.start(positions)
         self._started_at = self._ask_at = time.monotonic()
 
     def stop(self, partitions: Iterable[TopicPartition]) -> None:
         """Stop reading these partitions, and drop what was fetched of them."""
         gone = set(partitions)
-        for partition in gone:
-            self._readings.pop(partition, None)
-            self._new.pop(partition, None)
+        self._plan.stop(gone)
+        self._behind -= gone
+        self._ask_at = 0.0
         for _, polled in self._answers:
             polled.runs = [run for run in polled.runs if run.partition not in gone]
             for partition in gone:
@@ -124,16 +121,16 @@ class Fetcher:
 
     def close(self) -> None:
         """Close the connections. Nothing is read any more."""
-        self._readings.clear()
-        self._new.clear()
+        self._plan = ReadingPlan(self._cluster, partition_bytes=self._settings.partition_bytes)
         self._nodes.clear()
         self._answers.clear()
+        self._behind.clear()
         self._cluster.close()
 
     @property
     def topic_ids(self) -> Mapping[str, bytes]:
         """The id under which each topic was read last."""
-        return self._ids
+        return self._plan.topic_ids
 
     # ------------------------------------------------------------------ reading
 
@@ -145,12 +142,7 @@ class Fetcher:
     @property
     def more_pending(self) -> bool:
         """True if a broker reported records that were not handed over yet."""
-        return bool(self._answers) or any(
-            reading.stable_end is not None and reading.next_offset < reading.stable_end
-            for node in self._nodes.values()
-            if node.connection is not None
-            for reading in node.asked.values()
-        )
+        return bool(self._answers or (self._behind and self.connections))
 
     def take(self) -> Polled | None:
         """
@@ -199,23 +191,18 @@ class Fetcher:
         self._rest(node.asked.values(), rest_s=rest_s)
 
     def _rest(self, readings: Iterable[Reading], *, rest_s: float = ASK_AGAIN_S) -> None:
-        """Ask where these partitions are, after a moment."""
-        until = time.monotonic() + rest_s
-        self._ask_at = min(self._ask_at, until)
-        for reading in readings:
-            reading.rests_until = until
-            reading.preferred = None
-            self._cluster.topics.pop(reading.partition.topic, None)
+        some = list(readings)
+        self._plan.rest(some, rest_s=rest_s)
+        self._behind.difference_update([one.partition for one in some])
+        self._ask_at = min(self._ask_at, self._plan.again_at)
 
     # ------------------------------------------------------------------ requests
 
     def _ask(self) -> None:
         """Send a request to each broker that has none, and whose last answer was handed over."""
+        wanted = self._plan.by_node()
         now = time.monotonic()
-        self._ask_at = float("inf")
-        if self._new:
-            self._begin_new()
-        wanted = self._wanted_by_node(now)
+        self._ask_at = self._plan.again_at
         for number in self._nodes.keys() - wanted.keys():
             if self._nodes[number].connection is None:
                 del self._nodes[number]
@@ -230,72 +217,6 @@ class Fetcher:
             else:
                 self._request(number, node, readings, share=len(wanted))
 
-    def _wanted_by_node(self, now: float) -> dict[int, dict[TopicPartition, Reading]]:
-        wanted: dict[int, dict[TopicPartition, Reading]] = {}
-        unknown: set[str] = set()
-        for partition, reading in self._readings.items():
-            if reading.rests_until > now:
-                self._ask_at = min(self._ask_at, reading.rests_until)
-                continue
-            node = self._node_of(reading, now)
-            if node is None:
-                unknown.add(partition.topic)
-            else:
-                wanted.setdefault(node, {})[partition] = reading
-        if unknown:
-            self._find(unknown)
-        return wanted
-
-    def _begin_new(self) -> None:
-        """Learn the ids of new topics. One that does not exist, or not yet, is asked for again."""
-        rest_s = self._learn({one.topic for one in self._new})
-        for partition, at in list(self._new.items()):
-            topic = self._cluster.topics.get(partition.topic)
-            if rest_s is None and topic is not None:
-                del self._new[partition]
-                self._ids[partition.topic] = topic.topic_id
-                self._readings[partition] = Reading(
-                    partition,
-                    topic.topic_id,
-                    at.next_offset,
-                    at.leader_epoch,
-                    self._settings.partition_bytes,
-                )
-        if self._new:
-            self._ask_at = min(self._ask_at, time.monotonic() + (rest_s or ASK_AGAIN_S))
-
-    def _find(self, topics: set[str]) -> None:
-        rest_s = self._learn(topics)
-        now = time.monotonic()
-        for reading in self._readings.values():
-            if reading.partition.topic in topics:
-                found = rest_s is None and self._node_of(reading, now) is not None
-                until = now + (FOUND_AFTER_S if found else rest_s or ASK_AGAIN_S)
-                reading.rests_until = max(reading.rests_until, until)
-                self._ask_at = min(self._ask_at, reading.rests_until)
-
-    def _learn(self, topics: set[str]) -> float | None:
-        """Learn where topics are; if no broker answered, return when to ask again, in seconds."""
-        began = time.monotonic()
-        try:
-            self._cluster.learn(sorted(topics), until=began + FIND_WITHIN_S)
-        except UNUSABLE:
-            return _rest_after(began)
-        return None
-
-    def _node_of(self, reading: Reading, now: float) -> int | None:
-        """Return the broker to read from; None if it must be asked for, or the topic is gone."""
-        if reading.preferred is not None:
-            node, until = reading.preferred
-            if now < until:
-                return node
-            reading.preferred = None
-        topic = self._cluster.topics.get(reading.partition.topic)
-        if topic is None or topic.topic_id != reading.topic_id:
-            return None
-        leader = topic.leaders.get(reading.partition.partition)
-        return None if leader is None else leader.node
-
     def _request(
         self, number: int, node: _Node, readings: dict[TopicPartition, Reading], *, share: int
     ) -> None:
@@ -305,8 +226,6 @@ class Fetcher:
         if now - self._started_at < SOON_S:
             wait_ms = min(wait_ms, SOON_WAIT_MS)
         until = now + settings.answered_within_s
-        if any(node.asked.get(p, one) is not one for p, one in readings.items()):
-            node.session.renew()  # the broker would not repeat what it answered before the start
         fields = {
             "replica_id": NO_REPLICA,
             "max_wait_ms": wait_ms,
@@ -314,22 +233,33 @@ class Fetcher:
             "max_bytes": max(settings.partition_bytes, settings.max_bytes // (2 * share)),
             "isolation_level": READ_COMMITTED,
             "rack_id": settings.rack,
-            **node.session.request(
-                {p: one.wanted(self._cluster.leader(p)) for p, one in readings.items()}
-            ),
+            **self._changes(number, node, readings),
         }
-        node.asked = readings
-        for reading in readings.values():
-            reading.asked_of = number
+        node.asked, node.moved = readings, {}
         try:
             connection = self._cluster.connection(
                 number, Purpose.FETCH, until=min(until, now + FIND_WITHIN_S)
             )
             connection.send(FETCH, [FETCH.request.encode(fields)], until=until)
         except UNUSABLE:
-            self._lose(number, rest_s=_rest_after(now))
+            self._lose(number, rest_s=rest_after(now))
         else:
             node.connection = connection
+
+    def _changes(
+        self, number: int, node: _Node, readings: dict[TopicPartition, Reading]
+    ) -> dict[str, Any]:
+        """Return the fields of a request that concern the session and its partitions."""
+        if node.asked is readings and node.session.is_known:
+            return node.session.continued(self._wanted(node.moved))
+        if any(node.asked.get(p, one) is not one for p, one in readings.items()):
+            node.session.renew()  # the broker would not repeat what it answered before the start
+        for reading in readings.values():
+            reading.asked_of = number
+        return node.session.request(self._wanted(readings))
+
+    def _wanted(self, readings: Mapping[TopicPartition, Reading]) -> dict[TopicPartition, Wanted]:
+        return {p: one.wanted(self._cluster.leader(p)) for p, one in readings.items()}
 
     # ------------------------------------------------------------------ answers
 
@@ -353,10 +283,18 @@ class Fetcher:
         found = self._found(number, node, answer)
         node.session.answered(answer["session_id"])
         for reading, one in found:
-            if not reading.answered(one, polled, partition_bytes=self._partition_bytes):
+            partition, preferred = reading.partition, reading.preferred
+            node.moved[partition] = reading
+            if not reading.answered(one, polled, partition_bytes=self._settings.partition_bytes):
                 self._rest([reading])
-            elif reading.partition in polled.faults:
-                del self._readings[reading.partition]
+            elif partition in polled.faults:
+                self._plan.stop([partition])
+            elif reading.is_behind:
+                self._behind.add(partition)
+            else:
+                self._behind.discard(partition)
+            if reading.preferred != preferred:
+                self._plan.changed()
         return polled
 
     def _found(
@@ -369,7 +307,7 @@ class Fetcher:
                 partition = node.session.partition(topic["topic_id"], one["partition_index"])
                 if partition is None:
                     raise Malformed("an answer about a partition that was not asked for")
-                reading = self._readings.get(partition)
+                reading = self._plan.readings.get(partition)
                 if (
                     reading is not None
                     and reading is node.asked.get(partition)
@@ -378,8 +316,3 @@ class Fetcher:
                     reading.check(one)
                     found.append((reading, one))
         return found
-
-
-def _rest_after(began: float) -> float:
-    """Return how long to rest after an attempt that began then and failed."""
-    return max(ASK_AGAIN_S, REST_SHARE * (time.monotonic() - began))

@@ -61,6 +61,11 @@ class Reading:
     rests_until: float = 0.0
     asked_of: int | None = None
 
+    @property
+    def is_behind(self) -> bool:
+        """True if the broker reported records that were not fetched yet."""
+        return self.stable_end is not None and self.next_offset < self.stable_end
+
     def wanted(self, leader: Leader | None) -> tuple[bytes, dict[str, int]]:
         """Return the id of the topic, and the fields of a request for this partition."""
         return self.topic_id, {

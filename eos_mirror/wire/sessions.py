@@ -55,6 +55,17 @@ class Session:
         }
         self._sent = dict(wanted)
         self._names = {(one[0], p.partition): p for p, one in wanted.items()}
+        return self._fields(changed, forgotten)
+
+    def continued(self, moved: Mapping[TopicPartition, Wanted]) -> dict[str, Any]:
+        """As `request`, with the same partitions as before: only these may have changed."""
+        changed = {p: one for p, one in moved.items() if self._sent.get(p) != one}
+        self._sent.update(changed)
+        return self._fields(changed, {})
+
+    def _fields(
+        self, changed: Mapping[TopicPartition, Wanted], forgotten: Mapping[TopicPartition, Wanted]
+    ) -> dict[str, Any]:
         return {
             "session_id": self._id,
             "session_epoch": self._epoch,

@@ -13,6 +13,7 @@ from eos_mirror.wire.errors import (
     Refused,
 )
 from eos_mirror.wire.messages import FETCH, METADATA
+from eos_mirror.wire.reading import Reading
 from tests.wire import fetch_broker as changes
 from tests.wire.fetch_broker import Change, a_partition
 from tests.wire.reader import ORDERS, WITHIN, Reader, filled, reading
@@ -224,7 +225,7 @@ def test_an_offset_that_the_leader_does_not_have_stops_the_partition() -> None:
             reader = Reader(fetcher)
             reader.start({ORDERS: 4})
             assert "orders-0 next_offset=4: not in the log" in reader.read_to_fault(ORDERS)
-            assert ORDERS not in fetcher._readings  # noqa: SLF001
+            assert ORDERS not in fetcher._plan.readings  # noqa: SLF001
 
 
 def test_a_log_that_diverged_stops_the_partition() -> None:
@@ -283,3 +284,29 @@ def test_a_batch_larger_than_all_limits_is_read() -> None:
         reader.start({ORDERS: 0})
         reader.read_to({ORDERS: 2})
         assert not source.changes
+
+
+def test_a_record_of_one_partition_costs_no_work_for_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once a session knows the partitions, a request is made of those that moved."""
+    partitions = [TopicPartition("orders", number) for number in range(50)]
+    made: list[TopicPartition] = []
+    honest = Reading.wanted
+
+    def counted(self: Reading, leader: Any) -> tuple[bytes, dict[str, int]]:
+        made.append(self.partition)
+        return honest(self, leader)
+
+    monkeypatch.setattr(Reading, "wanted", counted)
+    with reading(len(partitions)) as (fetcher, source):
+        reader = Reader(fetcher)
+        reader.start(dict.fromkeys(partitions, 0))
+        reader.read_to(dict.fromkeys(partitions, 0))
+        made.clear()
+        for end in (3, 6, 9):
+            filled(source, partitions[7], batches=1)
+            reader.read_to({partitions[7]: end})
+
+    assert set(made) == {partitions[7]}
+    assert len(made) >= 2

@@ -114,7 +114,8 @@ def test_only_the_broker_that_was_asked_last_counts() -> None:
         reader = Reader(fetcher)
         reader.start({ORDERS: 0})
         wait_until(lambda: reader.poll() is None and bool(held), within=WITHIN, what="a request")
-        fetcher._readings[ORDERS].preferred = None  # noqa: SLF001 (as after PREFERRED_S)
+        fetcher._plan.readings[ORDERS].preferred = None  # noqa: SLF001 (as after PREFERRED_S)
+        fetcher._plan.changed()  # noqa: SLF001
         fetcher._ask_at = 0.0  # noqa: SLF001
         reader.read_to({ORDERS: log.end})
         peer, asked = held[0]
