@@ -39,7 +39,7 @@ class Log:
 
     def append(self, records: int, *, value_bytes: int = 20) -> None:
         """Append a batch."""
-        rows = plain_rows(records, value_bytes=value_bytes)
+        rows = plain_rows(self.end + records, value_bytes=value_bytes)[self.end :]
         self.batches.append(batch_of(rows, base_offset=self.end))
         self.end += records
 

@@ -51,7 +51,8 @@ def read_changed(seed: int, rounds: int) -> Counter[str]:
                         outcome = "corrupt when it is decoded"
                 if len(found) >= len(known):
                     outcome = outcome or "all records"
-            assert found == known[: len(found)] or (found and found == known[-len(found) :])
+            # no checksum covers the offset of a batch, so records may be missing; none is wrong
+            assert [known.index(row) for row in found] == sorted({*map(known.index, found)})
             assert outcome, "neither records, nor an error"
             outcomes[outcome] += 1
     return outcomes
