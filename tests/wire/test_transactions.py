@@ -126,7 +126,7 @@ def transaction(producer: WireProducer, within: timedelta = LONG) -> None:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have an id initialised quickly, or not at all."""
     monkeypatch.setattr(producer_module, "INIT_WITHIN_S", SHORT.total_seconds())
-    monkeypatch.setattr(lane_module, "FENCE_WITHIN_S", 3 * SHORT.total_seconds())
+    monkeypatch.setattr(lane_module, "FENCE_WITHIN_S", 15 * SHORT.total_seconds())
 
 
 @pytest.mark.parametrize("level", STEPS)
