@@ -5,6 +5,9 @@ from typing import Final
 KEPT: Final = 2
 """One answer is handled while the next one arrives."""
 
+MOST_BYTES: Final = 32 << 20
+"""A larger answer has one huge batch. Its memory is given back to the system."""
+
 LEAST_BYTES: Final = 64 << 10
 """A smaller answer gets memory of its own: that costs less than to look for some."""
 
@@ -22,7 +25,7 @@ class Buffers:
 
     def of(self, size: int) -> memoryview:
         """Return memory of this many bytes. It is free again when no view of it is left."""
-        if size < LEAST_BYTES:
+        if not LEAST_BYTES <= size <= MOST_BYTES:
             return memoryview(bytearray(size))
         for one in self._kept:
             if len(one) >= size and _is_free(one):

@@ -44,6 +44,7 @@ class Refused(WireError):
         self.code = code
 
 
+UNKNOWN_SERVER_ERROR: Final = -1
 OFFSET_OUT_OF_RANGE: Final = 1
 CORRUPT_MESSAGE: Final = 2
 UNKNOWN_TOPIC_OR_PARTITION: Final = 3

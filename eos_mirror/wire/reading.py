@@ -16,6 +16,7 @@ from eos_mirror.wire.errors import (
     INCONSISTENT_TOPIC_ID,
     NOT_LEADER,
     OFFSET_OUT_OF_RANGE,
+    UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
     Malformed,
     Refused,
@@ -29,7 +30,13 @@ UNKNOWN: Final = -1
 PREFERRED_S: Final = 300.0
 """A follower is read for this long; then the leader is asked again (metadata.max.age.ms)."""
 
-ELSEWHERE: Final = NOT_LEADER | {UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID}
+ELSEWHERE: Final = NOT_LEADER | {
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_ID,
+    INCONSISTENT_TOPIC_ID,
+}
+"""Another broker must be asked, or this one later. One odd partition does not stop the others."""
+
 KNOWN: Final = ELSEWHERE | {0, OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE}
 
 

@@ -12,6 +12,7 @@ from eos_mirror.wire.errors import (
     INVALID_FETCH_SESSION_EPOCH,
     NOT_LEADER_OR_FOLLOWER,
     OFFSET_OUT_OF_RANGE,
+    UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
 )
 from eos_mirror.wire.messages import FETCH
@@ -218,6 +219,11 @@ def half(_: Peer, __: Asked, answer: dict[str, Any]) -> dict[str, Any]:
 def not_leader(_: Peer, __: Asked, answer: dict[str, Any]) -> dict[str, Any]:
     """Say of every partition that another broker leads it."""
     return with_partitions(answer, error_code=NOT_LEADER_OR_FOLLOWER, records=b"")
+
+
+def unknown_error(_: Peer, __: Asked, answer: dict[str, Any]) -> dict[str, Any]:
+    """Say of every partition that something is wrong, and not what."""
+    return with_partitions(answer, error_code=UNKNOWN_SERVER_ERROR, records=b"")
 
 
 def session_lost(_: Peer, __: Asked, ___: dict[str, Any]) -> dict[str, Any]:

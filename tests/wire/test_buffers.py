@@ -1,6 +1,8 @@
 """Memory of large answers is used again, and never while anything refers to it."""
 
-from eos_mirror.wire.buffers import KEPT, LEAST_BYTES, Buffers
+import pytest
+
+from eos_mirror.wire.buffers import KEPT, LEAST_BYTES, MOST_BYTES, Buffers
 
 SIZE = 2 * LEAST_BYTES
 
@@ -31,9 +33,10 @@ def test_memory_with_a_view_is_left_alone() -> None:
     assert bytes(batch) == b"x" * 100
 
 
-def test_small_answers_have_memory_of_their_own() -> None:
+@pytest.mark.parametrize("size", [10, MOST_BYTES + 1])
+def test_small_and_huge_answers_have_memory_of_their_own(size: int) -> None:
     """Nothing is kept for them."""
     buffers = Buffers()
-    buffers.of(10)[0] = 7
+    buffers.of(size)[0] = 7
 
-    assert buffers.of(10)[0] == 0
+    assert buffers.of(size)[0] == 0

@@ -30,6 +30,7 @@ from tests.wire.scripted_broker import Asked, Peer
         changes.empty,
         changes.half,
         changes.not_leader,
+        changes.unknown_error,
         changes.session_lost,
         changes.wrong_epoch,
         changes.no_session,
