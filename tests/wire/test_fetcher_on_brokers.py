@@ -53,8 +53,12 @@ class Topic:
         self.ends[partition] += count
 
     def flush(self) -> None:
-        """Wait until every record has arrived."""
-        assert self._producer.flush(WITHIN.total_seconds() * 2) == 0
+        """Wait until every record has arrived, also where a frozen replica must be left behind."""
+        assert self._producer.flush(PATIENCE.total_seconds()) == 0
+
+
+PATIENCE = timedelta(seconds=150)
+"""A leader waits 30 s for a replica that does not follow (replica.lag.time.max.ms)."""
 
 
 @contextmanager
