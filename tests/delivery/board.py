@@ -22,11 +22,13 @@ TOP: Final = 20
 
 BY_FLOW: Final = "source, target"
 BY_TASK: Final = "source, target, task"
+BY_PATH: Final = "source, target, path"
 BY_TOPIC: Final = "source, target, topic"
 BY_PARTITION: Final = "source, target, topic, partition"
 NOT_MIRRORED: Final = ',state!="mirroring"'
 FLOW: Final = "{{source}}->{{target}}"
 TASK: Final = FLOW + " task {{task}}"
+PATH: Final = FLOW + " {{path}}"
 TOPIC: Final = FLOW + " {{topic}}"
 PARTITION: Final = "{{topic}}-{{partition}}"
 
@@ -177,6 +179,12 @@ def tasks() -> list[Panel]:
         graph("Fences", growth("fences", BY_TASK), TASK, "fences"),
         graph("Dropped records", growth("dropped", BY_TASK), TASK, "dropped"),
         graph("Quarantined records", growth("quarantined", BY_TASK), TASK, "quarantined"),
+        graph(
+            "Records per second, by path through our own lane",
+            rate("written", BY_PATH),
+            PATH,
+            "written",
+        ),
     ]
 
 

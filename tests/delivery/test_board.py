@@ -20,6 +20,7 @@ PARTITION = {**FLOW, "topic": "A.t", "partition": "0"}
 LABELS = {
     Of.FLOW: FLOW,
     Of.TASK: {**FLOW, "task": "0"},
+    Of.PATH: {**FLOW, "task": "0", "path": "passed"},
     Of.PARTITION: PARTITION,
     Of.STATE: {**PARTITION, "state": "failed", "cause": "RecordRefused"},
     Of.SOURCE_CONNECTOR: {**PARTITION, "connector": "MirrorSourceConnector", "task": "0"},
