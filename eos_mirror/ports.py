@@ -86,6 +86,7 @@ class Source(Protocol):
 
         Raises:
             RestartTask: The consumer is dead (fenced instance, fatal error).
+            TransactionLost: Our own lane also writes here, and a request of that failed.
             NotAuthorized: READ was denied.
         """
 
@@ -199,6 +200,7 @@ class TransactionalProducer(Protocol):
 
         Raises:
             RefusedByTarget: A batch was refused, so the transaction cannot be committed.
+            TransactionLost, RestartTask: A request failed, or has no answer.
         """
 
     def commit(

@@ -81,7 +81,7 @@ class Incarnation:
         self.is_spoilt = self._mode.reopens
         return self.is_spoilt
 
-    def is_replaced(self) -> bool:
+    def replace(self) -> bool:
         """
         Replace the incarnation. The positions must be read again before the next transaction.
 

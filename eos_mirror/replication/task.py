@@ -107,7 +107,7 @@ class MirrorTask:
         return self._incarnation.writer
 
     def _turn(self) -> None:
-        if self._incarnation.is_over and not self._renewed():
+        if self._incarnation.is_over and not self._renew():
             return
         if not self._writer.is_open:
             self._between_transactions()
@@ -247,10 +247,10 @@ class MirrorTask:
         self._commit(owned, spill=True)
         return not self._incarnation.is_over
 
-    def _renewed(self) -> bool:
+    def _renew(self) -> bool:
         """Take a new incarnation; return False if the target does not answer now."""
         self._source.unassign(list(self._hold.owned))
-        if not self._incarnation.is_replaced():
+        if not self._incarnation.replace():
             self._report()  # this task is alive, and a member of the group
             self._polled()
             return False

@@ -95,7 +95,8 @@ class ConnectorSettings:
         Key(
             "data.path",
             "client",
-            "`client`: records are read and written with librdkafka. `auto`: on connections of "
-            "our own, which pass whole batches through; not yet certified.",
+            "Who reads and writes the records. `client`: librdkafka. `auto`: "
+            "[our own lane](data-path.md), which passes whole batches through. It is not "
+            "certified yet.",
         ),
     ]

@@ -1,1 +1,1 @@
-"""Kafka's bytes: record batches as they lie in Fetch answers and Produce requests."""
+"""Our own lane: Kafka's protocol on plain sockets, from log to log."""

@@ -8,6 +8,7 @@ blocks is enough. For what Kafka's clients write, the bound exceeds the size by 
 Source: RFC 8878, section 3.1; the LZ4 frame format, version 1.6.
 """
 
+from collections.abc import Callable
 from struct import Struct
 from typing import Final
 
@@ -38,21 +39,45 @@ def zstd_bound(data: memoryview) -> int:
     Raises:
         Corrupt: These are no complete frames.
     """
+    return _bound(data, _ZSTD_MAGIC, _zstd_frame, "zstd")
+
+
+def lz4_bound(data: memoryview) -> int:
+    """
+    Return the largest size of the content of lz4 frames.
+
+    Raises:
+        Corrupt: These are no complete frames.
+    """
+    return _bound(data, _LZ4_MAGIC, _lz4_frame, "lz4")
+
+
+def _bound(
+    data: memoryview, magic: int, frame: Callable[[memoryview, int], tuple[int, int]], codec: str
+) -> int:
+    """
+    Add up the frames of a body.
+
+    Args:
+        magic: What a frame begins with. Skippable frames may lie between.
+        frame: Returns the largest size of the content of a frame, and the index after it.
+        codec: Name of the codec, for the error.
+    """
     bound = at = 0
     while at < len(data):
-        magic = _uint32(data, at)
-        if _SKIPPABLE_FROM <= magic <= _SKIPPABLE_TO:
+        found = _uint32(data, at)
+        if _SKIPPABLE_FROM <= found <= _SKIPPABLE_TO:
             at += 8 + _uint32(data, at + 4)
-        elif magic == _ZSTD_MAGIC:
-            count, at = _zstd_blocks(data, at)
-            bound += count * _ZSTD_BLOCK_BYTES
+        elif found == magic:
+            size_bytes, at = frame(data, at)
+            bound += size_bytes
         else:
-            raise Corrupt("the body is not zstd")
+            raise Corrupt(f"the body is not {codec}")
     return bound
 
 
-def _zstd_blocks(data: memoryview, at: int) -> tuple[int, int]:
-    """Return the number of blocks of a frame, and the index after it."""
+def _zstd_frame(data: memoryview, at: int) -> tuple[int, int]:
+    """Return the largest size of the content of a frame, and the index after it."""
     flags = _byte(data, at + 4)
     is_single_segment = flags >> 5 & 1
     size_bytes = _ZSTD_SIZE_BYTES[flags >> 6] or is_single_segment
@@ -63,30 +88,10 @@ def _zstd_blocks(data: memoryview, at: int) -> tuple[int, int]:
         is_last, kind, length = header & 1, header >> 1 & 3, header >> 3
         at += 3 + (1 if kind == _ZSTD_REPEATED else length)
         count += 1
-    return count, at + (4 if flags & 4 else 0)
+    return count * _ZSTD_BLOCK_BYTES, at + (4 if flags & 4 else 0)
 
 
-def lz4_bound(data: memoryview) -> int:
-    """
-    Return the largest size of the content of lz4 frames.
-
-    Raises:
-        Corrupt: These are no complete frames.
-    """
-    bound = at = 0
-    while at < len(data):
-        magic = _uint32(data, at)
-        if _SKIPPABLE_FROM <= magic <= _SKIPPABLE_TO:
-            at += 8 + _uint32(data, at + 4)
-        elif magic == _LZ4_MAGIC:
-            frame_bound, at = _lz4_blocks(data, at)
-            bound += frame_bound
-        else:
-            raise Corrupt("the body is not lz4")
-    return bound
-
-
-def _lz4_blocks(data: memoryview, at: int) -> tuple[int, int]:
+def _lz4_frame(data: memoryview, at: int) -> tuple[int, int]:
     """Return the largest size of the content of a frame, and the index after it."""
     flags = _byte(data, at + 4)
     largest = _LZ4_BLOCK_BYTES.get(_byte(data, at + 5) >> 4 & 7)

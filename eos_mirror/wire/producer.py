@@ -91,7 +91,7 @@ class WireProducer:
         self._is_over = False
 
     @contextmanager
-    def _whole(self, what: object) -> Iterator[None]:
+    def _writing(self, what: object) -> Iterator[None]:
         """
         Write a part of the transaction. After an error, nothing is sent any more.
 
@@ -117,19 +117,19 @@ class WireProducer:
 
     def begin(self) -> None:
         """See `ports.TransactionalProducer`. No request is sent: the first batch begins it."""
-        with self._whole("begin"):
+        with self._writing("begin"):
             raise_refused(self.outbox)  # the transaction before is open, and never committed
             self.outbox.begin(new_epoch=self._id.joins_by_writing)
         self._joined.clear()
 
     def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
         """See `ports.TransactionalProducer`. `pump` and `flush` send what is queued here."""
-        with self._whole(remote):
+        with self._writing(remote):
             self.packer.add(run, remote, number=batch)
 
     def send_to(self, topic: str, records: Sequence[TopicRecord]) -> None:
         """See `ports.TransactionalProducer`."""
-        with self._whole(topic):
+        with self._writing(topic):
             self.packer.add_to(topic, records)
 
     def pump(self) -> None:
@@ -141,7 +141,7 @@ class WireProducer:
         """
         if self._is_over:
             return
-        with self._whole("produce"):
+        with self._writing("produce"):
             self._join()
             self.outbox.pump()
 
@@ -156,7 +156,7 @@ class WireProducer:
 
     def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Delivered]:
         """See `ports.TransactionalProducer`."""
-        with self._whole("flush"):
+        with self._writing("flush"):
             self._drain(time.monotonic() + within.total_seconds())
         raise_refused(self.outbox)
         return {
@@ -175,14 +175,14 @@ class WireProducer:
     ) -> Committed:
         """See `ports.TransactionalProducer`. Never in doubt: nothing is sent twice."""
         until = time.monotonic() + within.total_seconds()
-        with self._whole("produce"):
+        with self._writing("produce"):
             self._drain(until)
         raise_refused(self.outbox)
         if not offsets and not self.outbox.books:
             return Committed()  # nothing was sent, so the target knows of no transaction
         if offsets:
             self._send_offsets(offsets, until)
-        with self._whole("commit"):
+        with self._writing("commit"):
             self._id.end(until=until)
         return Committed()
 
@@ -193,7 +193,7 @@ class WireProducer:
         self._send_offsets(offsets, time.monotonic() + within.total_seconds())
 
     def _send_offsets(self, offsets: Mapping[TopicPartition, ShadowCommit], until: float) -> None:
-        with self._whole("send the shadow offsets"):
+        with self._writing("send the shadow offsets"):
             self._id.send_offsets(offsets, until=until)
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ class OwnLaneProducer:
         self._producer = producer
 
     @contextmanager
-    def _whole(self) -> Iterator[None]:
+    def _writing(self) -> Iterator[None]:
         try:
             yield
         except ProducerFenced:
@@ -27,29 +27,29 @@ class OwnLaneProducer:
 
     def begin(self) -> None:
         """See the port."""
-        with self._whole():
+        with self._writing():
             self._producer.begin()
 
     def send(self, run: RecordRun, remote: TopicPartition, *, batch: int | None = None) -> None:
         """See the port."""
-        with self._whole():
+        with self._writing():
             self._producer.send(run, remote, batch=batch)
 
     def send_to(self, topic: str, records: Sequence[TopicRecord]) -> None:
         """See the port."""
-        with self._whole():
+        with self._writing():
             self._producer.send_to(topic, records)
 
     def flush(self, *, within: timedelta) -> Mapping[TopicPartition, Delivered]:
         """See the port."""
-        with self._whole():
+        with self._writing():
             return self._producer.flush(within=within)
 
     def commit(
         self, offsets: Mapping[TopicPartition, ShadowCommit], *, within: timedelta
     ) -> Committed:
         """See the port."""
-        with self._whole():
+        with self._writing():
             return self._producer.commit(offsets, within=within)
 
     def close(self) -> None:
