@@ -84,6 +84,7 @@ class Cluster:
         self._brokers: dict[int, tuple[str, int]] = {}
         self._connections: dict[tuple[int, Purpose], Connection] = {}
         self._first: Connection | None = None  # to one of the bootstrap addresses
+        self._failed_at: dict[str, float] = {}  # by address: asked last
 
     # ------------------------------------------------------------------ connections
 
@@ -125,11 +126,16 @@ class Cluster:
         return 0.0 if known is None else known.muted_until
 
     def _connected(self, address: tuple[str, int], until: float) -> Connection:
-        return Connection(*address, self._security, client_id=self._client_id, until=until)
+        try:
+            return Connection(*address, self._security, client_id=self._client_id, until=until)
+        except UNUSABLE:
+            self._failed_at[_text(address)] = time.monotonic()
+            raise
 
     def drop(self, connection: Connection) -> None:
-        """Close a connection. The next request gets a new one."""
+        """Close a connection. The next request gets a new one, and questions go to others."""
         connection.close()
+        self._failed_at[connection.address] = time.monotonic()
         if connection is self._first:
             self._first = None
         for place, one in list(self._connections.items()):
@@ -145,6 +151,8 @@ class Cluster:
         """
         Return a connection to some broker, for questions that every broker answers.
 
+        Brokers that have failed are tried last: one that is frozen accepts connections.
+
         Raises:
             Unreachable: None of them answers.
             Refused: They refuse the login.
@@ -155,12 +163,10 @@ class Cluster:
             if purpose is Purpose.ASK and not one.unanswered
         ]
         for one in [*idle, *filter(None, [self._first])]:
-            if self._is_usable(one, _soon(until)):
+            if one.address not in self._failed_at and self._is_usable(one, _soon(until)):
                 return one
         fault: WireError = Unreachable("no broker is known")
-        nodes = list(self._brokers)
-        random.shuffle(nodes)
-        for node in nodes:
+        for node in sorted(self._brokers, key=self._order):
             try:
                 return self.connection(node, Purpose.ASK, until=_soon(until))
             except UNUSABLE as exc:
@@ -174,17 +180,24 @@ class Cluster:
                 return self._first
         raise fault
 
+    def _order(self, node: int) -> tuple[float, float]:
+        """Return a key that puts first who never failed, then who failed longest ago."""
+        return self._failed_at.get(_text(self._brokers[node]), 0.0), random.random()  # noqa: S311 (spreads questions)
+
     def ask(self, api: Any, fields: Mapping[str, Any], *, until: float) -> dict[str, Any]:
         """Ask any broker. A question changes nothing, so another broker is asked if one fails."""
         pause_s = FIRST_PAUSE_S
         while True:
             connection = self.any_broker(until=until)
             try:
-                return connection.call(api, fields, until=_soon(until))
+                answer = connection.call(api, fields, until=_soon(until))
             except UNUSABLE:
                 self.drop(connection)
                 if time.monotonic() + pause_s > until:
                     raise
+            else:
+                self._failed_at.pop(connection.address, None)
+                return answer
             time.sleep(pause_s)
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
@@ -276,6 +289,10 @@ def patiently(call: Callable[[], T], *, until: float, codes: frozenset[int]) -> 
 
 def _soon(until: float) -> float:
     return min(until, time.monotonic() + ONE_BROKER_S)
+
+
+def _text(address: tuple[str, int]) -> str:
+    return f"{address[0]}:{address[1]}"
 
 
 def _address(text: str) -> tuple[str, int]:

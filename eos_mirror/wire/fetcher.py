@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from eos_mirror.core.records import Position, TopicPartition
 from eos_mirror.ports import Polled
-from eos_mirror.wire.cluster import Cluster, Purpose
+from eos_mirror.wire.cluster import ONE_BROKER_S, Cluster, Purpose
 from eos_mirror.wire.connection import Connection
 from eos_mirror.wire.errors import (
     FETCH_SESSION_ID_NOT_FOUND,
@@ -28,7 +28,7 @@ from eos_mirror.wire.errors import (
 from eos_mirror.wire.messages import FETCH
 from eos_mirror.wire.parts import divided
 from eos_mirror.wire.reading import Reading
-from eos_mirror.wire.reading_plan import ASK_AGAIN_S, FIND_WITHIN_S, ReadingPlan, rest_after
+from eos_mirror.wire.reading_plan import ASK_AGAIN_S, ReadingPlan, rest_after
 from eos_mirror.wire.sessions import Session, Wanted
 
 READ_COMMITTED: Final = 1
@@ -238,7 +238,7 @@ class Fetcher:
         node.asked, node.moved = readings, {}
         try:
             connection = self._cluster.connection(
-                number, Purpose.FETCH, until=min(until, now + FIND_WITHIN_S)
+                number, Purpose.FETCH, until=min(until, now + ONE_BROKER_S)
             )
             connection.send(FETCH, [FETCH.request.encode(fields)], until=until)
         except UNUSABLE:

@@ -53,6 +53,7 @@ class Reading:
         reported_end: The end that was handed over last.
         max_bytes: Of one answer; grows for a batch that is larger.
         preferred: A follower to read from, and until when.
+        is_lost: Its broker could not be used: others are asked where it is now.
         rests_until: No request before.
         asked_of: Broker that was asked last. Only its answer counts.
     """
@@ -65,6 +66,7 @@ class Reading:
     stable_end: int | None = None
     reported_end: int | None = None
     preferred: tuple[int, float] | None = None
+    is_lost: bool = False
     rests_until: float = 0.0
     asked_of: int | None = None
 

@@ -15,8 +15,8 @@ ASK_AGAIN_S: Final = 0.1
 REST_SHARE: Final = 4
 """After an attempt that blocked, a partition rests this many times as long: others are read."""
 
-FIND_WITHIN_S: Final = 3.0
-"""How long a poll may block because a broker cannot be reached; it is tried again later."""
+FIND_WITHIN_S: Final = 5.0
+"""How long a poll may block to ask where partitions are: one broker that is frozen, and another."""
 
 FOUND_AFTER_S: Final = 0.001
 NEVER: Final = float("inf")
@@ -69,7 +69,7 @@ class ReadingPlan:
         for reading in readings:
             reading.rests_until = until
             reading.preferred = None
-            self._cluster.topics.pop(reading.partition.topic, None)
+            reading.is_lost = True
 
     def changed(self) -> None:
         """Note that a partition is read from another broker now."""
@@ -87,14 +87,14 @@ class ReadingPlan:
 
     def _made(self, now: float) -> ByNode:
         plan: dict[int, dict[TopicPartition, Reading]] = {}
-        unknown: set[str] = set()
+        unknown: list[Reading] = []
         for partition, reading in self.readings.items():
             if reading.rests_until > now:
                 self.again_at = min(self.again_at, reading.rests_until)
                 continue
             node = self._node_of(reading, now)
             if node is None:
-                unknown.add(partition.topic)
+                unknown.append(reading)
             else:
                 plan.setdefault(node, {})[partition] = reading
         if unknown:
@@ -109,6 +109,8 @@ class ReadingPlan:
                 self.again_at = min(self.again_at, until)
                 return node
             reading.preferred = None
+        if reading.is_lost:
+            return None
         topic = self._cluster.topics.get(reading.partition.topic)
         if topic is None or topic.topic_id != reading.topic_id:
             return None
@@ -132,15 +134,16 @@ class ReadingPlan:
                 )
         self._new_at = time.monotonic() + (rest_s or ASK_AGAIN_S)
 
-    def _find(self, topics: set[str]) -> None:
-        rest_s = self._learn(topics)
+    def _find(self, unknown: list[Reading]) -> None:
+        """Learn where these partitions are. Those of other brokers are read in any case."""
+        rest_s = self._learn({one.partition.topic for one in unknown})
         now = time.monotonic()
-        for reading in self.readings.values():
-            if reading.partition.topic in topics:
-                found = rest_s is None and self._node_of(reading, now) is not None
-                until = now + (FOUND_AFTER_S if found else rest_s or ASK_AGAIN_S)
-                reading.rests_until = max(reading.rests_until, until)
-                self.again_at = min(self.again_at, reading.rests_until)
+        for reading in unknown:
+            reading.is_lost = rest_s is not None
+            found = self._node_of(reading, now) is not None
+            until = now + (FOUND_AFTER_S if found else rest_s or ASK_AGAIN_S)
+            reading.rests_until = max(reading.rests_until, until)
+            self.again_at = min(self.again_at, reading.rests_until)
 
     def _learn(self, topics: set[str]) -> float | None:
         """Learn where topics are; if no broker answered, return when to ask again, in seconds."""

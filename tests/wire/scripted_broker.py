@@ -104,7 +104,9 @@ class ScriptedBroker:
         peers: Every connection, in the order in which they were made.
         features: Finalized features.
         leader: Node that Metadata names as the leader.
+        leaders: The same, of single partitions.
         others: Addresses of further brokers, by node.
+        reads: While it is cleared, the broker is frozen: it accepts connections, and that is all.
     """
 
     script: Script
@@ -113,6 +115,7 @@ class ScriptedBroker:
     unknown: set[tuple[int, int]] = field(default_factory=set)
     features: dict[str, int] = field(default_factory=dict)
     leader: int = NODE
+    leaders: dict[int, int] = field(default_factory=dict)
     node: int = NODE
     others: dict[int, int] = field(default_factory=dict)
     receive_bytes: int | None = None
@@ -184,6 +187,7 @@ class ScriptedBroker:
     def _serve(self, peer: Peer, connection: socket.socket) -> None:
         try:
             while self.reads.wait() and (frame := peer.read()):
+                self.reads.wait()
                 asked = parsed(frame)
                 with self._lock:
                     self.seen.append(asked)
@@ -250,7 +254,7 @@ class ScriptedBroker:
                 {
                     "error_code": 0,
                     "partition_index": number,
-                    "leader_id": self.leader,
+                    "leader_id": self.leaders.get(number, self.leader),
                     "leader_epoch": LEADER_EPOCH,
                     "replica_nodes": [NODE],
                     "isr_nodes": [NODE],

@@ -9,13 +9,16 @@ import pytest
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing.waiting import wait_until
+from eos_mirror.wire.cluster import Cluster, Purpose
 from eos_mirror.wire.errors import (
     FETCH_SESSION_ID_NOT_FOUND,
     NOT_LEADER_OR_FOLLOWER,
     OFFSET_OUT_OF_RANGE,
+    Unanswered,
 )
 from eos_mirror.wire.fetcher import Fetcher
 from eos_mirror.wire.messages import FETCH, METADATA
+from eos_mirror.wire.security import PLAINTEXT
 from tests.wire import fetch_broker as changes
 from tests.wire.fetch_broker import Change, FetchBroker, a_partition
 from tests.wire.reader import ORDERS, WITHIN, Reader, fetcher_of, filled, reading
@@ -73,6 +76,59 @@ def test_a_dead_leader_is_replaced() -> None:
         move(leader, other, leader=other)
         log.append(3)
         reader.read_to({ORDERS: log.end})
+
+
+def test_partitions_of_other_brokers_are_read_while_nobody_knows_where_one_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A frozen broker is lost. As long as no question is answered, the others are read on."""
+    with two(2) as (fetcher, frozen, other):
+        one, two_ = TopicPartition("orders", 0), TopicPartition("orders", 1)
+        for broker in (frozen, other):
+            broker.broker.leaders = {0: 1, 1: 2}
+        logs = {p: filled(other, p) for p in (one, two_)}
+        reader = Reader(fetcher)
+        reader.start({one: 0, two_: 0})
+        reader.read_to({p: log.end for p, log in logs.items()})
+        frozen.broker.reads.clear()
+        questions = []
+
+        def unanswered(*_: Any, **__: Any) -> None:
+            questions.append(1)
+            raise Unanswered("nobody answers")
+
+        monkeypatch.setattr(fetcher._cluster, "learn", unanswered)  # noqa: SLF001
+
+        def is_lost() -> bool:
+            reader.poll()
+            return len(questions) > 1
+
+        wait_until(is_lost, within=WITHIN, what="the frozen broker to be lost")
+        logs[two_].append(3)
+        reader.read_to({two_: logs[two_].end})
+        monkeypatch.undo()
+        frozen.broker.reads.set()
+        logs[one].append(3)
+        reader.read_to({p: log.end for p, log in logs.items()})
+
+
+def test_a_broker_that_has_failed_is_asked_last() -> None:
+    """A frozen broker accepts connections. It gets no question while another one answers."""
+    with two() as (_, frozen, other):
+        bootstrap = f"{frozen.broker.bootstrap},{other.broker.bootstrap}"
+        cluster = Cluster(bootstrap, PLAINTEXT, client_id="test")
+        soon = time.monotonic() + WITHIN.total_seconds()
+        cluster.learn(["orders"], until=soon)
+        asked = len(frozen.broker.requests(METADATA))
+        assert asked, "the first address was not asked first"
+        reading_from = cluster.connection(1, Purpose.FETCH, until=soon)
+        frozen.broker.reads.clear()
+        cluster.drop(reading_from)
+        for _ in range(20):
+            cluster.learn(["orders"], until=soon)
+        cluster.close()
+        frozen.broker.reads.set()
+    assert len(frozen.broker.requests(METADATA)) == asked  # it has read what it got by now
 
 
 def preferring(node: int) -> Change:
