@@ -78,7 +78,7 @@ def test_a_dead_leader_is_replaced() -> None:
         reader.read_to({ORDERS: log.end})
 
 
-def test_partitions_of_other_brokers_are_read_while_nobody_knows_where_one_is(
+def test_partitions_of_other_brokers_are_read_while_no_broker_says_where_one_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A frozen broker is lost. As long as no question is answered, the others are read on."""
@@ -95,7 +95,7 @@ def test_partitions_of_other_brokers_are_read_while_nobody_knows_where_one_is(
 
         def unanswered(*_: Any, **__: Any) -> None:
             questions.append(1)
-            raise Unanswered("nobody answers")
+            raise Unanswered("no answer")
 
         monkeypatch.setattr(fetcher._cluster, "learn", unanswered)  # noqa: SLF001
 
