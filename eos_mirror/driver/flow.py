@@ -26,6 +26,7 @@ from eos_mirror.driver.later_topics import flow_topics_refused
 from eos_mirror.driver.leader_election import LeaderElection
 from eos_mirror.driver.ledger import LedgerKeeper
 from eos_mirror.driver.partition_metrics import FlowPartitionMetrics
+from eos_mirror.driver.paths import Paths
 from eos_mirror.driver.quarantine import quarantine_faults
 from eos_mirror.driver.source_connector import SourceConnector
 from eos_mirror.driver.start_ends import StartEnds
@@ -60,6 +61,7 @@ class FlowRunner:
         ended_for: Why the whole flow was ended; empty if it was not.
         outages: Why clusters do not answer now, by alias; also clusters of other flows.
         causes: Which errors stopped partitions.
+        paths: How records were written.
         is_measured: True if `metrics` are filled.
         hidden: With `--once` or `--until`, transactions of the source that were open at the start
             and at the end, by source partition.
@@ -104,7 +106,7 @@ class FlowRunner:
         self._reports, self._again = TaskReports(), Retries()
         self.ended_for = ""
         self.outages: Mapping[str, str] = {}
-        self.causes = StopCauses()
+        self.causes, self.paths = StopCauses(), Paths()
         self.hidden: Mapping[TopicPartition, OpenTransaction] = {}
         self._claims_topic_id = ""
         self._is_mode_noted = False

@@ -1,17 +1,15 @@
 """Sums the counters of each flow over its tasks, and over every process of each task."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from eos_mirror.core.messages import TaskReport
 from eos_mirror.driver.flow import FlowRunner
+from eos_mirror.driver.paths import shares
 from eos_mirror.driver.task_reports import TaskStatus
 from eos_mirror.runtime.control import EventSink
 from eos_mirror.telemetry.metrics import COUNTERS
 from eos_mirror.telemetry.registry import Totals
-
-PASSED: Final = "passed"
-"""The path of records in batches of the source."""
 
 
 class Summary:
@@ -21,7 +19,6 @@ class Summary:
         self._flows = flows
         self._on_event = on_event
         self._totals = {str(runner.flow): Totals() for runner in flows}
-        self._paths = {str(runner.flow): Totals() for runner in flows}
         self._told: dict[str, dict[str, int]] = {}
         self._told_paths: dict[str, dict[str, int]] = {}
 
@@ -49,17 +46,9 @@ class Summary:
 
     def _new_paths(self, runner: FlowRunner) -> dict[str, Any]:
         """Return how many records passed through, and why others did not, since the last time."""
-        sums: dict[str, int] = {}
-        for slot, task in runner.statuses().items():
-            for path, value in self._paths_of(runner, slot, task).items():
-                sums[path] = sums.get(path, 0) + value
-        flow = str(runner.flow)
-        before, self._told_paths[flow] = self._told_paths.get(flow, {}), sums
-        new = {path: value - before.get(path, 0) for path, value in sums.items()}
-        if not sums:
-            return {}
-        passed = new.pop(PASSED, 0)
-        return {"passed": passed, "decoded": {why: n for why, n in sorted(new.items()) if n}}
+        flow, now = str(runner.flow), runner.paths.of_flow(runner.statuses())
+        before, self._told_paths[flow] = self._told_paths.get(flow, {}), now
+        return shares({path: value - before.get(path, 0) for path, value in now.items()})
 
     def written(self) -> list[tuple[dict[str, str], dict[str, Any]]]:
         """Return the attributes and values of every path of every task, for metrics."""
@@ -74,14 +63,9 @@ class Summary:
                 {"written": value},
             )
             for runner in self._flows
-            for slot, task in runner.statuses().items()
-            for path, value in self._paths_of(runner, slot, task).items()
+            for slot, paths in runner.paths.of_tasks(runner.statuses()).items()
+            for path, value in paths.items()
         ]
-
-    def _paths_of(self, runner: FlowRunner, slot: int, task: TaskStatus) -> dict[str, int]:
-        report = task.report or TaskReport()
-        totals = self._paths[str(runner.flow)]
-        return totals.add(slot, task.slot.submission, dict(report.written))
 
     def of_flows(self) -> list[tuple[dict[str, str], dict[str, float]]]:
         """Return the attributes and values of every flow, for metrics."""

@@ -7,6 +7,7 @@ from typing import Any
 from eos_mirror.core.states import GRAVEST, Condition, FlowFacts, State, flow_state
 from eos_mirror.driver.flow import FlowRunner
 from eos_mirror.driver.partition_states import conditions_of
+from eos_mirror.driver.paths import shares
 from eos_mirror.driver.readiness import Readiness, facts_of
 
 
@@ -30,6 +31,7 @@ def flow_answer(runner: FlowRunner, readiness: Readiness) -> dict[str, Any]:
             {"topic": topic, **order.fields}
             for topic, order in runner.desired.limited(runner.orders.topics).items()
         ],
+        "written": shares(runner.paths.of_flow(runner.statuses())),
         "refused": dict(facts.refused),
         "ended": dict(facts.ended),
     }

@@ -11,6 +11,7 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.core.messages import TaskReport
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.driver.flow import FlowRunner
+from eos_mirror.driver.paths import Paths, shares
 from eos_mirror.driver.summary import Summary
 from eos_mirror.driver.task_reports import TaskStatus
 from eos_mirror.runtime.supervisor import SlotStatus, State
@@ -43,6 +44,7 @@ class FakeRunner:
     owned_count: int = 0
     refused: dict[str, str] = field(default_factory=dict)
     groups: Mapping[str, float] = field(default_factory=dict)
+    paths: Paths = field(default_factory=Paths)
 
     def statuses(self) -> dict[int, TaskStatus]:
         """See `FlowRunner`."""
@@ -140,3 +142,27 @@ def test_a_flow_exports_its_stopped_partitions_and_its_groups(runner: FakeRunner
     assert summary_of(runner).of_flows() == [
         ({"source": "A", "target": "B"}, {"groups": 4, "stopped": 1})
     ]
+
+
+def test_records_are_counted_by_path_over_all_processes(runner: FakeRunner) -> None:
+    """A summary tells what is new; the total since the start stays when a task starts again."""
+    events = Events()
+    summary = summary_of(runner, events=events)
+    runner.tasks[0] = task("0.0", TaskReport(written={"passed": 90, "gaps": 10}))
+    summary.tell()
+    runner.tasks[0] = task("0.1", TaskReport(written={"passed": 5}))
+    summary.tell()
+
+    first, second = events.of("flow.summary")
+    assert (first["passed"], first["decoded"]) == (90, {"gaps": 10})
+    assert (second["passed"], second["decoded"]) == (5, {})
+    total = runner.paths.of_flow(runner.statuses())
+    assert shares(total) == {"passed": 95, "decoded": {"gaps": 10}}
+
+
+def test_a_task_without_paths_says_nothing_of_them(runner: FakeRunner) -> None:
+    """Records that took the client library are not counted as passed or decoded."""
+    events = Events()
+    summary_of(runner, events=events).tell()
+
+    assert not {"passed", "decoded"} & events.of("flow.summary")[0].keys()
