@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.errors import FatalError, ForeignRecord
 
 MODE_KEY = '["mode"]'
 """Key of the only record of the claims topic that is no claim: the mode of the flow."""
@@ -132,3 +133,59 @@ def superseded(
         and record.claim.remote in own
         and record.offset > own[record.claim.remote]
     }
+
+
+class LiveClaims:
+    """
+    The claims that are in force, from the records of the claims topic.
+
+    Attributes:
+        live: Claims by record key: the effect of every record below `next_offset`, in log order.
+    """
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+        self.next_offset = 0
+        self.live: dict[str, ClaimRecord] = {}
+
+    def apply(self, offset: int, key: bytes | None, value: bytes | None) -> None:
+        """
+        Apply the next record.
+
+        Raises:
+            ForeignRecord: It is not a claim, or the end of one.
+        """
+        where = f"{self._topic} offset={offset}"
+        if key is None:
+            raise ForeignRecord(f"{where}: a record without a key")
+        try:
+            self._apply(offset, key.decode(), value)
+        except ValueError as exc:  # also of a key that is no UTF-8
+            raise ForeignRecord(f"{where}: {exc}") from exc
+        self.next_offset = offset + 1
+
+    def _apply(self, offset: int, key: str, value: bytes | None) -> None:
+        if key == MODE_KEY:
+            return
+        if value is None:
+            self.live.pop(key, None)
+        else:
+            self.live[key] = ClaimRecord(claim=parse_claim(key, value.decode()), offset=offset)
+
+    def skip_to(self, offset: int) -> None:
+        """Note that there is no further record below this offset: compaction removes some."""
+        self.next_offset = max(self.next_offset, offset)
+
+    def check_identity(self, *, found: object, started_with: object) -> None:
+        """
+        Compare the id of the topic with that at the start of the flow.
+
+        Raises:
+            FatalError: They differ. A task that cannot see earlier claims cannot fence their
+                writers, and must not write.
+        """
+        if found != started_with:
+            raise FatalError(
+                f"{self._topic} was deleted, or deleted and created again, while the flow ran: "
+                f"an older writer may be alive. docs/operations.md says how to start over."
+            )

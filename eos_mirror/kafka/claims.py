@@ -7,9 +7,9 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
-from eos_mirror.core.claims import MODE_KEY, Claim, ClaimRecord, parse_claim
+from eos_mirror.core.claims import Claim, ClaimRecord, LiveClaims
 from eos_mirror.core.side import Side
-from eos_mirror.errors import FatalError, ForeignRecord, TargetUnavailable
+from eos_mirror.errors import TargetUnavailable
 from eos_mirror.kafka.client import new_consumer, new_producer
 from eos_mirror.kafka.deadline import Deadline
 from eos_mirror.kafka.errors import as_mirror_error, translated
@@ -25,9 +25,8 @@ class KafkaClaimsLog:
     Implements `ports.ClaimsLog`.
 
     Invariants:
-        A: `_live` is the effect of every record below `_next_offset`, in log order.
-        B: What `append` returns is acknowledged by all in-sync replicas.
-        C: What `read_through` returns was read from the topic with the topic id that was given.
+        A: What `append` returns is acknowledged by all in-sync replicas.
+        B: What `read_through` returns was read from the topic with the topic id that was given.
     """
 
     def __init__(
@@ -52,8 +51,7 @@ class KafkaClaimsLog:
         self._ids = ids
         self._producer = new_producer(producer_config)
         self._consumer = new_consumer(consumer_config)
-        self._next_offset = 0
-        self._live: dict[str, ClaimRecord] = {}
+        self._claims = LiveClaims(topic)
 
     def append(self, claims: Sequence[Claim]) -> Mapping[str, int]:
         """See `ports.ClaimsLog`."""
@@ -61,12 +59,8 @@ class KafkaClaimsLog:
         return self._write({claim.key: claim.value for claim in claims})
 
     def _check_identity(self) -> None:
-        """A task that cannot see earlier claims cannot fence their writers, and must not write."""
-        if self._ids([self._topic]).get(self._topic) != self._topic_id:
-            raise FatalError(
-                f"{self._topic} was deleted, or deleted and created again, while the flow ran: "
-                f"an older writer may be alive. docs/operations.md says how to start over."
-            )
+        found = self._ids([self._topic]).get(self._topic)
+        self._claims.check_identity(found=found, started_with=self._topic_id)
 
     def tombstone(self, keys: Sequence[str]) -> None:
         """See `ports.ClaimsLog`."""
@@ -83,14 +77,14 @@ class KafkaClaimsLog:
         with translated(f"read {self._topic}"):
             # the leader first: the client checks an assignment without one again after 500 ms only
             self._consumer.list_topics(self._topic, timeout=deadline.left_s(at_most=WITHIN))
-            next_offset = self._next_offset or OFFSET_BEGINNING
+            next_offset = self._claims.next_offset or OFFSET_BEGINNING
             self._consumer.assign([ClientPartition(self._topic, 0, next_offset)])
             if offset is None:
                 where = ClientPartition(self._topic, 0)
                 left_s = deadline.left_s(at_most=WITHIN)
                 _, high = self._consumer.get_watermark_offsets(where, timeout=left_s)
                 offset = high - 1
-            while self._next_offset <= offset:
+            while self._claims.next_offset <= offset:
                 if deadline.is_over:
                     raise TargetUnavailable(
                         f"{self._topic}: not readable through offset {offset} in {WITHIN}"
@@ -99,36 +93,18 @@ class KafkaClaimsLog:
                     self._take(message)
             self._consumer.unassign()  # or it would fetch until the next time; pausing takes 1 s
         self._check_identity()  # topic ids are never reused: this was the right log until now
-        return self._live
+        return self._claims.live
 
     def _take(self, message: Message) -> None:
+        offset = message.offset() or 0
         if is_end(message):
-            # compaction may have removed the records up to here
-            self._next_offset = max(self._next_offset, message.offset() or 0)
+            self._claims.skip_to(offset)
             return
         error = message.error()
         if error is not None:
             raise as_mirror_error(error, f"read {self._topic}", side=Side.TARGET)
-        raw_key, raw_value, offset = message.key(), message.value(), message.offset()
-        if not isinstance(raw_key, bytes) or offset is None:
-            raise ForeignRecord(f"{self._topic} offset={offset}: a record without a key")
-        try:
-            self._apply(raw_key.decode(), raw_value, offset)
-        except ValueError as exc:  # also of a key that is no UTF-8
-            raise ForeignRecord(f"{self._topic} offset={offset}: {exc}") from exc
-        self._next_offset = offset + 1
+        self._claims.apply(offset, _bytes(message.key()), _bytes(message.value()))
 
-    def _apply(self, key: str, raw_value: bytes | None, offset: int) -> None:
-        """
-        Apply one record to the live claims (A).
 
-        Raises:
-            ValueError: The record is not a claim.
-        """
-        if key == MODE_KEY:
-            return
-        if raw_value is None:
-            self._live.pop(key, None)
-        else:
-            claim = parse_claim(key, bytes(raw_value).decode())
-            self._live[key] = ClaimRecord(claim=claim, offset=offset)
+def _bytes(data: str | bytes | None) -> bytes | None:
+    return data.encode() if isinstance(data, str) else data

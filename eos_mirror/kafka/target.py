@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from confluent_kafka.admin import AclOperation
 
@@ -22,6 +22,16 @@ from eos_mirror.kafka.shadow_offsets import ShadowOffsets
 from eos_mirror.kafka.topic_reader import read_compacted
 from eos_mirror.kafka.visible import first_offsets
 from eos_mirror.ports import KnownTopic, PartitionEnd, ShadowOffset, Unstable
+
+
+class Facts(Protocol):
+    """What our own lane reads sooner than an admin client, which waits for dead brokers."""
+
+    def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, PartitionEnd]:
+        """See `ports.Target`."""
+
+    def limits(self, topics: Collection[str]) -> Mapping[str, TopicLimits]:
+        """See `ports.Target`."""
 
 
 class KafkaTarget:
@@ -46,6 +56,7 @@ class KafkaTarget:
             early: See `ShadowOffsets`.
         """
         self._flow = flow
+        self._facts: Facts | None = None
         self._client_config = dict(client_config)
         self._metadata = ClusterMetadata(
             client_config, side=Side.TARGET, patience=patience, needed=needed
@@ -54,6 +65,10 @@ class KafkaTarget:
         self._shadow_offsets = ShadowOffsets(
             flow.shadow_group, client_config, self._metadata, stable=require_stable, early=early
         )
+
+    def read_with(self, facts: Facts) -> None:
+        """Read facts this way from now on."""
+        self._facts = facts
 
     def shadow_offsets(
         self, remotes: Sequence[TopicPartition]
@@ -67,6 +82,8 @@ class KafkaTarget:
 
     def limits(self, topics: Collection[str]) -> Mapping[str, TopicLimits]:
         """See `ports.Target`."""
+        if self._facts is not None:
+            return self._facts.limits(topics)
         return read_limits(self._metadata, topics)
 
     def check_login(self) -> None:
@@ -79,6 +96,8 @@ class KafkaTarget:
 
     def ends(self, remotes: Sequence[TopicPartition]) -> Mapping[TopicPartition, PartitionEnd]:
         """See `ports.Target`."""
+        if self._facts is not None:
+            return self._facts.ends(remotes)
         stable, written = self._metadata.ends(remotes), self._metadata.high_watermarks(remotes)
         return {r: PartitionEnd(stable=stable[r], written=written[r]) for r in remotes}
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from eos_mirror.core.messages import MirrorClients, Orders, SyncsTopic, TaskConfig, TaskReport
@@ -18,7 +19,7 @@ from eos_mirror.kafka.metadata import ClusterMetadata
 from eos_mirror.kafka.offset_syncs import KafkaOffsetSyncs
 from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.kafka.topic_writer import BestEffortWriter
-from eos_mirror.ports import TaskChannel
+from eos_mirror.ports import ClaimsLog, TaskChannel
 from eos_mirror.replication.adapters import Adapters
 from eos_mirror.replication.at_least_once import AtLeastOnce
 from eos_mirror.replication.config import Fencing
@@ -64,13 +65,13 @@ def mirror(
     """
     config = decode(TaskConfig, message)
     context = TypedContext[Orders, TaskReport](channel, Orders)
-    adapters, target = _adapters(config, context, fencing=fencing)
+    adapters, claims = _adapters(config, context, fencing=fencing)
     mode = (
         ExactlyOnce(
             config.mirror,
             adapters,
             context,
-            claims=_claims_log(config, target),
+            claims=claims(),
             fencing=fencing,
             reached=reached,
         )
@@ -87,12 +88,15 @@ def mirror(
 
 def _adapters(
     config: TaskConfig, context: TypedContext[Orders, TaskReport], *, fencing: Fencing
-) -> tuple[Adapters, KafkaTarget]:
+) -> tuple[Adapters, Callable[[], ClaimsLog]]:
+    """Return what a task works with, and what opens the claims log: it is for exactly once only."""
     flow, clients = config.mirror.flow, config.clients
     metadata = ClusterMetadata(
         clients.source_admin, side=Side.SOURCE, patience=PATIENCE, needed=MIRROR_FROM
     )
     metadata.connect()
+    library = _library(config, context.slot)
+    lane = _own_lane(config, context, library)
     target = KafkaTarget(
         flow,
         client_config=clients.target_admin,
@@ -100,8 +104,8 @@ def _adapters(
         patience=PATIENCE,
         needed=MIRROR_TO if config.mirror.exactly_once else COPY_TO,
     )
-    library = _library(config, context.slot)
-    lane = _own_lane(config, context, library)
+    if lane is not None:
+        target.read_with(lane.facts)
     adapters = Adapters(
         lane=library if lane is None else lane,
         metadata=metadata,
@@ -112,7 +116,7 @@ def _adapters(
         suspension=Suspension(time.monotonic),
         identities=metadata if lane is None else lane,
     )
-    return adapters, target
+    return adapters, partial(_claims_log, config, target, lane)
 
 
 def _library(config: TaskConfig, slot: int) -> KafkaLane:
@@ -172,12 +176,15 @@ def _positions(config: TaskConfig) -> ConnectOffsets | None:
     )
 
 
-def _claims_log(config: TaskConfig, target: KafkaTarget) -> KafkaClaimsLog:
+def _claims_log(config: TaskConfig, target: KafkaTarget, lane: "WireLane | None") -> ClaimsLog:
+    topic, topic_id = config.mirror.flow.claims_topic, config.mirror.claims_topic_id
+    if lane is not None:
+        return lane.open_claims(topic, topic_id=topic_id)
     return KafkaClaimsLog(
         config.clients.claims_producer,
         config.clients.claims_consumer,
-        config.mirror.flow.claims_topic,
-        topic_id=config.mirror.claims_topic_id,
+        topic,
+        topic_id=topic_id,
         ids=target.topic_ids,
     )
 

@@ -269,6 +269,48 @@ class Cluster:
         return patiently(find, until=until, codes=NO_COORDINATOR)
 
 
+class Coordinator:
+    """The broker that coordinates a group or a transactional id. It may move."""
+
+    def __init__(self, cluster: Cluster, kind: Kind, key: str) -> None:
+        """
+        Args:
+            key: The group, or the transactional id.
+        """
+        self.key = key
+        self._cluster = cluster
+        self._kind = kind
+        self._node: int | None = None
+
+    def find(self, until: float) -> int:
+        """Return its node, as it was learned last. See `Cluster.coordinator` for the errors."""
+        if self._node is None:
+            self._node = self._cluster.coordinator(self._kind, self.key, until=until)
+        return self._node
+
+    def forget(self) -> None:
+        """Ask for it again before the next request."""
+        self._node = None
+
+    def connected(self, until: float) -> Connection:
+        """
+        Return a connection to it, wherever it is then.
+
+        Raises:
+            Unanswered, Unreachable, Refused: There was none until the deadline. Nothing was sent.
+        """
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                return self._cluster.connection(self.find(until), Purpose.ASK, until=_soon(until))
+            except Unreachable:
+                self.forget()
+                if time.monotonic() + pause_s > until:
+                    raise
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+
+
 def patiently(call: Callable[[], T], *, until: float, codes: frozenset[int]) -> T:
     """
     Repeat a call while its answer is one of these codes, which say that nothing was done.

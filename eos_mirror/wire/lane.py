@@ -10,7 +10,8 @@ from eos_mirror.core.side import Side
 from eos_mirror.core.topic_limits import TopicLimits
 from eos_mirror.errors import NotAuthorized, RestartTask
 from eos_mirror.ports import KnownTopic, RebalanceListener, Source, SourceOffsets
-from eos_mirror.wire.cluster import Cluster
+from eos_mirror.wire.claims import WireClaimsLog
+from eos_mirror.wire.cluster import Cluster, Coordinator, Kind
 from eos_mirror.wire.fetcher import Fetcher
 from eos_mirror.wire.options import Config, fetch_settings, producer_settings, security
 from eos_mirror.wire.passing import NOTHING, PassLimits, pass_limits
@@ -18,6 +19,7 @@ from eos_mirror.wire.plain_producer import WirePlainProducer
 from eos_mirror.wire.producer import WireProducer
 from eos_mirror.wire.security import Tokens
 from eos_mirror.wire.source import Pumped, WireSource
+from eos_mirror.wire.target_facts import TargetFacts
 from eos_mirror.wire.transactions import initialised
 from eos_mirror.wire.translate import translated
 
@@ -120,6 +122,15 @@ class WireLane:
         self._producer = producer
         return producer
 
+    def open_claims(self, topic: str, *, topic_id: str) -> WireClaimsLog:
+        """Return the claims log; see `WireClaimsLog`."""
+        return WireClaimsLog(self._cluster(self._producer_config), topic, topic_id=topic_id)
+
+    @property
+    def facts(self) -> TargetFacts:
+        """What reads facts of the copies, on connections of their own."""
+        return TargetFacts(lambda: self._cluster(self._producer_config))
+
     def _cluster(self, config: Config) -> Cluster:
         return Cluster(
             config["bootstrap.servers"],
@@ -155,7 +166,7 @@ class WireLane:
     def _is_fenced(self, cluster: Cluster, one: str, timeout_ms: int, until: float) -> bool:
         try:
             with translated(f"fence {one}", side=Side.TARGET):
-                initialised(cluster, one, timeout_ms, until=until)
+                initialised(Coordinator(cluster, Kind.TRANSACTION, one), timeout_ms, until=until)
         except NotAuthorized:
             raise
         except RestartTask:

@@ -156,6 +156,28 @@ FETCH: Final = _api(
     "diverging_epoch@0:(epoch:int32 end_offset:int64)]]",
 )
 
+LIST_OFFSETS: Final = _api(
+    "ListOffsets",
+    2,
+    7,
+    "replica_id:int32 isolation_level:int8 topics:[name:string partitions:[partition_index:int32 "
+    "current_leader_epoch:int32 timestamp:int64]]",
+    "throttle_time_ms:int32 topics:[name:string partitions:[partition_index:int32 "
+    "error_code:int16 timestamp:int64 offset:int64 leader_epoch:int32]]",
+)
+
+DESCRIBE_CONFIGS: Final = _api(
+    "DescribeConfigs",
+    32,
+    4,
+    "resources:[resource_type:int8 resource_name:string configuration_keys:[:string]] "
+    "include_synonyms:bool include_documentation:bool",
+    "throttle_time_ms:int32 results:[error_code:int16 error_message:string resource_type:int8 "
+    "resource_name:string configs:[name:string value:string read_only:bool config_source:int8 "
+    "is_sensitive:bool synonyms:[name:string value:string source:int8] config_type:int8 "
+    "documentation:string]]",
+)
+
 _PRODUCED: Final = (
     "partitions:[index:int32 error_code:int16 base_offset:int64 log_append_time_ms:int64 "
     "log_start_offset:int64 record_errors:[batch_index:int32 batch_index_error_message:string] "

@@ -11,11 +11,11 @@ from eos_mirror.wire.outbox import Outbox
 from eos_mirror.wire.packing import Packer
 from eos_mirror.wire.passing import PassLimits
 from eos_mirror.wire.producer import INIT_WITHIN_S, ProducerSettings, raise_refused
-from eos_mirror.wire.transactions import initialised
+from eos_mirror.wire.transactions import plain_producer_id
 from eos_mirror.wire.translate import translated
 
 
-class _PlainId:
+class PlainId:
     """A producer id without transactions. Implements `outbox.Identity`."""
 
     transactional_id: str | None = None
@@ -50,8 +50,7 @@ class WirePlainProducer:
         """
         with translated("get a producer id", side=Side.TARGET):
             until = time.monotonic() + INIT_WITHIN_S
-            made = initialised(cluster, None, settings.transaction_timeout_ms, until=until)
-            identity = _PlainId(made.producer_id, made.epoch)
+            identity = PlainId(*plain_producer_id(cluster, until=until))
         self._cluster = cluster
         self.outbox = Outbox(cluster, identity, answered_within_s=settings.answered_within_s)
         self.packer = Packer(cluster, self.outbox, settings.packing, limits=limits, written=written)

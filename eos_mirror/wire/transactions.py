@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.ports import ShadowCommit
-from eos_mirror.wire.cluster import NO_NODE, Cluster, Kind, Purpose, patiently
-from eos_mirror.wire.connection import Connection
+from eos_mirror.wire.cluster import Cluster, Coordinator, Kind, patiently
 from eos_mirror.wire.errors import (
     CONCURRENT_TRANSACTIONS,
     NO_COORDINATOR,
@@ -36,8 +35,14 @@ TRANSACTION_VERSION: Final = "transaction.version"
 JOINS_BY_WRITING: Final = 2
 """From this level of `transaction.version` on, the cluster speaks the protocol of KIP-890."""
 
-NOT_YET: Final = frozenset({CONCURRENT_TRANSACTIONS})
+NOT_FINISHED: Final = frozenset({CONCURRENT_TRANSACTIONS})
 """The previous transaction of the id is not finished. Nothing was done."""
+
+NOT_YET: Final = NOT_FINISHED | NO_COORDINATOR
+"""
+The same, or the coordinator moves. It may have done what was asked, so this is only for requests
+that change nothing when they are repeated in an open transaction: not for its end.
+"""
 
 NOT_ATTEMPTED: Final = 55
 """A partition was not added because another one was refused."""
@@ -46,6 +51,9 @@ END_OF_TEXT: Final = "\0"
 """librdkafka, which reads the metadata, takes it for a C string, and writes it so, too."""
 
 NO_PRODUCER: Final = -1
+NO_TIMEOUT_MS: Final = 60_000
+"""Not read: a producer id without transactions has no timeout."""
+
 NO_EPOCH: Final = -1
 NO_GENERATION: Final = -1
 
@@ -74,14 +82,12 @@ class TransactionalId:
             timeout_ms: After this time the coordinator aborts an open transaction.
         """
         self.transactional_id: str | None = transactional_id
-        self._cluster = cluster
         self._group = group
-        self._group_at = cluster.coordinator(Kind.GROUP, group, until=until)
-        self.producer_id, self.epoch, node = initialised(
-            cluster, transactional_id, timeout_ms, until=until
-        )
-        self._at = NO_NODE if node is None else node
-        connection = self._coordinator(until)
+        self._group_coordinator = Coordinator(cluster, Kind.GROUP, group)
+        self._group_coordinator.find(until)
+        self._coordinator = Coordinator(cluster, Kind.TRANSACTION, transactional_id)
+        self.producer_id, self.epoch = initialised(self._coordinator, timeout_ms, until=until)
+        connection = self._coordinator.connected(until)
         self.joins_by_writing = connection.knows(END_TXN_5) and (
             connection.features.get(TRANSACTION_VERSION, 0) >= JOINS_BY_WRITING
         )
@@ -119,7 +125,7 @@ class TransactionalId:
         """
         api = END_TXN_5 if self.joins_by_writing else END_TXN_3
         fields = {**self._who(), "committed": True}
-        answer = _ask(self._coordinator, api, fields, _code, until=until)
+        answer = _ask(self._coordinator, api, fields, _code, until=until, again=NOT_FINISHED)
         if self.joins_by_writing:
             self.producer_id, self.epoch = _producer_of(answer)
 
@@ -130,75 +136,73 @@ class TransactionalId:
             "producer_epoch": self.epoch,
         }
 
-    def _coordinator(self, until: float) -> Connection:
-        return self._cluster.connection(self._at, Purpose.ASK, until=until)
-
-    def _group_coordinator(self, until: float) -> Connection:
-        return self._cluster.connection(self._group_at, Purpose.ASK, until=until)
-
 
 class Initialised(NamedTuple):
-    """
-    A producer id of the target.
-
-    Attributes:
-        node: Coordinator of its transactional id; of a plain id, any broker.
-    """
+    """A producer id of the target, and its epoch."""
 
     producer_id: int
     epoch: int
-    node: int | None
 
 
-def initialised(
-    cluster: Cluster, transactional_id: str | None, timeout_ms: int, *, until: float
-) -> Initialised:
+def initialised(coordinator: Coordinator, timeout_ms: int, *, until: float) -> Initialised:
     """
-    Initialise an id. A coordinator that is not ready did nothing, so it is asked again.
+    Initialise a transactional id.
 
     Everyone who used the id before is fenced, and their open transaction is decided.
-
-    Args:
-        transactional_id: None: a producer id without transactions.
     """
-    fields = {
+    fields = _init_fields(coordinator.key, timeout_ms)
+    return Initialised(
+        *_producer_of(_ask(coordinator, INIT_PRODUCER_ID, fields, _code, until=until))
+    )
+
+
+def plain_producer_id(cluster: Cluster, *, until: float) -> Initialised:
+    """Return a new producer id for writing without transactions. Any broker assigns it."""
+
+    def once() -> Initialised:
+        connection = cluster.any_broker(until=until)
+        answer = connection.call(INIT_PRODUCER_ID, _init_fields(None, NO_TIMEOUT_MS), until=until)
+        return Initialised(*_producer_of(_checked(answer, _code, INIT_PRODUCER_ID.name)))
+
+    return patiently(once, until=until, codes=NOT_YET)
+
+
+def _init_fields(transactional_id: str | None, timeout_ms: int) -> dict[str, Any]:
+    return {
         "transactional_id": transactional_id,
         "transaction_timeout_ms": timeout_ms,
         "producer_id": NO_PRODUCER,
         "producer_epoch": NO_EPOCH,
     }
 
-    def once() -> Initialised:
-        if transactional_id is None:
-            node, connection = None, cluster.any_broker(until=until)
-        else:
-            node = cluster.coordinator(Kind.TRANSACTION, transactional_id, until=until)
-            connection = cluster.connection(node, Purpose.ASK, until=until)
-        answer = _checked(
-            connection.call(INIT_PRODUCER_ID, fields, until=until), _code, INIT_PRODUCER_ID.name
-        )
-        return Initialised(*_producer_of(answer), node)
-
-    return patiently(once, until=until, codes=NOT_YET | NO_COORDINATOR)
-
 
 def _ask(
-    connection: Callable[[float], Connection],
+    coordinator: Coordinator,
     api: Api,
     fields: Mapping[str, Any],
     codes_of: Callable[[Answer], Iterable[int]],
     *,
     until: float,
+    again: frozenset[int] = NOT_YET,
 ) -> dict[str, Any]:
-    """Send a request, and again while the answer says that nothing was done yet."""
+    """
+    Send a request, and again while the answer is one of these codes.
+
+    While the coordinator cannot be reached, nothing is sent: it may be another broker in a moment.
+    """
 
     def once() -> dict[str, Any]:
         if time.monotonic() > until:
             raise Unreachable(f"{api.name} is not sent: no time is left for its answer")
-        answer = connection(until).call(api, fields, until=until)
-        return _checked(answer, codes_of, api.name)
+        answer = coordinator.connected(until).call(api, fields, until=until)
+        try:
+            return _checked(answer, codes_of, api.name)
+        except Refused as exc:
+            if exc.code in NO_COORDINATOR:
+                coordinator.forget()
+            raise
 
-    return patiently(once, until=until, codes=NOT_YET)
+    return patiently(once, until=until, codes=again)
 
 
 def _checked(

@@ -30,7 +30,6 @@ from eos_mirror.ports import (
     ShadowCommit,
     Source,
     SourceMetadata,
-    Target,
     TransactionalProducer,
 )
 from eos_mirror.testing import Cluster, wait_until
@@ -98,7 +97,7 @@ class RealTargetBench:
         offsets = CommittedOffsets(self.config, flow.shadow_group, side=Side.TARGET)
         retrying(partial(offsets.read, first))
 
-    def target(self) -> Target:
+    def target(self) -> KafkaTarget:
         """See `TargetBench`."""
         return KafkaTarget(self.flow, client_config={**self.config, "log_level": "3"})
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.kafka.target import KafkaTarget
 from eos_mirror.ports import (
+    ClaimsLog,
     Lane,
     RebalanceListener,
     ShadowCommit,
@@ -14,11 +16,15 @@ from eos_mirror.ports import (
     SourceOffsets,
     TransactionalProducer,
 )
-from eos_mirror.testing import Cluster
+from eos_mirror.testing import Cluster as TestCluster
+from eos_mirror.wire.claims import WireClaimsLog
+from eos_mirror.wire.cluster import Cluster
 from eos_mirror.wire.lane import WireLane
 from eos_mirror.wire.plain_producer import WirePlainProducer
 from eos_mirror.wire.producer import WireProducer
+from eos_mirror.wire.security import PLAINTEXT
 from eos_mirror.wire.source import WireSource
+from eos_mirror.wire.target_facts import TargetFacts
 from tests.engine.bench import BUDGET
 from tests.engine.real_bench import TRANSACTIONAL, WRITER, RealSourceBench, RealTargetBench
 
@@ -65,9 +71,10 @@ class WireTargetBench(RealTargetBench):
 
     is_exact = True
 
-    def __init__(self, cluster: Cluster, flow: Flow) -> None:
+    def __init__(self, cluster: TestCluster, flow: Flow) -> None:
         super().__init__(cluster, flow)
         self._opened: list[WireProducer | WirePlainProducer] = []
+        self._clusters: list[Cluster] = []
 
     def lane(self) -> Lane:
         """See `TargetBench`."""
@@ -80,8 +87,27 @@ class WireTargetBench(RealTargetBench):
             plain_producer_config={**self.config, **WRITER},
         )
 
+    def target(self) -> KafkaTarget:
+        """See `TargetBench`."""
+        target = super().target()
+        target.read_with(TargetFacts(self._new_cluster))
+        return target
+
+    def claims(self) -> ClaimsLog:
+        """See `TargetBench`."""
+        topic = self.flow.claims_topic
+        topic_id = super().target().topic_ids([topic])[topic]
+        return WireClaimsLog(self._new_cluster(), topic, topic_id=topic_id)
+
+    def _new_cluster(self) -> Cluster:
+        made = Cluster(self.config["bootstrap.servers"], PLAINTEXT, client_id="test")
+        self._clusters.append(made)
+        return made
+
     def close(self) -> None:
-        """Close the connections of every producer."""
+        """Close the connections of every producer, and of the claims."""
+        for cluster in self._clusters:
+            cluster.close()
         for producer in self._opened:
             producer.close()
 
@@ -98,7 +124,7 @@ class WireSourceBench(RealSourceBench):
 
     is_exact = True
 
-    def __init__(self, cluster: Cluster, flow: Flow) -> None:
+    def __init__(self, cluster: TestCluster, flow: Flow) -> None:
         super().__init__(cluster, flow)
         self._opened: list[WireSource] = []
 

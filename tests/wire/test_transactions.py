@@ -267,6 +267,27 @@ def test_a_coordinator_that_is_not_ready_is_asked_again(code: int) -> None:
         assert len(target.broker.requests(FIND_COORDINATOR)) == 3
 
 
+@pytest.mark.parametrize(
+    ("level", "step"),
+    [
+        (1, ADD_PARTITIONS_TO_TXN),
+        (1, ADD_OFFSETS_TO_TXN),
+        (1, TXN_OFFSET_COMMIT_3),
+        (2, TXN_OFFSET_COMMIT_3),
+    ],
+)
+def test_a_part_of_a_transaction_follows_its_coordinator(level: int, step: Api) -> None:
+    """What changes nothing when it is repeated is sent to the next coordinator."""
+    with target_of(level) as (target, cluster):
+        producer = a_producer(cluster)
+        target.change(step.key, changes.coded(NOT_COORDINATOR))
+        found = len(target.broker.requests(FIND_COORDINATOR))
+        transaction(producer)
+        assert target.counts()[step.name] == 2
+        assert target.counts()[END_TXN_3.name] == 1
+        assert len(target.broker.requests(FIND_COORDINATOR)) == found + 1
+
+
 @pytest.mark.parametrize("code", [COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR])
 @pytest.mark.parametrize("level", STEPS)
 def test_a_commit_is_not_repeated_after_a_change_of_coordinators(level: int, code: int) -> None:
