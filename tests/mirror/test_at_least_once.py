@@ -44,7 +44,7 @@ def positions(site: Site) -> dict[int, int]:
 @pytest.mark.parametrize("mode", ["true", "false"], ids=["exactly once", "at least once"])
 def test_a_record_that_the_client_refuses_stops_its_partition(site: Site, mode: str) -> None:
     """The client sent nothing, so no acknowledgement can be missing and no task restarts."""
-    config = site.config(**{**MODE, "transaction_producer": mode})
+    config = site.config(**{**MODE, "transaction_producer": mode, "data_path": "client"})
     with config.open("a") as file:
         file.write(f"{site.flow.target}.producer.max.request.size = 4000\n")
     with mirror(config) as running:

@@ -117,8 +117,9 @@ def test_a_blocked_transactional_call_is_ended_by_the_watchdog(
 ) -> None:
     """The client would wait indefinitely: the process exits, and its successor resumes."""
     site = make_site(tmp_path, source_cluster, proxied)
+    config = through_the_proxy(site, proxied, data_path="client")  # our own requests have an end
     with fault_proxies(proxied.proxy_ports) as proxies:
-        with mirror(through_the_proxy(site, proxied)) as running, Load(site).running() as load:
+        with mirror(config) as running, Load(site).running() as load:
             running.wait_for("ready")
             load.wait_for(4_000)
             fault = proxies[1].inject(Fault(Api.TXN_OFFSET_COMMIT, Action.HOLD_REQUEST))
@@ -148,7 +149,9 @@ def test_records_whose_acknowledgement_was_lost_are_sent_again(
 ) -> None:
     """The same task sends them again before its timeout, and the target discards duplicates."""
     site = make_site(tmp_path, source_cluster, proxied)
-    mode = {} if exactly_once else {"transaction_producer": "false"}
+    mode = {"data_path": "client"}  # our own lane sends nothing twice
+    if not exactly_once:
+        mode["transaction_producer"] = "false"
 
     def positions() -> dict[int, int]:
         if exactly_once:
