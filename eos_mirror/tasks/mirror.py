@@ -105,7 +105,7 @@ def _adapters(
         needed=MIRROR_TO if config.mirror.exactly_once else COPY_TO,
     )
     if lane is not None:
-        target.read_with(lane.facts)
+        target.read_with(lane.open_facts())
     adapters = Adapters(
         lane=library if lane is None else lane,
         metadata=metadata,

@@ -9,9 +9,10 @@ from typing import Any, Final
 from eos_mirror.core.claims import Claim, ClaimRecord, LiveClaims
 from eos_mirror.core.records import TopicPartition, TopicRecord
 from eos_mirror.core.side import Side
+from eos_mirror.errors import UnreadableBatch
 from eos_mirror.wire.batches import fetched_batches
 from eos_mirror.wire.builder import record_batch
-from eos_mirror.wire.cluster import ONE_BROKER_S, Cluster, Leader, Purpose
+from eos_mirror.wire.cluster import Cluster, Leader, Purpose, soon
 from eos_mirror.wire.codecs import CODECS
 from eos_mirror.wire.connection import Connection
 from eos_mirror.wire.errors import (
@@ -26,7 +27,7 @@ from eos_mirror.wire.errors import (
 )
 from eos_mirror.wire.fetched_run import runs_of
 from eos_mirror.wire.log_ends import Place, offsets_at
-from eos_mirror.wire.messages import FETCH
+from eos_mirror.wire.messages import FETCH, NO_REPLICA, READ_UNCOMMITTED
 from eos_mirror.wire.outbox import Outbox
 from eos_mirror.wire.packing import Parcel
 from eos_mirror.wire.plain_producer import PlainId
@@ -45,9 +46,8 @@ MOST_BYTES: Final = 4 << 20
 MOST_RECORDS: Final = 1_000
 """In one batch, so that it has some 150 KB: topics accept 1 MB unless they are configured."""
 
-READ_UNCOMMITTED: Final = 0
-NO_REPLICA: Final = -1
 NO_EPOCH: Final = -1
+UNKNOWN: Final = -1
 NO_SESSION: Final = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": []}
 
 ELSEWHERE: Final = NOT_LEADER | {UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID}
@@ -154,7 +154,7 @@ class WireClaimsLog:
                 "current_leader_epoch": leader.epoch,
                 "fetch_offset": self._claims.next_offset,
                 "last_fetched_epoch": NO_EPOCH,
-                "log_start_offset": NO_REPLICA,
+                "log_start_offset": UNKNOWN,
                 "partition_max_bytes": MOST_BYTES,
             }
             topic_id = self._cluster.topics[self._where.topic].topic_id
@@ -168,7 +168,7 @@ class WireClaimsLog:
                 "rack_id": "",
                 **NO_SESSION,
             }
-            answer = connection.call(FETCH, fields, until=_soon(until))
+            answer = connection.call(FETCH, fields, until=soon(until))
             if answer["error_code"]:
                 raise Refused(answer["error_code"], f"read {self._where}")
             return answer["responses"]
@@ -176,14 +176,18 @@ class WireClaimsLog:
         self._take(self._answer(ask, until)["records"] or memoryview(b""))
 
     def _take(self, records: memoryview) -> None:
+        """Apply fetched records. Damaged ones are a fault of the target, not of the source."""
         next_offset = self._claims.next_offset
         fetched = fetched_batches(records, next_offset=next_offset)
         runs, fault = runs_of(self._where, fetched.batches, next_offset=next_offset)
-        for run in (one.decoded() for one in runs):
-            for offset, key, value in zip(run.offsets, run.keys, run.values, strict=True):
-                self._claims.apply(offset, key, value)
-        if fault is not None:
-            raise fault
+        try:
+            if fault is not None:
+                raise fault
+            for run in (one.decoded() for one in runs):
+                for offset, key, value in zip(run.offsets, run.keys, run.values, strict=True):
+                    self._claims.apply(offset, key, value)
+        except UnreadableBatch as exc:
+            raise Malformed(str(exc)) from exc
         self._claims.skip_to(fetched.next_offset)
 
     # ------------------------------------------------------------------ the leader
@@ -212,7 +216,7 @@ class WireClaimsLog:
             try:
                 leader = self._leader(until)
                 if leader is not None and leader.node is not None:
-                    made = self._cluster.connection(leader.node, purpose, until=_soon(until))
+                    made = self._cluster.connection(leader.node, purpose, until=soon(until))
                     return made, leader
             except UNUSABLE:
                 if time.monotonic() > until:
@@ -248,7 +252,3 @@ class WireClaimsLog:
             self._cluster.close()
             self._cluster.topics.clear()
             raise
-
-
-def _soon(until: float) -> float:
-    return min(until, time.monotonic() + ONE_BROKER_S)

@@ -163,17 +163,17 @@ class Cluster:
             if purpose is Purpose.ASK and not one.unanswered
         ]
         for one in [*idle, *filter(None, [self._first])]:
-            if one.address not in self._failed_at and self._is_usable(one, _soon(until)):
+            if one.address not in self._failed_at and self._is_usable(one, soon(until)):
                 return one
         fault: WireError = Unreachable("no broker is known")
         for node in sorted(self._brokers, key=self._order):
             try:
-                return self.connection(node, Purpose.ASK, until=_soon(until))
+                return self.connection(node, Purpose.ASK, until=soon(until))
             except UNUSABLE as exc:
                 fault = exc
         for address in self._bootstrap:
             try:
-                self._first = self._connected(address, _soon(until))
+                self._first = self._connected(address, soon(until))
             except UNUSABLE as exc:
                 fault = exc
             else:
@@ -190,7 +190,7 @@ class Cluster:
         while True:
             connection = self.any_broker(until=until)
             try:
-                answer = connection.call(api, fields, until=_soon(until))
+                answer = connection.call(api, fields, until=soon(until))
             except UNUSABLE:
                 self.drop(connection)
                 if time.monotonic() + pause_s > until:
@@ -302,7 +302,7 @@ class Coordinator:
         pause_s = FIRST_PAUSE_S
         while True:
             try:
-                return self._cluster.connection(self.find(until), Purpose.ASK, until=_soon(until))
+                return self._cluster.connection(self.find(until), Purpose.ASK, until=soon(until))
             except Unreachable:
                 self.forget()
                 if time.monotonic() + pause_s > until:
@@ -329,7 +329,8 @@ def patiently(call: Callable[[], T], *, until: float, codes: frozenset[int]) -> 
         pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
 
-def _soon(until: float) -> float:
+def soon(until: float) -> float:
+    """Return a deadline for one broker, if there are others."""
     return min(until, time.monotonic() + ONE_BROKER_S)
 
 

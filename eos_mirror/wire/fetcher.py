@@ -25,14 +25,12 @@ from eos_mirror.wire.errors import (
     Malformed,
     Refused,
 )
-from eos_mirror.wire.messages import FETCH
+from eos_mirror.wire.messages import FETCH, NO_REPLICA, READ_COMMITTED
 from eos_mirror.wire.parts import divided
 from eos_mirror.wire.reading import Reading
 from eos_mirror.wire.reading_plan import ASK_AGAIN_S, ReadingPlan, rest_after
 from eos_mirror.wire.sessions import Session, Wanted
 
-READ_COMMITTED: Final = 1
-NO_REPLICA: Final = -1
 SOON_S: Final = 2.0
 SOON_WAIT_MS: Final = 50
 """For this long after an assignment, requests wait this short: more partitions may follow."""

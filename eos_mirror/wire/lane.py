@@ -126,9 +126,8 @@ class WireLane:
         """Return the claims log; see `WireClaimsLog`."""
         return WireClaimsLog(self._cluster(self._producer_config), topic, topic_id=topic_id)
 
-    @property
-    def facts(self) -> TargetFacts:
-        """What reads facts of the copies, on connections of their own."""
+    def open_facts(self) -> TargetFacts:
+        """Return what reads facts of the copies, on connections of its own."""
         return TargetFacts(lambda: self._cluster(self._producer_config))
 
     def _cluster(self, config: Config) -> Cluster:

@@ -6,16 +6,17 @@ from enum import Enum
 from typing import Any, Final
 
 from eos_mirror.core.records import TopicPartition
-from eos_mirror.wire.cluster import ONE_BROKER_S, Cluster, Leader, Purpose
+from eos_mirror.wire.cluster import Cluster, Leader, Purpose, soon
 from eos_mirror.wire.errors import NOT_LEADER, UNUSABLE, Malformed, Refused, Unreachable
-from eos_mirror.wire.messages import LIST_OFFSETS
+from eos_mirror.wire.messages import (
+    LIST_OFFSETS,
+    NO_REPLICA,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+)
 
 PAUSE_S: Final = 0.02
 """Before leaders are asked for again."""
-
-NO_REPLICA: Final = -1
-READ_UNCOMMITTED: Final = 0
-READ_COMMITTED: Final = 1
 
 
 class Place(Enum):
@@ -32,23 +33,31 @@ def offsets_at(
     """
     Return the offset of a place in each partition. A leader that moves is followed.
 
+    Leaders are asked for first: one that was learned earlier may be a broker that is cut off, and
+    that still reports its old end.
+
     Raises:
         Unreachable: Not every partition had a leader that answered until the deadline.
         Refused: A leader answered with an error that another one would give, too.
     """
     found: dict[TopicPartition, int] = {}
     wanted = set(partitions)
+    _forget(cluster, wanted)
     while left := wanted - found.keys():
         for node, some in _by_leader(cluster, left, until).items():
             found |= _answered(cluster, node, some, place, until)
         if wanted <= found.keys():
             break
-        for partition in wanted - found.keys():
-            cluster.topics.pop(partition.topic, None)
+        _forget(cluster, wanted - found.keys())
         if time.monotonic() + PAUSE_S > until:
             raise Unreachable(f"no leader of {min(wanted - found.keys())} answers")
         time.sleep(PAUSE_S)
     return found
+
+
+def _forget(cluster: Cluster, partitions: Iterable[TopicPartition]) -> None:
+    for partition in partitions:
+        cluster.topics.pop(partition.topic, None)
 
 
 def _by_leader(
@@ -75,13 +84,12 @@ def _answered(
     until: float,
 ) -> dict[TopicPartition, int]:
     """Return what one broker says of partitions that it leads. A question changes nothing."""
-    until = min(until, time.monotonic() + ONE_BROKER_S)
     try:
-        connection = cluster.connection(node, Purpose.ASK, until=until)
+        connection = cluster.connection(node, Purpose.ASK, until=soon(until))
     except UNUSABLE:
         return {}
     try:
-        answer = connection.call(LIST_OFFSETS, _request(some, place), until=until)
+        answer = connection.call(LIST_OFFSETS, _request(some, place), until=soon(until))
     except UNUSABLE:
         cluster.drop(connection)
         return {}

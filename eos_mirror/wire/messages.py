@@ -11,6 +11,12 @@ from typing import Final
 
 from eos_mirror.wire.codec import Shape, shape
 
+NO_REPLICA: Final = -1
+"""The sender is a client, not a broker that follows."""
+
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Api:
