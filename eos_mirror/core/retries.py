@@ -14,6 +14,7 @@ class _Refusal:
     reason: str
     pause_s: float
     due_s: float
+    may_pass: bool
     is_reported: bool
 
 
@@ -37,18 +38,27 @@ class Retries:
 
         Args:
             may_pass: The cause may be over in a moment, as while a coordinator changes. It is
-                reported only if it persists the next time.
+                reported only if it persists the next time. Two such causes in a row are one outage:
+                a coordinator that comes back does not answer, then moves, then loads.
 
         Returns:
-            True if the reason must be reported, because it differs from the one before.
+            True if the reason must be reported, because it is another one than before.
         """
         before = self._refusals.get(name)
         grown_s = 2 * before.pause_s if before else self._first_pause_s
         pause_s = min(grown_s, self._longest_pause_s)
-        is_known = before is not None and before.is_reported and before.reason == reason
+        is_known = (
+            before is not None
+            and before.is_reported
+            and (before.reason == reason or (before.may_pass and may_pass))
+        )
         is_reported = is_known or before is not None or not may_pass
         self._refusals[name] = _Refusal(
-            reason=reason, pause_s=pause_s, due_s=now_s + pause_s, is_reported=is_reported
+            reason=reason,
+            pause_s=pause_s,
+            due_s=now_s + pause_s,
+            may_pass=may_pass,
+            is_reported=is_reported,
         )
         return is_reported and not is_known
 

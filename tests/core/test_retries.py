@@ -73,6 +73,16 @@ def test_what_may_pass_is_reported_when_it_has_not_passed() -> None:
     assert tried == [False, True, False]
 
 
+def test_causes_that_may_pass_are_one_outage() -> None:
+    """A coordinator that comes back loads first; a reason that stays is reported after it."""
+    retries = Retries()
+    assert not retries.refused("g", "no answer", now_s=0.0, may_pass=True)
+    assert retries.refused("g", "no answer", now_s=1.0, may_pass=True)
+    assert not retries.refused("g", "it loads", now_s=3.0, may_pass=True)
+    assert retries.refused("g", "denied", now_s=7.0)
+    assert retries.refused("g", "no answer", now_s=15.0, may_pass=True)
+
+
 def test_what_is_refused_keeps_no_other_one_waiting() -> None:
     """Only the refused name pauses, and a success ends the pause."""
     retries = Retries()
