@@ -35,11 +35,12 @@ FIRST_TIMESTAMP_MS = 1_700_000_000_000
 LARGE_BATCHES = {
     "batch.size": 900_000,
     "batch.num.messages": 100_000,
-    "linger.ms": 1_000,
+    "linger.ms": 120_000,
     "queue.buffering.max.messages": 2_000_000,
     "queue.buffering.max.kbytes": 2_000_000,
     "compression.type": "none",
 }
+"""A batch is sent when it is full, or by a flush: time alone sends none, however slow we produce."""
 NAMES = ("account", "amount", "currency", "customer", "item", "price", "quantity", "warehouse")
 READ_WITHIN = timedelta(minutes=5)
 
