@@ -111,7 +111,7 @@ class NewIncarnation(MirrorError):
 
 class TransactionLost(MirrorError):
     """
-    The open transaction failed, or its outcome is unknown.
+    The open transaction failed, or its outcome is unknown. At least once: the open batch.
 
     Take a new incarnation, as after `NewIncarnation`: nothing is sent or committed from memory.
     """

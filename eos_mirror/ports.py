@@ -233,7 +233,7 @@ class PlainProducer(Protocol):
         Raises:
             RefusedByTarget: Batches were refused since the last flush. All other records have
                 arrived, except those after a refused numbered batch of the same partition.
-            RestartTask: A record was not decided in time, or the client is dead.
+            RestartTask, TransactionLost: A record was not decided in time, or the client is dead.
         """
 
 

@@ -218,7 +218,7 @@ EVENTS: Final = (
         "transaction.lost",
         Level.WARNING,
         "The open transaction failed, or a request of it got no answer; the task continues with a "
-        "new transactional id.",
+        "new producer.",
     ),
     Event(
         "commits.doubtful",

@@ -5,9 +5,9 @@ from typing import Final
 
 from eos_mirror.wire.fetcher import FetchSettings
 from eos_mirror.wire.packing import Packing
-from eos_mirror.wire.producer import ProducerSettings
 from eos_mirror.wire.security import Security, Tokens
 from eos_mirror.wire.security_options import security_of, unsupported_security
+from eos_mirror.wire.sending import ProducerSettings
 
 ANSWERED_WITHIN_MS: Final = "10000"
 FETCHED_BYTES: Final = 16 << 20

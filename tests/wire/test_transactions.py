@@ -48,8 +48,9 @@ from eos_mirror.wire.messages import (
 )
 from eos_mirror.wire.packing import Packing
 from eos_mirror.wire.passing import NOTHING
-from eos_mirror.wire.producer import ProducerSettings, WireProducer
+from eos_mirror.wire.producer import WireProducer
 from eos_mirror.wire.security import PLAINTEXT
+from eos_mirror.wire.sending import ProducerSettings
 from tests.wire import produce_broker as changes
 from tests.wire.examples import plain_rows, run_of
 from tests.wire.no_membership import NoMembership

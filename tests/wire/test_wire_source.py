@@ -14,8 +14,9 @@ from eos_mirror.wire.messages import ADD_PARTITIONS_TO_TXN, PRODUCE_9
 from eos_mirror.wire.outbox import Outbox
 from eos_mirror.wire.packing import Packing
 from eos_mirror.wire.passing import NOTHING
-from eos_mirror.wire.producer import ProducerSettings, WireProducer
+from eos_mirror.wire.producer import WireProducer
 from eos_mirror.wire.security import PLAINTEXT
+from eos_mirror.wire.sending import ProducerSettings
 from eos_mirror.wire.source import AHEAD_BYTES, Pumped, WireSource
 from tests.wire import produce_broker as changes
 from tests.wire.examples import plain_rows, run_of
