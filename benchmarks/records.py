@@ -40,7 +40,7 @@ LARGE_BATCHES = {
     "queue.buffering.max.kbytes": 2_000_000,
     "compression.type": "none",
 }
-"""A batch is sent when it is full, or by a flush: time alone sends none, however slow we produce."""
+"""A batch is sent when it is full, or by a flush; the linger is longer than any fill takes."""
 NAMES = ("account", "amount", "currency", "customer", "item", "price", "quantity", "warehouse")
 READ_WITHIN = timedelta(minutes=5)
 
