@@ -5,11 +5,18 @@ import uuid
 from confluent_kafka import Producer
 
 from tests.mirror.conftest import Site
+from tests.mirror.toolbox import MOST_IN_A_BATCH
 
 
 def transact(site: Site, values: list[bytes], *, commit: bool) -> None:
     """Write these values into partition 0 of the source topic, in one transaction."""
-    producer = Producer({**site.source.client_config(), "transactional.id": uuid.uuid4().hex})
+    producer = Producer(
+        {
+            **site.source.client_config(),
+            "transactional.id": uuid.uuid4().hex,
+            "batch.num.messages": MOST_IN_A_BATCH,
+        }
+    )
     producer.init_transactions(10)
     producer.begin_transaction()
     for value in values:

@@ -21,17 +21,18 @@ from eos_mirror.operate.translate import MapReader
 from eos_mirror.ports import GroupOffset
 from eos_mirror.testing import wait_until
 from eos_mirror.testing.entry import environ_for
+from eos_mirror.wire.parts import PART_RECORDS
 from tests.mirror.command_line import UNSAFE
 from tests.mirror.conftest import Site
 from tests.mirror.crashes import hold_a_writer
-from tests.mirror.toolbox import mirror, state_of
+from tests.mirror.toolbox import MOST_IN_A_BATCH, mirror, state_of
 
 pytestmark = pytest.mark.brokers
 
 MODE = {"transaction_producer": "false"}
 BATCH_RECORDS = 1_000
-CHUNK_RECORDS = 500
-"""Records of one poll. A batch ends with the poll that made it full."""
+POLL_RECORDS = PART_RECORDS + MOST_IN_A_BATCH
+"""Most records of one poll of our own lane. A batch ends with the poll that made it full."""
 
 KILLS = 5
 
@@ -120,7 +121,7 @@ def test_killed_tasks_lose_nothing_and_double_one_batch_each(site: Site) -> None
 
     compared = site.compare()
     assert (compared.missing, compared.altered) == (0, 0), str(compared)
-    assert compared.duplicates <= KILLS * (BATCH_RECORDS + CHUNK_RECORDS), str(compared)
+    assert compared.duplicates <= KILLS * (BATCH_RECORDS + POLL_RECORDS), str(compared)
 
 
 @pytest.mark.long
@@ -155,7 +156,7 @@ def test_a_task_that_wakes_up_late_commits_nothing(site: Site) -> None:
     assert positions(site) == ends == site.view.ends(site.topic, site.partitions)
     compared = site.compare()
     assert (compared.missing, compared.altered) == (0, 0), str(compared)
-    assert compared.duplicates <= BATCH_RECORDS + CHUNK_RECORDS, str(compared)
+    assert compared.duplicates <= BATCH_RECORDS + POLL_RECORDS, str(compared)
 
 
 def offer(site: Site, sizes: list[int]) -> None:

@@ -70,6 +70,7 @@ def of_flow(address: str, site: Site, name: str) -> float:
 def test_prometheus_reads_mm2s_metrics_and_the_lag(site: Site) -> None:
     """Counts are exact, and a paused task is visible in the lag."""
     config = site.config(
+        data_path="client",  # our own lane counts the bytes of batches
         metrics_exporters="prometheus",
         metrics_listener="127.0.0.1:0",
         emit_checkpoints_enabled="true",

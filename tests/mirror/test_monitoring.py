@@ -87,6 +87,7 @@ def scraped(site: Site, tmp_path: Path) -> Iterator[Scraped]:
     """A run with both names of each metric and one group, whose topic was mirrored."""
     group = f"readers of {site.topic}"
     config = site.config(
+        data_path="client",  # our own lane counts the bytes of batches
         metrics_exporters="prometheus",
         metrics_listener="127.0.0.1:0",
         metric_names_formats="legacy,new",

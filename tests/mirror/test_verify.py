@@ -156,7 +156,8 @@ def write(cluster: Cluster, topic: str, records: list[tuple[int, tuple[Any, ...]
 
 def mirror_brokenly(site: Site) -> None:
     """Run a broken mirror until it has caught up."""
-    with mirror(site.config(), "--once", env=with_folder("broken")) as running:
+    config = site.config(data_path="client")  # each of its records can be broken
+    with mirror(config, "--once", env=with_folder("broken")) as running:
         assert running.wait() == 0, running.errors
 
 

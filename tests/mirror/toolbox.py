@@ -204,9 +204,15 @@ def mirror(config: Path, *arguments: str, env: Mapping[str, str] | None = None) 
         running.close()
 
 
+MOST_IN_A_BATCH = 250
+"""Records in a batch that tests produce: a transaction of our own lane ends between two batches."""
+
+
 def produce(cluster: Cluster, topic: str, count: int, *, partitions: int, start: int = 0) -> None:
     """Produce numbered records, round robin, with keys and some headers."""
-    producer = Producer({**cluster.client_config(), "linger.ms": 5})
+    producer = Producer(
+        {**cluster.client_config(), "linger.ms": 5, "batch.num.messages": MOST_IN_A_BATCH}
+    )
     for i in range(start, start + count):
         producer.produce(
             topic,
