@@ -31,8 +31,8 @@ from eos_mirror.settings.refusals import Tolerance
 WARM_UP = 0.2
 """Share of the records that is not measured: processes start, caches and compilers warm up."""
 
-LEAST_WINDOW_S = 1.0
-LOOK_EVERY_S = 0.1
+LEAST_WINDOW_S = 0.5
+LOOK_EVERY_S = 0.05
 RATE_LOOK_S = 10.0
 SETTLE_S, LAG_S = 5.0, 15.0
 MARGIN_S = 5.0
