@@ -115,7 +115,7 @@ def server_properties(
         **(ACCESS_CONTROL if spec.authorizer else {}),
     }
     if node_id in spec.broker_ids:
-        settings |= _broker_settings(spec, own)
+        settings |= {"broker.rack": rack_of(node_id), **_broker_settings(spec, own)}
     if node_id in spec.controller_ids:
         listeners = [settings.get("listeners"), f"CONTROLLER://127.0.0.1:{own.controller}"]
         settings["listeners"] = ",".join(str(listener) for listener in listeners if listener)
@@ -123,6 +123,11 @@ def server_properties(
     settings["process.roles"] = ",".join(role for role, ids in roles.items() if node_id in ids)
     settings |= spec.broker_config
     return {key: property_text(value) for key, value in settings.items()}
+
+
+def rack_of(node_id: int) -> str:
+    """Return `broker.rack` of a node: each has its own."""
+    return f"rack-{node_id}"
 
 
 def shared_settings(spec: ClusterSpec) -> dict[str, object]:
