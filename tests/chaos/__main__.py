@@ -21,6 +21,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--runtime", choices=("local", "spark"), default="local")
     parser.add_argument("--mode", choices=(EXACTLY_ONCE, AT_LEAST_ONCE), default=EXACTLY_ONCE)
+    parser.add_argument("--data-path", choices=("auto", "client"), default="auto")
+    parser.add_argument(
+        "--transactions",
+        type=int,
+        choices=(1, 2),
+        default=2,
+        help="transaction.version of the target",
+    )
     parser.add_argument("--quarantine", action="store_true", help="with errors.tolerance = all")
     parser.add_argument("--handler", action="store_true", help="with a message handler, too")
     parser.add_argument("--broken", choices=("naive", "stable-only"))
@@ -39,6 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
         minutes=args.minutes,
         runtime=args.runtime,
         mode=args.mode,
+        data_path=args.data_path,
+        transactions=args.transactions,
         quarantine=args.quarantine or args.handler,
         handler=args.handler,
         broken=args.broken,

@@ -75,9 +75,9 @@ def check_repeated_compacted(
     ]
 
 
-def check_bound(duplicates: int, processes: int, batch: int) -> list[str]:
-    """Check, for at least once, that the successor of each process repeats at most one batch."""
-    allowed = processes * batch
+def check_bound(duplicates: int, senders: int, batch: int) -> list[str]:
+    """Check, for at least once, that the successor of each sender repeats at most one batch."""
+    allowed = senders * batch
     return [f"{duplicates} duplicates, of {allowed} that are explained"] * (duplicates > allowed)
 
 

@@ -73,11 +73,11 @@ def counters(events: Iterable[Heard]) -> dict[str, int]:
 
     A killed driver does not report its last second: the sums are lower bounds.
     """
-    sums = dict.fromkeys(("records", "transactions", "incarnations", "fences"), 0)
+    sums = dict.fromkeys(("records", "passed", "transactions", "incarnations", "fences"), 0)
     for heard in events:
         if heard.name == "flow.summary":
             for name in sums:
-                sums[name] += int(heard.fields[name])
+                sums[name] += int(heard.fields.get(name, 0))
     return sums
 
 

@@ -62,6 +62,8 @@ class Options:
 
     Attributes:
         mode: `exactly-once` or `at-least-once`.
+        data_path: `data.path`.
+        transactions: `transaction.version` of the target.
         quarantine: Refused records move to the quarantine, instead of stopping their partition.
         handler: A message handler makes the copies; with a quarantine only, as it refuses some.
         broken: `naive` or `stable-only`: the broken fencing that the run must catch.
@@ -73,6 +75,8 @@ class Options:
     minutes: float
     runtime: str = "local"
     mode: str = EXACTLY_ONCE
+    data_path: str = "auto"
+    transactions: int = 2
     quarantine: bool = False
     handler: bool = False
     broken: str | None = None
@@ -162,7 +166,7 @@ class Session:
             exactly_once=self._site.exactly_once,
         )
         if not self._site.exactly_once:
-            repeats = self._processes + len(self._restarting.found("batch.refused"))
+            repeats = self._senders + len(self._restarting.found("batch.refused"))
             audit.add("bound", "run", check_bound(self._duplicates, repeats, A_BATCH))
         try:
             self._witness.finish(target)
@@ -203,6 +207,15 @@ class Session:
     def _processes(self) -> int:
         return len(self._restarting.found("task.started"))
 
+    @property
+    def _lost(self) -> int:
+        return len(self._restarting.found("transaction.lost"))
+
+    @property
+    def _senders(self) -> int:
+        """Producers that may have left a batch behind them."""
+        return self._processes + self._lost
+
     def _judge_events(self) -> None:
         restarting = self._restarting
         single = self._site.replication < SAFE_REPLICATION
@@ -228,6 +241,8 @@ class Session:
                 "seed": options.seed,
                 "runtime": options.runtime,
                 "mode": options.mode,
+                "data path": options.data_path,
+                "transaction.version": options.transactions,
                 "minutes": options.minutes,
                 "replication": options.replication,
                 "version": __version__,
@@ -257,12 +272,14 @@ class Session:
             "transactions": done["transactions"],
             "incarnations": len(restarting.found("incarnation.started")),
             "fences": len(restarting.found("incarnation.fenced")),
+            "passed in whole batches": done["passed"],
+            "transactions lost": self._lost,
             "suspicious commits": len(restarting.found("commit.suspicious")),
             "re-acquires": len(restarting.found("partitions.acquired")),
             "task processes": self._processes,
             "driver processes": len(restarting.exits),
             "duplicates": self._duplicates,
-            **({} if self._site.exactly_once else {"explained": self._processes * A_BATCH}),
+            **({} if self._site.exactly_once else {"explained": self._senders * A_BATCH}),
             "missing": sum(one.missing for one in compared),
             "reordered": sum(one.reordered for one in compared),
             **({"quarantined": moved} if self._options.quarantine else {}),
@@ -317,8 +334,10 @@ def run(options: Options, folder: Path) -> Report:
         folder,
         replication=options.replication,
         runtime=options.runtime,
+        transactions=options.transactions,
         exactly_once=options.mode == EXACTLY_ONCE,
         more={
+            "data_path": options.data_path,
             **({"errors_tolerance": "all"} if options.quarantine else {}),
             **({"message_handler": HANDLER} if options.handler else {}),
         },

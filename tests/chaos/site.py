@@ -9,6 +9,7 @@ from types import MappingProxyType
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing import FaultProxy, KafkaCluster, fault_proxies, start_clusters
+from eos_mirror.wire.parts import PART_RECORDS
 from tests.mirror.toolbox import FlowView, write_config
 
 FLOW = Flow("A", "B")
@@ -35,8 +36,10 @@ LONELY_NODE = 3
 
 POINTS = ("begun", "flushed", "committed")
 TASKS = 3
-BATCH_RECORDS, POLL_RECORDS = 500, 500
-"""With at least once, a batch ends with the poll that fills it."""
+BATCH_RECORDS, POLL_RECORDS = 500, PART_RECORDS
+"""
+With at least once, a batch ends with the poll that fills it. Batches of the source are small here.
+"""
 
 AT_LEAST_ONCE = {"transaction_producer": "false", "transaction_boundary_records": BATCH_RECORDS}
 
@@ -109,6 +112,7 @@ def open_site(
     *,
     replication: int,
     runtime: str,
+    transactions: int = 2,
     exactly_once: bool = True,
     more: Mapping[str, object] = MappingProxyType({}),
 ) -> Iterator[Site]:
@@ -116,6 +120,7 @@ def open_site(
     Start everything except the mirror; stop it at the end of the block.
 
     Args:
+        transactions: `transaction.version` of the target.
         more: Further lines of the configuration.
     """
     source = KafkaCluster(name="source", broker_config=SOURCE_CONFIG)
@@ -124,6 +129,7 @@ def open_site(
         name="target",
         controllers="separate" if replication > 1 else "combined",
         proxied=True,
+        features={"transaction.version": transactions},
     )
     try:
         start_clusters(source, target)
