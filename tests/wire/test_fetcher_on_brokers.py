@@ -7,20 +7,17 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
-from confluent_kafka import Producer
 
-from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing import KafkaCluster
 from eos_mirror.testing.waiting import wait_until
 from eos_mirror.wire.cluster import Cluster
-from eos_mirror.wire.fetcher import Fetcher, FetchSettings
+from eos_mirror.wire.fetcher import Fetcher
 from eos_mirror.wire.security import PLAINTEXT
 from tests.wire.reader import WITHIN, Reader
+from tests.wire.real_topic import SETTINGS, Topic
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
-PARTITIONS = 6
-SETTINGS = FetchSettings(wait_ms=100, answered_within_s=2.0, partition_bytes=4_000)
 QUIET = timedelta(seconds=1)
 
 
@@ -29,36 +26,6 @@ def three(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips w
     """Three brokers, of which one may die."""
     with KafkaCluster(3, name="three", controllers="separate") as cluster:
         yield cluster
-
-
-class Topic:
-    """
-    A topic of the cluster.
-
-    Attributes:
-        ends: Records produced, by partition.
-    """
-
-    def __init__(self, cluster: KafkaCluster, name: str) -> None:
-        cluster.create_topic(name, PARTITIONS, replication_factor=3)
-        self.partitions = [TopicPartition(name, number) for number in range(PARTITIONS)]
-        self.ends = dict.fromkeys(self.partitions, 0)
-        config = {**cluster.client_config(), "acks": "all", "enable.idempotence": True}
-        self._producer = Producer({**config, "linger.ms": 0, "log_level": 0})
-
-    def produce(self, partition: TopicPartition, count: int) -> None:
-        """Append records to a partition."""
-        for _ in range(count):
-            self._producer.produce(partition.topic, b"v" * 100, b"k", partition.partition)
-        self.ends[partition] += count
-
-    def flush(self) -> None:
-        """Wait until every record has arrived, also where a frozen replica must be left behind."""
-        assert self._producer.flush(PATIENCE.total_seconds()) == 0
-
-
-PATIENCE = timedelta(seconds=150)
-"""A leader waits 30 s for a replica that does not follow (replica.lag.time.max.ms)."""
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from eos_mirror.wire.cluster import Cluster
 from eos_mirror.wire.fetcher import Fetcher
 from eos_mirror.wire.security import PLAINTEXT
 from tests.wire.reader import WITHIN, Reader
-from tests.wire.test_fetcher_on_brokers import PARTITIONS, SETTINGS, Topic
+from tests.wire.real_topic import PARTITIONS, SETTINGS, Topic
 
 pytestmark = [pytest.mark.brokers, pytest.mark.long]
 
