@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
 
-from eos_mirror.testing.installation import find_installation, log4j_config
+from eos_mirror.testing.installation import find_installation, logging_flag
 from eos_mirror.testing.processes import spawn
 
 CONFIGS = Path(__file__).with_name("configs")
@@ -151,8 +151,8 @@ def _mirror_maker(name: str, config: str) -> Peer:
 
 def _java(main: str, *arguments: str) -> list[str]:
     installation = find_installation()
-    log4j = log4j_config(installation, level="WARN", stream="SYSTEM_ERR")
-    flags = [HEAP, "-XX:+UseG1GC", f"-Dlog4j2.configurationFile={log4j}"]
+    logging = logging_flag(installation, level="WARN", stream="SYSTEM_ERR")
+    flags = [HEAP, "-XX:+UseG1GC", logging]
     return installation.command(main, *arguments, flags=flags)
 
 

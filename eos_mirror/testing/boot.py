@@ -8,7 +8,7 @@ from pathlib import Path
 from eos_mirror.testing import metadata
 from eos_mirror.testing.clients import READY
 from eos_mirror.testing.errors import ClusterFailed
-from eos_mirror.testing.installation import Installation, bootstrap_checkpoint, log4j_config
+from eos_mirror.testing.installation import Installation, bootstrap_checkpoint, logging_flag
 from eos_mirror.testing.node import Node
 from eos_mirror.testing.spec import ClusterSpec, NodePorts, server_properties
 from eos_mirror.testing.waiting import wait_until
@@ -18,9 +18,10 @@ def prepare_nodes(
     spec: ClusterSpec, installation: Installation, *, folder: Path, ports: Mapping[int, NodePorts]
 ) -> dict[int, Node]:
     """Configure and format the nodes in a folder; return them by node id, not started."""
-    checkpoint = bootstrap_checkpoint(installation, spec.features)
-    log4j = log4j_config(installation, level="INFO", stream="SYSTEM_OUT")
-    flags = [f"-Xmx{spec.heap}", f"-Dlog4j2.configurationFile={log4j}"]
+    features = {**installation.release.features, **spec.features}
+    checkpoint = bootstrap_checkpoint(installation, features).read_bytes()
+    logging = logging_flag(installation, level="INFO", stream="SYSTEM_OUT")
+    flags = [f"-Xmx{spec.heap}", logging]
     flags += installation.fast_flags() if spec.fast_start else [f"-Xms{spec.heap}", "-XX:+UseG1GC"]
     command = installation.command("kafka.Kafka", flags=flags)
     cluster_id = _random_id()
@@ -35,7 +36,7 @@ def prepare_nodes(
                 "node.id": str(node_id),
                 "directory.id": _random_id(),
             },
-            checkpoint=checkpoint,
+            files={installation.release.checkpoint: checkpoint},
         )
         nodes[node_id] = node
     return nodes

@@ -19,12 +19,12 @@ from confluent_kafka import KafkaException
 from eos_mirror.testing.clients import READY
 from eos_mirror.testing.errors import ClusterFailed
 from eos_mirror.testing.external import ExternalCluster
-from eos_mirror.testing.jars import KAFKA_VERSION
+from eos_mirror.testing.releases import chosen_release
 from eos_mirror.testing.spec import ClusterSpec, property_text, shared_settings
 from eos_mirror.testing.tcp_ports import PortLease
 from eos_mirror.testing.waiting import wait_until
 
-IMAGE = f"apache/kafka:{KAFKA_VERSION}"
+IMAGE = "apache/kafka"
 CLIENT_PORT, INTERNAL_PORT, CONTROLLER_PORT = 9092, 19092, 9093
 PING_S = 3
 UNIX = "unix://"
@@ -94,7 +94,7 @@ class DockerCluster:
     def start(self) -> None:
         """Start the container and wait until the broker serves. Raises ClusterFailed."""
         self._port = PortLease()
-        self._container = self._new_container(IMAGE)
+        self._container = self._new_container(f"{IMAGE}:{chosen_release().version}")
         host = self._container.get_container_host_ip()
         self._container.with_bind_ports(CLIENT_PORT, self._port.port)
         for key, value in container_environment(host, self._port.port).items():

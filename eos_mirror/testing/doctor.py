@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from eos_mirror.testing.backend import Backend, external_problem
 from eos_mirror.testing.containers import docker_problem
 from eos_mirror.testing.errors import NotInstalled
-from eos_mirror.testing.jars import KAFKA_VERSION, cache_folder, cached, jars_folder, verify
+from eos_mirror.testing.jars import cache_folder, cached, jars_folder, verify
 from eos_mirror.testing.java import find_java, java_major
+from eos_mirror.testing.releases import chosen_release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,15 +61,16 @@ def _java(environ: Mapping[str, str]) -> Finding:
 
 
 def _jars(environ: Mapping[str, str]) -> Finding:
-    folder = jars_folder(cache_folder(environ))
-    if not cached(folder.parent):
-        problem = f"Kafka {KAFKA_VERSION} is not in {folder}; the first start fetches it"
+    release = chosen_release(environ)
+    folder = jars_folder(release, cache_folder(environ))
+    if not cached(release, folder.parent):
+        problem = f"{release} is not in {folder}; the first start fetches it"
         return Finding(name="kafka jars", problem=problem)
     try:
-        verify(folder)
+        verify(release, folder)
     except NotInstalled as exc:
         return Finding(name="kafka jars", problem=f"{exc}. Remove {folder} to fetch it again")
-    return Finding(name="kafka jars", found=f"Kafka {KAFKA_VERSION}, verified, in {folder}")
+    return Finding(name="kafka jars", found=f"{release}, verified, in {folder}")
 
 
 def _fetcher(environ: Mapping[str, str]) -> Finding:

@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eos_mirror.testing.errors import ClusterFailed
-from eos_mirror.testing.jars import KAFKA_VERSION, cache_folder, ensure_jars, locked_jars
+from eos_mirror.testing.jars import cache_folder, ensure_jars, locked_jars
 from eos_mirror.testing.java import find_java, java_major, java_version
 from eos_mirror.testing.locks import locked
 from eos_mirror.testing.processes import run, spawn
+from eos_mirror.testing.releases import Release, chosen_release
+from eos_mirror.testing.tcp_ports import PortLease
 from eos_mirror.testing.training import train
 
 log = logging.getLogger(__name__)
@@ -32,6 +34,8 @@ JVM_WARNINGS_TO_STDERR = ("-Xlog:disable", "-Xlog:all=warning:stderr")
 """By default they go to stdout, into the output of Kafka's tools."""
 ARCHIVE_TIMEOUT_S = 120.0
 FORMAT_TIMEOUT_S = 60.0
+NOT_USED = 9093
+"""A port for the formatter, which requires one and does not use it."""
 
 LOG4J2 = """\
 rootLogger.level={level}
@@ -42,6 +46,15 @@ appender.console.target={stream}
 appender.console.layout.type=PatternLayout
 appender.console.layout.pattern=[%d] %p %m (%c)%n
 """
+
+LOG4J1 = """\
+log4j.rootLogger={level}, console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.Target={stream}
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+STREAMS_OF_LOG4J1 = {"SYSTEM_OUT": "System.out", "SYSTEM_ERR": "System.err"}
 
 TRAINING = "2"
 """Version of what a broker does while its archive is made."""
@@ -57,6 +70,7 @@ class Installation:
         key: Identifies this pair of Java and jar set.
     """
 
+    release: Release
     java: Path
     java_major: int
     jars: Path
@@ -66,7 +80,7 @@ class Installation:
     @property
     def classpath(self) -> str:
         """Return the jars in a fixed order, which the class archive depends on."""
-        return os.pathsep.join(str(self.jars / jar.name) for jar in locked_jars())
+        return os.pathsep.join(str(self.jars / jar.name) for jar in locked_jars(self.release))
 
     def command(self, main_class: str, *arguments: str, flags: Sequence[str] = ()) -> list[str]:
         """Return the command line that runs one of Kafka's classes."""
@@ -97,24 +111,35 @@ def find_installation() -> Installation:
 
     Raises:
         NotInstalled: There is no Java, or there are no jars and no way to fetch them.
+        ConfigError: EOS_MIRROR_TEST_KAFKA names no release.
     """
-    java = find_java()
-    cache = cache_folder()
-    jars = ensure_jars(java, cache=cache)
+    release, java, cache = chosen_release(), find_java(), cache_folder()
+    jars = ensure_jars(release, java, cache=cache)
     text = "\n".join(
-        [TRAINING, java_version(java), str(jars), *(jar.sha256 for jar in locked_jars())]
+        [TRAINING, java_version(java), str(jars), *(jar.sha256 for jar in locked_jars(release))]
     )
-    key = f"{KAFKA_VERSION}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    return Installation(java=java, java_major=java_major(java), jars=jars, cache=cache, key=key)
+    return Installation(
+        release=release,
+        java=java,
+        java_major=java_major(java),
+        jars=jars,
+        cache=cache,
+        key=f"{release.version}-{hashlib.sha256(text.encode()).hexdigest()[:12]}",
+    )
 
 
-def log4j_config(installation: Installation, *, level: str, stream: str) -> Path:
-    """Return the path of a log4j2 configuration that writes to one stream at one level."""
-    path = installation.cache / f"log4j2-{level}-{stream}.properties".lower()
-    text = LOG4J2.format(level=level, stream=stream)
+def logging_flag(installation: Installation, *, level: str, stream: str) -> str:
+    """Return the flag of a JVM that logs to one stream at one level; write its configuration."""
+    if installation.release.log4j2:
+        name, flag = "log4j2", "-Dlog4j2.configurationFile="
+        text = LOG4J2.format(level=level, stream=stream)
+    else:
+        name, flag = "log4j1", "-Dlog4j.configuration=file:"
+        text = LOG4J1.format(level=level, stream=STREAMS_OF_LOG4J1[stream])
+    path = installation.cache / f"{name}-{level}-{stream}.properties".lower()
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         replace_text(path, text)
-    return path
+    return f"{flag}{path}"
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -135,7 +160,8 @@ def bootstrap_checkpoint(installation: Installation, features: Mapping[str, int]
         ClusterFailed: The formatter refused, for instance because of an unknown feature.
     """
     levels = [f"{name}={level}" for name, level in sorted(features.items())]
-    path = installation.cache / f"bootstrap-{'-'.join([KAFKA_VERSION, *levels])}.checkpoint"
+    key = "-".join([installation.release.version, *levels])
+    path = installation.cache / f"bootstrap-{key}.checkpoint"
     if path.is_file():
         return path
     with locked(installation.cache / ".bootstrap"):
@@ -155,7 +181,7 @@ def class_archive(installation: Installation) -> Path | None:
     if not path.exists():
         with locked(installation.cache / ".archive"):
             if not path.exists():
-                log.info("preparing Kafka %s for fast starts, once", KAFKA_VERSION)
+                log.info("preparing %s for fast starts, once", installation.release)
                 _save_archive(installation, path)
     return path if path.stat().st_size else None
 
@@ -164,7 +190,7 @@ def _save_checkpoint(installation: Installation, levels: Sequence[str], path: Pa
     with tempfile.TemporaryDirectory() as folder:
         _format_node(installation, Path(folder), levels)
         partial = path.with_suffix(".partial")
-        shutil.copyfile(Path(folder) / "data" / "bootstrap.checkpoint", partial)
+        shutil.copyfile(Path(folder) / "data" / installation.release.checkpoint, partial)
         partial.replace(path)
 
 
@@ -172,29 +198,38 @@ def _save_archive(installation: Installation, path: Path) -> None:
     """Make the archive; leave an empty file if that is impossible, so that it is not retried."""
     partial = path.with_suffix(".partial")
     ahead_of_time = installation.java_major >= AOT_CACHE_JAVA
-    log4j = log4j_config(installation, level="INFO", stream="SYSTEM_OUT")
     flags = [
         "-XX:TieredStopAtLevel=1",
         f"-XX:{'AOTCacheOutput' if ahead_of_time else 'ArchiveClassesAtExit'}={partial}",
-        f"-Dlog4j2.configurationFile={log4j}",
+        logging_flag(installation, level="INFO", stream="SYSTEM_OUT"),
     ]
-    with tempfile.TemporaryDirectory() as folder:
-        config = _format_node(installation, Path(folder), [])
-        broker = installation.command("kafka.Kafka", str(config), flags=flags)
-        _run_once(broker, Path(folder) / "log")
+    lease = PortLease()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            config = _format_node(installation, Path(folder), [], controller_port=lease.port)
+            broker = installation.command("kafka.Kafka", str(config), flags=flags)
+            _run_once(broker, Path(folder) / "log")
+    finally:
+        lease.release()
     partial.touch()
     partial.replace(path)
 
 
-def _format_node(installation: Installation, folder: Path, levels: Sequence[str]) -> Path:
-    """Format a single node on ports that the system picks; return its configuration."""
+def _format_node(
+    installation: Installation,
+    folder: Path,
+    levels: Sequence[str],
+    *,
+    controller_port: int = NOT_USED,
+) -> Path:
+    """Format a single node; return its configuration. The system picks the port for clients."""
     config = folder / "server.properties"
     lines = {
         "process.roles": "broker,controller",
         "node.id": "1",
-        "controller.quorum.bootstrap.servers": "127.0.0.1:9093",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
         "controller.listener.names": "CONTROLLER",
-        "listeners": "PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0",
+        "listeners": f"PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:{controller_port}",
         "log.dirs": str(folder / "data"),
         "offsets.topic.replication.factor": "1",
         "offsets.topic.num.partitions": "1",
@@ -204,7 +239,7 @@ def _format_node(installation: Installation, folder: Path, levels: Sequence[str]
         "group.initial.rebalance.delay.ms": "0",
     }
     config.write_text("".join(f"{key}={value}\n" for key, value in lines.items()), encoding="utf-8")
-    options = ["--standalone", "-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", str(config)]
+    options = ["-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", str(config)]
     for level in levels:
         options += ["--feature", level]
     done = run(

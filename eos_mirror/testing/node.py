@@ -42,14 +42,20 @@ class Node:
         self._process: subprocess.Popen[bytes] | None = None
 
     def prepare(
-        self, properties: Mapping[str, str], *, meta: Mapping[str, str], checkpoint: Path
+        self,
+        properties: Mapping[str, str],
+        *,
+        meta: Mapping[str, str],
+        files: Mapping[str, bytes],
     ) -> None:
-        """Write the configuration and a formatted, empty log folder."""
+        """Write the configuration and a formatted log folder with these files."""
         self._temporary.mkdir(parents=True)
         self.data.mkdir()
         self.config.write_text(properties_text(properties), encoding="utf-8")
         (self.data / "meta.properties").write_text(properties_text(meta), encoding="utf-8")
-        (self.data / "bootstrap.checkpoint").write_bytes(checkpoint.read_bytes())
+        for name, content in files.items():
+            (self.data / name).parent.mkdir(exist_ok=True)
+            (self.data / name).write_bytes(content)
         self.log.touch()
 
     @property

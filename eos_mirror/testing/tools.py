@@ -8,16 +8,17 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eos_mirror.testing.installation import Installation, log4j_config
+from eos_mirror.testing.installation import Installation, logging_flag
 from eos_mirror.testing.processes import run
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
     """
-    A tool of Kafka 4.3.
+    A tool of Kafka.
 
     Attributes:
+        main_class: Of Kafka 4.4; `Release.main_classes` has those that differ in a release.
         bootstrap_option: The option that takes the cluster; None if the tool reads files.
     """
 
@@ -27,7 +28,7 @@ class Tool:
 
 TOOLS = {
     "AclCommand": Tool("org.apache.kafka.tools.AclCommand"),
-    "ConfigCommand": Tool("kafka.admin.ConfigCommand"),
+    "ConfigCommand": Tool("org.apache.kafka.tools.ConfigCommand"),
     "ConsoleConsumer": Tool("org.apache.kafka.tools.consumer.ConsoleConsumer"),
     "ConsoleProducer": Tool("org.apache.kafka.tools.ConsoleProducer"),
     "ConsumerGroupCommand": Tool("org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"),
@@ -75,14 +76,17 @@ def run_script(installation: Installation, script: str, *arguments: str) -> int:
     name = script.removesuffix(".sh")
     if name not in SCRIPTS:
         raise KeyError(f"no tool {script!r}; there are {', '.join(SCRIPTS)}")
-    command = _command(installation, TOOLS[SCRIPTS[name]], arguments)
+    command = _command(installation, SCRIPTS[name], arguments)
     return subprocess.run(command, check=False).returncode  # noqa: S603 (a fixed class of Kafka's)
 
 
-def _command(installation: Installation, tool: Tool, arguments: Sequence[str]) -> list[str]:
-    log4j = log4j_config(installation, level="WARN", stream="SYSTEM_ERR")
-    flags = [*installation.fast_flags(), f"-Dlog4j2.configurationFile={log4j}"]
-    return installation.command(tool.main_class, *arguments, flags=flags)
+def _command(installation: Installation, name: str, arguments: Sequence[str]) -> list[str]:
+    main_class = installation.release.main_classes.get(name, find_tool(name).main_class)
+    flags = [
+        *installation.fast_flags(),
+        logging_flag(installation, level="WARN", stream="SYSTEM_ERR"),
+    ]
+    return installation.command(main_class, *arguments, flags=flags)
 
 
 def find_tool(name: str) -> Tool:
@@ -117,6 +121,6 @@ def run_tool(
     tool = find_tool(name)
     if tool.bootstrap_option and tool.bootstrap_option not in arguments:
         arguments = (tool.bootstrap_option, bootstrap, *arguments)
-    done = run(_command(installation, tool, arguments), stdin=stdin, timeout_s=timeout_s)
+    done = run(_command(installation, name, arguments), stdin=stdin, timeout_s=timeout_s)
     done.args = [name, *arguments]  # the whole command line is a page of jars
     return done

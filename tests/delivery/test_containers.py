@@ -15,7 +15,7 @@ from eos_mirror.driver.exporters import exported
 from eos_mirror.settings.load import load_settings
 from eos_mirror.settings.metrics import MetricSettings
 from eos_mirror.settings.values import Address, Exporter
-from eos_mirror.testing.jars import KAFKA_VERSION
+from eos_mirror.testing.releases import DEFAULT
 from tests.delivery.files import CONFIG, ROOT, longest_stop, read_yaml
 
 FOLDER: Final = CONFIG / "containers"
@@ -96,7 +96,7 @@ def test_every_service_has_a_health_check(services: dict[str, Any]) -> None:
 def test_the_brokers_are_of_the_version_that_is_tested(services: dict[str, Any]) -> None:
     """The image of the brokers has the version of Kafka that the tests run against."""
     assert {services[name]["image"] for name in BROKERS} == {
-        f"docker.io/apache/kafka:{KAFKA_VERSION}"
+        f"docker.io/apache/kafka:{DEFAULT.version}"
     }
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from eos_mirror.testing.installation import find_installation, log4j_config
+from eos_mirror.testing.installation import find_installation, logging_flag
 
 MIRROR_MAKER = "org.apache.kafka.connect.mirror.MirrorMaker"
 COPIES_WITHIN = timedelta(seconds=180)
@@ -23,8 +23,8 @@ def running_mm2(file: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     The last lines of its log are a note of whatever the block raises.
     """
     installation = find_installation()
-    log4j = log4j_config(installation, level="WARN", stream="SYSTEM_ERR")
-    flags = ["-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={log4j}"]
+    logging = logging_flag(installation, level="WARN", stream="SYSTEM_ERR")
+    flags = ["-XX:TieredStopAtLevel=1", logging]
     with log.open("wb") as out:
         process = subprocess.Popen(
             installation.command(MIRROR_MAKER, str(file), flags=flags), stdout=out, stderr=out

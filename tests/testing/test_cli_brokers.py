@@ -12,6 +12,7 @@ from eos_mirror.cli import brokers
 from eos_mirror.testing import ExternalCluster
 from eos_mirror.testing.external import Cluster
 from eos_mirror.testing.jars import jars_folder
+from eos_mirror.testing.releases import DEFAULT
 
 MAIN = (
     "import argparse, sys\n"
@@ -102,7 +103,7 @@ def test_doctor_says_what_is_missing(
     assert brokers.run(parse("doctor")) == 1
     text = capsys.readouterr().out
     assert "missing    java: no Java 17" in text
-    assert f"is not in {jars_folder(tmp_path)}" in text
+    assert f"is not in {jars_folder(DEFAULT, tmp_path)}" in text
 
     assert brokers.run(parse("doctor", "--json")) == 1
     report = json.loads(capsys.readouterr().out)
