@@ -11,6 +11,7 @@ from eos_mirror.testing.cluster import KafkaCluster, installation, start_cluster
 from eos_mirror.testing.containers import DockerCluster, docker_problem
 from eos_mirror.testing.errors import NotInstalled
 from eos_mirror.testing.external import Cluster, ExternalCluster
+from eos_mirror.testing.releases import chosen_release, source_release
 
 SOURCE, TARGET = "EOS_MIRROR_TEST_BOOTSTRAP_SRC", "EOS_MIRROR_TEST_BOOTSTRAP_DST"
 WANTED = "EOS_MIRROR_TEST_BACKEND"
@@ -105,7 +106,8 @@ def cluster_pair(
             cluster.check()
         yield external[0], external[1]
     elif backend is Backend.JVM:
-        source, target = KafkaCluster(name="source"), KafkaCluster(name="target")
+        source = KafkaCluster(name="source", release=source_release(environ))
+        target = KafkaCluster(name="target", release=chosen_release(environ))
         start_clusters(source, target)
         try:
             yield source, target

@@ -28,6 +28,7 @@ from eos_mirror.testing.errors import ClusterFailed
 from eos_mirror.testing.installation import find_installation
 from eos_mirror.testing.metadata import PartitionView
 from eos_mirror.testing.node import Node
+from eos_mirror.testing.releases import Release, chosen_release
 from eos_mirror.testing.run_folder import keep_logs, new_run_folder
 from eos_mirror.testing.spec import SUPER_USER, ClusterSpec, NodePorts, Security
 from eos_mirror.testing.tcp_ports import PortLease
@@ -71,6 +72,7 @@ class KafkaCluster:
         heap: str = "384m",
         fast_start: bool = True,
         proxied: bool = False,
+        release: Release | None = None,
     ) -> None:
         """
         Describe a cluster; `start` or `with` runs it.
@@ -88,6 +90,7 @@ class KafkaCluster:
             fast_start: Compile less; start in half the time. Benchmarks use False; their brokers
                 then have all of `heap` from the start, as in production.
             proxied: Give each broker a second client listener that advertises a fault proxy.
+            release: Release of Kafka; None: the one that EOS_MIRROR_TEST_KAFKA names.
         """
         self.spec = ClusterSpec(
             nodes=nodes,
@@ -103,6 +106,7 @@ class KafkaCluster:
             proxied=proxied,
         )
         self.keep_logs = False
+        self.release = release or chosen_release()
         self._nodes: dict[int, Node] = {}
         self._ports: dict[int, NodePorts] = {}
         self._admin: AdminClient | None = None
@@ -284,7 +288,7 @@ class KafkaCluster:
             TimeoutError: The tool did not exit in time.
         """
         return run_tool(
-            installation(),
+            installation(self.release),
             name,
             *arguments,
             bootstrap=self._addresses("internal"),
@@ -296,12 +300,12 @@ class KafkaCluster:
         folder = new_run_folder(self.spec.name)
         self._resources.callback(self._remove, folder)
         self._ports = {node: self._lease_ports() for node in self.spec.node_ids}
-        spec = self.spec
+        spec, installed = self.spec, installation(self.release)
         if spec.security is Security.TLS:
-            self._keys = make_keys(installation().java, folder)
+            self._keys = make_keys(installed.java, folder)
             with_keys = {**self._keys.broker_settings(), **spec.broker_config}
             spec = dataclasses.replace(spec, broker_config=with_keys)
-        self._nodes = boot.prepare_nodes(spec, installation(), folder=folder, ports=self._ports)
+        self._nodes = boot.prepare_nodes(spec, installed, folder=folder, ports=self._ports)
         running_clusters.add(self)
         for node in self._nodes.values():
             node.start()
@@ -351,7 +355,8 @@ class KafkaCluster:
 
 def start_clusters(*clusters: KafkaCluster) -> None:
     """Start clusters at the same time; if one fails, stop all and raise its error."""
-    installation()  # fetched once, not once per thread
+    for cluster in clusters:
+        installation(cluster.release)  # fetched once, not once per thread
     with ThreadPoolExecutor(len(clusters)) as threads:
         starts = [threads.submit(cluster.start) for cluster in clusters]
     failure = next((error for start in starts if (error := start.exception())), None)

@@ -105,15 +105,19 @@ class Installation:
         return [*flags, "-Xshare:auto", f"-XX:SharedArchiveFile={archive}"]
 
 
-def find_installation() -> Installation:
+def find_installation(release: Release | None = None) -> Installation:
     """
     Return Java and jars of this machine; the first time, fetch the jars.
+
+    Args:
+        release: None: the one that EOS_MIRROR_TEST_KAFKA names.
 
     Raises:
         NotInstalled: There is no Java, or there are no jars and no way to fetch them.
         ConfigError: EOS_MIRROR_TEST_KAFKA names no release.
     """
-    release, java, cache = chosen_release(), find_java(), cache_folder()
+    release = release or chosen_release()
+    java, cache = find_java(), cache_folder()
     jars = ensure_jars(release, java, cache=cache)
     text = "\n".join(
         [TRAINING, java_version(java), str(jars), *(jar.sha256 for jar in locked_jars(release))]

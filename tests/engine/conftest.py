@@ -13,6 +13,7 @@ import pytest
 
 from eos_mirror.core.flow import Flow
 from eos_mirror.testing import KafkaCluster
+from eos_mirror.testing.releases import chosen_release
 from tests.engine.bench import SourceBench, TargetBench
 from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.fake_bench import FakeSourceBench, FakeTargetBench
@@ -47,7 +48,7 @@ def new_flow() -> Flow:
 @pytest.fixture(scope="module")
 def older_target(own_brokers: None) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
     """A cluster with the older transaction protocol."""
-    with KafkaCluster(name="older", features={"transaction.version": 1}) as cluster:
+    with KafkaCluster(name="older", features=chosen_release().features_for(1)) as cluster:
         yield cluster
 
 

@@ -16,6 +16,7 @@ from eos_mirror.ports import ShadowCommit, ShadowOffset
 from eos_mirror.testing import KafkaCluster
 from eos_mirror.testing.faults import Action, Api, Fault
 from eos_mirror.testing.proxy import FaultProxy, fault_proxies
+from eos_mirror.testing.releases import chosen_release
 from eos_mirror.testing.waiting import wait_until
 from eos_mirror.wire import producer as producer_module
 from eos_mirror.wire.lane import WireLane
@@ -56,11 +57,19 @@ ACTIONS = [
 
 
 @pytest.fixture(scope="module", params=[2, 1], ids=["TV2", "TV1"])
-def proxied(own_brokers: None, request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
-    """One broker behind a proxy, with one of the transaction protocols."""
-    level: int = request.param
-    features = {"transaction.version": level}
-    with KafkaCluster(name=f"faults-{level}", proxied=True, features=features) as cluster:
+def protocol(request: pytest.FixtureRequest) -> int:
+    """One of the transaction protocols that brokers of the chosen release speak."""
+    chosen: int = request.param
+    if chosen not in chosen_release().protocols:
+        pytest.skip(f"{chosen_release()} does not have this protocol")
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def proxied(own_brokers: None, protocol: int) -> Iterator[KafkaCluster]:  # noqa: ARG001 (skips without)
+    """One broker behind a proxy, with this transaction protocol."""
+    features = chosen_release().features_for(protocol)
+    with KafkaCluster(name=f"faults-{protocol}", proxied=True, features=features) as cluster:
         yield cluster
 
 
@@ -195,12 +204,11 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
 def test_a_fault_at_any_request_keeps_every_record_once(
-    proxied: KafkaCluster, action: Action
+    proxied: KafkaCluster, protocol: int, action: Action
 ) -> None:
     """Whatever happens to one request, the target is exact, and no commit is sent twice."""
-    level = proxied.spec.features["transaction.version"]
     with fault_proxies(proxied.proxy_ports) as proxies:
-        for step in STEPS[level]:
+        for step in STEPS[protocol]:
             for skip in (0, 2):
                 one_fault(proxied, proxies[1], step, action, skip=skip)
 
@@ -229,15 +237,16 @@ def one_fault(
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("seed", range(4))
-def test_many_faults_keep_every_record_once(proxied: KafkaCluster, seed: int) -> None:
+def test_many_faults_keep_every_record_once(
+    proxied: KafkaCluster, protocol: int, seed: int
+) -> None:
     """Faults at random, also while an incarnation starts, never lose or repeat a record."""
     chosen = random.Random(seed)
-    level = proxied.spec.features["transaction.version"]
     with fault_proxies(proxied.proxy_ports) as proxies, Copies(proxied) as copies:
         faults: list[Fault] = []
         for number in range(1, 25):
             fault = Fault(
-                chosen.choice([*STEPS[level], Api.FIND_COORDINATOR, Api.METADATA]),
+                chosen.choice([*STEPS[protocol], Api.FIND_COORDINATOR, Api.METADATA]),
                 chosen.choice(ACTIONS),
                 skip=chosen.randrange(4),
                 delay=timedelta(seconds=chosen.choice((0.1, 2))),
