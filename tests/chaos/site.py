@@ -9,6 +9,7 @@ from types import MappingProxyType
 from eos_mirror.core.flow import Flow
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing import FaultProxy, KafkaCluster, fault_proxies, start_clusters
+from eos_mirror.testing.releases import chosen_release
 from eos_mirror.wire.parts import PART_RECORDS
 from tests.mirror.toolbox import FlowView, write_config
 
@@ -129,7 +130,7 @@ def open_site(
         name="target",
         controllers="separate" if replication > 1 else "combined",
         proxied=True,
-        features={"transaction.version": transactions},
+        features=chosen_release().features_for(transactions),
     )
     try:
         start_clusters(source, target)
