@@ -34,7 +34,7 @@ MirrorError
 The message of an error says what failed, where (flow, partition, next_offset) and what to do.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 
@@ -114,7 +114,16 @@ class TransactionLost(MirrorError):
     The open transaction failed, or its outcome is unknown. At least once: the open batch.
 
     Take a new incarnation, as after `NewIncarnation`: nothing is sent or committed from memory.
+
+    Args:
+        reason: One sentence.
+        unwritten: Remote partitions that did not acknowledge records in time. Check whether they
+            can be written before the next transaction, which would fail in the same way.
     """
+
+    def __init__(self, reason: str, *, unwritten: Collection[Any] = ()) -> None:
+        super().__init__(reason)
+        self.unwritten = unwritten
 
 
 class RefusedByTarget(MirrorError):

@@ -1,7 +1,7 @@
 """The incarnation of a task: its writer, and why it must be replaced by another one."""
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final, NamedTuple
 
 from eos_mirror.core.map_records import StartRecord
 from eos_mirror.core.records import TopicPartition
@@ -15,10 +15,26 @@ from eos_mirror.errors import (
 from eos_mirror.ports import TaskContext
 from eos_mirror.replication.counters import Counters
 from eos_mirror.replication.mode import Mode, Writer
+from eos_mirror.replication.partition import Claimed
 
 TRIES_FOR_S: Final = 45.0
 """A coordinator moves in seconds. After this time, a new process with new clients is the better
 attempt; its supervisor waits longer each time."""
+
+
+class Divided(NamedTuple):
+    """
+    What becomes of the partitions of an incarnation that was replaced.
+
+    Attributes:
+        kept: The next one has them.
+        unwritten: They did not acknowledge records in time, and may be unable to.
+        foreign: They have records of others in the transaction that was lost.
+    """
+
+    kept: list[Claimed]
+    unwritten: list[Claimed]
+    foreign: list[Claimed]
 
 
 class Incarnation:
@@ -29,8 +45,6 @@ class Incarnation:
         writer: The open one.
         is_suspicious: The last commit may have been sent twice: no transaction may follow it.
         is_spoilt: The open transaction can never be committed.
-        foreign: Partitions with records of others in the open transaction. Their claims are kept
-            until it is decided.
     """
 
     def __init__(
@@ -45,7 +59,8 @@ class Incarnation:
         self._mode, self._context, self._counters, self._now = mode, context, counters, now
         self._failing_since: float | None = None
         self.is_suspicious = self.is_spoilt = False
-        self.foreign: Mapping[TopicPartition, PartitionStopped] = {}
+        self._foreign: Mapping[TopicPartition, PartitionStopped] = {}
+        self._unwritten: Collection[TopicPartition] = ()
         self.writer = mode.open()
         counters.incarnations += 1
 
@@ -69,12 +84,13 @@ class Incarnation:
     def lose(self, exc: TransactionLost) -> None:
         """Note that nothing of the open transaction may be committed or sent again."""
         self.is_spoilt = True
+        self._unwritten = {*self._unwritten, *exc.unwritten}
         self._context.event("transaction.lost", {"reason": str(exc)})
 
     def void(self, exc: TransactionVoid) -> None:
         """Note partitions because of which the open transaction can never be committed."""
         self.is_spoilt = True
-        self.foreign = exc.faults
+        self._foreign = exc.faults
 
     def refused(self) -> bool:
         """Note that a batch was refused; return True if that spoils the transaction."""
@@ -102,6 +118,23 @@ class Incarnation:
         self._failing_since = None
         self._take(writer)
         return True
+
+    def divided(self, held: Iterable[Claimed]) -> "Divided":
+        """
+        Divide the partitions of the incarnation that was replaced.
+
+        The claims of those that are not kept were needed until its transaction was decided.
+        """
+        divided = Divided([], [], [])
+        for one in held:
+            if one.source in self._foreign:
+                divided.foreign.append(one)
+            elif one.remote in self._unwritten:
+                divided.unwritten.append(one)
+            else:
+                divided.kept.append(one)
+        self._foreign, self._unwritten = {}, ()
+        return divided
 
     def replace_spoilt(self) -> None:
         """Replace a spoilt one: nothing is released while a transaction on it is open."""

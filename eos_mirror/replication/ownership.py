@@ -26,7 +26,8 @@ from eos_mirror.errors import RestartTask, TargetUnavailable
 from eos_mirror.ports import ClaimsLog, Lane, TaskContext, TransactionalProducer
 from eos_mirror.replication.config import ACQUIRE_BUDGET, Fencing
 
-FENCE_ATTEMPTS = 12
+FENCE_ATTEMPTS = 5
+"""Of 5 s each: a task that stands still for 30 s would be killed, and could not say why."""
 
 
 class Ownership:
@@ -114,7 +115,9 @@ class Ownership:
                 self._context.event("incarnation.fenced", {"transactional_id": transactional_id})
             alive -= fenced
         if alive:
-            raise TargetUnavailable(f"could not fence {sorted(alive)}")
+            raise TargetUnavailable(
+                f"could not fence {sorted(alive)}: the target does not decide their transactions"
+            )
 
     def _stand_down_if_superseded(
         self, live: Mapping[str, ClaimRecord], own: Mapping[TopicPartition, int]

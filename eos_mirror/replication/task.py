@@ -254,10 +254,10 @@ class MirrorTask:
             self._report()  # this task is alive, and a member of the group
             self._polled()
             return False
-        foreign, self._incarnation.foreign = self._incarnation.foreign, {}
-        held = self._hold.give_up(now=self._now())
-        self._mode.release([one.remote for one in held if one.source in foreign])
-        self._acquisition.reclaim(one for one in held if one.source not in foreign)
+        held = self._incarnation.divided(self._hold.give_up(now=self._now()))
+        self._mode.release([one.remote for one in (*held.foreign, *held.unwritten)])
+        self._acquisition.reclaim(held.kept)
+        self._acquisition.grant([one.source for one in held.unwritten])
         return True
 
     # ------------------------------------------------------------------ partitions

@@ -1,6 +1,9 @@
 """What can go wrong on the wire. `lane.py` translates it; none of these leaves the package."""
 
+from collections.abc import Collection
 from typing import Final
+
+from eos_mirror.core.records import TopicPartition
 
 
 class WireError(Exception):
@@ -26,6 +29,22 @@ class Unanswered(WireError):
 class Unreachable(WireError):
     """A broker cannot be reached, so nothing was sent."""
 
+
+class NotAcknowledged(Unreachable):
+    """
+    Records of some partitions were not acknowledged in time, whatever the answers were.
+
+    Attributes:
+        partitions: Those partitions.
+    """
+
+    def __init__(self, partitions: Collection[TopicPartition]) -> None:
+        self.partitions = partitions
+        names = ", ".join(sorted(map(str, partitions))[:SHOWN])
+        super().__init__(f"not acknowledged in time: {names}")
+
+
+SHOWN: Final = 5
 
 UNUSABLE: Final = (Malformed, Unanswered, Unreachable)
 """A broker that cannot be used now: another one may be asked, or this one later."""

@@ -24,6 +24,7 @@ from eos_mirror.wire.errors import (
     REQUEST_TIMED_OUT,
     UNKNOWN_TOPIC_ID,
     Malformed,
+    NotAcknowledged,
     Refused,
     Unreachable,
     WireError,
@@ -172,8 +173,8 @@ class Outbox:
         Send everything and wait for all acknowledgements. Refused partitions are left out.
 
         Raises:
-            Unanswered: Not everything was acknowledged in time.
-            Refused, Unreachable: See `pump`.
+            NotAcknowledged: Not everything was acknowledged in time.
+            Refused, Unanswered, Unreachable: See `pump`.
         """
         self.pump()
         while not self.is_empty:
@@ -183,8 +184,7 @@ class Outbox:
     def wait(self, *, until: float) -> None:
         """Wait for the next answer, or for the time to send a batch again."""
         if time.monotonic() > until:
-            names = map(str, list(self._busy)[:5])
-            raise Unreachable(f"not acknowledged in time: {', '.join(names)}")
+            raise NotAcknowledged(frozenset(self._busy))
         connections = self.connections
         if connections:
             wait_for(connections, until=min(until, time.monotonic() + LONGEST_PAUSE_S))

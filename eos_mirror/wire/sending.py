@@ -15,6 +15,7 @@ from eos_mirror.errors import (
     TransactionLost,
 )
 from eos_mirror.wire.cluster import Cluster
+from eos_mirror.wire.errors import NotAcknowledged
 from eos_mirror.wire.outbox import Outbox
 from eos_mirror.wire.packing import Packer, Packing
 from eos_mirror.wire.passing import PassLimits
@@ -88,7 +89,9 @@ class Sending:
             raise
         except RestartTask as exc:
             self._end()
-            raise TransactionLost(str(exc)) from exc
+            cause = exc.__cause__
+            late = cause.partitions if isinstance(cause, NotAcknowledged) else ()
+            raise TransactionLost(str(exc), unwritten=late) from exc
 
     def _end(self) -> None:
         self._is_over = True

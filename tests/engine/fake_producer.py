@@ -13,7 +13,7 @@ from tests.engine.coordinator import Code, Refused
 from tests.engine.gate import Fate
 from tests.engine.outbox import Outbox, own_record
 from tests.engine.refusing import RefusedBatch, refusal_of
-from tests.engine.requests import Requests
+from tests.engine.requests import NotAcknowledged, Requests
 from tests.engine.target_cluster import GROUP, TargetCluster
 from tests.engine.target_log import Record
 
@@ -167,6 +167,9 @@ class FakeProducer:
         self._add(remote, within)
         fate = self._requests.gate("produce")
         self._check_alive()
+        if not self._cluster.can_write(remote):
+            self._is_dead = True
+            raise NotAcknowledged(remote)
         if not self._waiting or self._waiting[0] is not head:
             return  # the background thread was quicker
         self._waiting.popleft()

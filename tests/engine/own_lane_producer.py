@@ -8,6 +8,7 @@ from eos_mirror.core.records import RecordRun, TopicPartition, TopicRecord
 from eos_mirror.errors import ProducerFenced, RestartTask, TransactionLost
 from eos_mirror.ports import Committed, Delivered, ShadowCommit
 from tests.engine.fake_producer import FakeProducer
+from tests.engine.requests import NotAcknowledged
 
 
 class OwnLaneProducer:
@@ -22,6 +23,8 @@ class OwnLaneProducer:
             yield
         except ProducerFenced:
             raise
+        except NotAcknowledged as exc:
+            raise TransactionLost(str(exc), unwritten=[exc.remote]) from exc
         except RestartTask as exc:
             raise TransactionLost(str(exc)) from exc
 

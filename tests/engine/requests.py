@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import MirrorError, ProducerFenced, RestartTask, TargetUnavailable
 from tests.engine.coordinator import Code, Refused
 from tests.engine.gate import Clock, Fate, Gate
@@ -12,6 +13,14 @@ T = TypeVar("T")
 
 RETRY_S = 0.1
 """Pause before a client retries."""
+
+
+class NotAcknowledged(TargetUnavailable):
+    """A remote partition has no leader, or too few replicas in sync for a write."""
+
+    def __init__(self, remote: TopicPartition) -> None:
+        super().__init__(f"not acknowledged in time: {remote}")
+        self.remote = remote
 
 
 class Requests:

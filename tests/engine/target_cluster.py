@@ -72,6 +72,12 @@ class TargetCluster:
             counts[name.topic] = counts.get(name.topic, 0) + 1
         return counts
 
+    def can_write(self, remote: TopicPartition) -> bool:
+        """Return whether a partition has a leader, and enough replicas in sync."""
+        limits = self.limits.get(remote.topic)
+        needs_two = limits is not None and limits.min_in_sync > 1
+        return remote not in self.leaderless and not (needs_two and remote in self.shrunk)
+
     # ------------------------------------------------------------------ transactions
 
     def produce(self, who: Identity, remote: TopicPartition, records: Sequence[Record]) -> int:

@@ -4,12 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from eos_mirror.core.topic_limits import TopicLimits
 from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.gate import Fate
 from tests.engine.schedules import ORDERS, finish, mirror_all, reach, settled
-from tests.engine.stage import Process
+from tests.engine.stage import Process, remote_of
 
 pytestmark = pytest.mark.usefixtures("one_core")
+
+MANY = 400
 
 
 @pytest.fixture
@@ -72,3 +75,34 @@ def test_a_stop_after_a_suspicious_commit_is_graceful(scenario: CheckedScenario)
 
     assert process.actor.error is None, scenario.endings
     assert scenario.stage.target.live_claims() == set()
+
+
+@pytest.mark.parametrize("fault", ["no leader", "too few replicas"])
+def test_only_the_partition_that_cannot_be_written_waits_after_the_renewal(fault: str) -> None:
+    """Our own lane loses the transaction, not the process; the other partitions continue."""
+    scenario = CheckedScenario(slots=1, own_lane=True)
+    try:
+        process, target = settled(scenario), scenario.stage.target
+        remote = remote_of(ORDERS)
+        target.limits[remote.topic] = TopicLimits(max_message_bytes=1_048_588, min_in_sync=2)
+        unwritable = target.leaderless if fault == "no leader" else target.shrunk
+        unwritable.add(remote)
+        for partition in scenario.stage.partitions:
+            scenario.stage.produce(partition)
+        for _ in range(MANY):
+            scenario.step(process)
+
+        assert len(process.events("transaction.lost")) == 1
+        (waiting,) = process.events("partition.waiting")
+        assert waiting["partition"] == str(ORDERS)
+        others = [one for one in scenario.stage.partitions if one != ORDERS]
+        assert all(map(scenario.oracle.reached, others))
+        assert not scenario.oracle.reached(ORDERS)
+
+        unwritable.clear()
+        scenario.stage.clock.advance(60)
+        mirror_all(scenario, process)
+        assert not process.is_over, scenario.endings
+        assert all(map(scenario.oracle.reached, scenario.stage.partitions))
+    finally:
+        scenario.close()
