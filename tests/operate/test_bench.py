@@ -11,7 +11,7 @@ def test_the_rate_leaves_out_the_warm_up_and_the_end() -> None:
     assert steady_rate(looks, 1000) == 300
 
 
-@pytest.mark.parametrize("looks", [[], [(0.0, 500)], [(0.0, 200), (0.5, 900), (1.0, 1000)]])
+@pytest.mark.parametrize("looks", [[], [(0.0, 500)], [(0.0, 200), (0.3, 900), (0.6, 1000)]])
 def test_too_short_a_look_is_no_rate(looks: list[tuple[float, int]]) -> None:
     """There is no rate if the samples cover too short a time."""
     assert steady_rate(looks, 1000) is None
