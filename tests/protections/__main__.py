@@ -58,6 +58,7 @@ def switched_off(protection: Protection, project: Path) -> Iterator[None]:
 
 def watch_fail(protection: Protection, project: Path) -> Outcome:
     """Run the test of a protection without the protection."""
+    chosen = {"EOS_MIRROR_TEST_DATA_PATH": protection.data_path} if protection.data_path else {}
     began = monotonic()
     with switched_off(protection, project):
         done = subprocess.run(
@@ -73,7 +74,12 @@ def watch_fail(protection: Protection, project: Path) -> Outcome:
                 ),
             ],
             cwd=project,
-            env={**os.environ, "PYTHONPATH": str(project), "PYTHONDONTWRITEBYTECODE": "1"},
+            env={
+                **os.environ,
+                "PYTHONPATH": str(project),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                **chosen,
+            },
             capture_output=True,
             text=True,
             check=False,
@@ -94,12 +100,15 @@ def reason_of(output: str) -> str:
 
 def table_of(outcomes: list[Outcome]) -> str:
     """Return the Markdown table of the outcomes."""
-    lines = ["| row | without the protection, the mirror … | the test that fails | after |"]
-    lines.append("|---|---|---|---|")
+    lines = [
+        "| row | `data.path` | without the protection, the mirror | the test that fails | after |",
+        "|---|---|---|---|---|",
+    ]
     for one in outcomes:
         name = one.protection.test.rpartition("::")[2]
         after = f"{one.seconds:.0f} s" if one.reason else "**not seen to fail**"
-        lines.append(f"| {one.protection.row} | {one.protection.off} | `{name}` | {after} |")
+        row, path, off = one.protection.row, one.protection.data_path, one.protection.off
+        lines.append(f"| {row} | {path} | {off} | `{name}` | {after} |")
     caught = sum(bool(one.reason) for one in outcomes)
     lines += ["", f"{caught} of {len(outcomes)} seen to fail. Version {__version__}."]
     return "\n".join(lines)
@@ -131,10 +140,10 @@ def main() -> int:
             outcome = watch_fail(protection, project)
             outcomes.append(outcome)
             said = outcome.reason or "NOT SEEN TO FAIL: it passed, or it could not run"
-            sys.stderr.write(f"{protection.row:4} {outcome.seconds:5.0f} s  {said}\n")
+            sys.stderr.write(f"{protection.name:11} {outcome.seconds:5.0f} s  {said}\n")
     sys.stdout.write(table_of(outcomes) + "\n")
     if args.json is not None:
-        found = {one.protection.row: [one.seconds, one.reason] for one in outcomes}
+        found = {one.protection.name: [one.seconds, one.reason] for one in outcomes}
         args.json.write_text(json.dumps(found, indent=1))
     return 0 if all(one.reason for one in outcomes) else 1
 

@@ -15,6 +15,7 @@ class Protection:
 
     Attributes:
         row: Row of the failure matrix.
+        data_path: `data.path` of the mirror in the test; empty: the default.
         off: What the mirror does without the protection.
         path: The file to change, relative to the root of the project.
         changes: Pairs of old text, which must occur exactly once, and new text.
@@ -22,10 +23,16 @@ class Protection:
     """
 
     row: str
+    data_path: str
     off: str
     path: str
     changes: Sequence[tuple[str, str]]
     test: str
+
+    @property
+    def name(self) -> str:
+        """The row and the data path."""
+        return f"{self.row} {self.data_path}".rstrip()
 
     def applied_to(self, text: str) -> str:
         """
@@ -46,6 +53,7 @@ def load_protections() -> list[Protection]:
     return [
         Protection(
             row=one["row"],
+            data_path=one.get("data_path", ""),
             off=one["off"],
             path=one["path"],
             changes=[(change["old"], change["new"]) for change in one["change"]],

@@ -1,6 +1,7 @@
 """The table of protections matches the code and the tests."""
 
 import ast
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,24 @@ ROWS = {"C": range(9), "G": range(1, 9), "O": range(1, 6), "S": range(1, 10), "T
 
 
 def test_every_row_of_the_failure_matrix_has_a_protection() -> None:
-    """Each row of the failure matrix has one protection, in the order of the matrix."""
+    """Each row of the failure matrix has one for both data paths, or one for each of them."""
     wanted = [f"{letter}{number}" for letter, numbers in ROWS.items() for number in numbers]
-    assert [one.row for one in PROTECTIONS] == wanted
+    assert [row for row, _ in groupby(one.row for one in PROTECTIONS)] == wanted
+    for row, group in groupby(PROTECTIONS, key=lambda one: one.row):
+        paths = {one.data_path for one in group}
+        assert paths in ({""}, {"client"}, {"client", "auto"}), row
 
 
-@pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda one: one.row)
+def test_where_one_data_path_has_no_protection_of_its_own() -> None:
+    """G7: our own lane sends no commit twice. P5: it has no queue that can be full."""
+    paths = {
+        row: {one.data_path for one in group}
+        for row, group in groupby(PROTECTIONS, key=lambda one: one.row)
+    }
+    assert {row for row, found in paths.items() if found == {"client"}} == {"G7", "P5"}
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda one: one.name)
 def test_a_protection_can_be_switched_off(protection: Protection) -> None:
     """The old text occurs once, the changed file is valid Python, and the test exists."""
     ast.parse(protection.applied_to((ROOT / protection.path).read_text()))
