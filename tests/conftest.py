@@ -18,6 +18,7 @@ LONGEST_FIRST = (
     "tests/mirror/test_matrix_spark.py",
     "tests/mirror/test_verbs_local.py",
     "tests/mirror/test_verbs_spark.py",
+    "tests/wire/test_faults_on_brokers.py",
     "tests/mirror/test_replay.py",
     "tests/mirror/test_situations.py",
     "tests/mirror/test_situations_of_clusters.py",
