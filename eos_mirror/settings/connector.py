@@ -94,9 +94,9 @@ class ConnectorSettings:
         PathChoice,
         Key(
             "data.path",
-            "client",
-            "Who reads and writes the records. `client`: librdkafka. `auto`: "
-            "[our own lane](data-path.md), which passes whole batches through. It is not "
-            "certified yet.",
+            "auto",
+            "Who reads and writes the records. `auto`: [our own lane](data-path.md), which passes "
+            "whole batches through, or librdkafka where a login or TLS needs it. `client`: "
+            "librdkafka.",
         ),
     ]
