@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final, NamedTuple, cast
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.side import Side
@@ -79,14 +79,14 @@ class TopicReader:
         deadline = Deadline(within)
         consumer = new_consumer(self._config)
         try:
-            unread, leaderless = self._assign(consumer, deadline)
-            if leaderless:
-                deadline = Deadline(min(within, ELECTED))
+            unread = self._assign(consumer, deadline)
+            leaderless = _Leaderless(consumer, self._topic)
             while unread:
-                if deadline.is_over:
+                if leaderless.stay(unread) or deadline.is_over:
                     if partial:
                         return
-                    raise TargetUnavailable(_unread(self._topic, leaderless & unread, within))
+                    names = leaderless.partitions & unread
+                    raise TargetUnavailable(_unread(self._topic, names, within))
                 for message in ready_messages(consumer):
                     if self._is_record(message):
                         self._next_offsets[_partition_of(message)] = _offset_of(message) + 1
@@ -97,23 +97,22 @@ class TopicReader:
         finally:
             consumer.close()
 
-    def _assign(self, consumer: Consumer, deadline: Deadline) -> tuple[set[int], set[int]]:
-        """Return the partitions to read, none without the topic; and those without a leader."""
+    def _assign(self, consumer: Consumer, deadline: Deadline) -> set[int]:
+        """Return the partitions to read; none without the topic."""
         with translated(f"read {self._topic}"):
             found = consumer.list_topics(self._topic, deadline.left_s(at_most=ANSWER))
             known = found.topics[self._topic]
             if known.error is not None:
                 if known.error.code() in DENIED:
                     raise as_mirror_error(known.error, f"read {self._topic}", side=Side.TARGET)
-                return set(), set()
+                return set()
             consumer.assign(
                 [
                     ClientPartition(self._topic, p, self._next_offsets.get(p, OFFSET_BEGINNING))
                     for p in known.partitions
                 ]
             )
-            leaderless = {p for p, one in known.partitions.items() if one.leader < 0}
-            return set(known.partitions), leaderless
+            return set(known.partitions)
 
     def _is_record(self, message: Message) -> bool:
         error = message.error()
@@ -122,6 +121,33 @@ class TopicReader:
         if error.code() not in HARMLESS and not is_end(message):
             raise as_mirror_error(error, f"read {self._topic}", side=Side.TARGET)
         return False
+
+
+class _Leaderless:
+    """Which partitions have no leader. A leader may also die while its partition is read."""
+
+    def __init__(self, consumer: Consumer, topic: str) -> None:
+        self._consumer = consumer
+        self._topic = topic
+        self._next = Deadline(ELECTED / 2)
+        self.partitions: set[int] = set()
+
+    def stay(self, unread: set[int]) -> bool:
+        """Ask twice in `ELECTED`. Return whether one of these had no leader both times."""
+        if not self._next.is_over:
+            return False
+        before = self.partitions & unread
+        self.partitions = self._ask()
+        self._next = Deadline(ELECTED / 2)
+        return bool(before & self.partitions)
+
+    def _ask(self) -> set[int]:
+        try:
+            found = self._consumer.list_topics(self._topic, (ELECTED / 2).total_seconds())
+        except KafkaException:
+            return set()  # no answer: reading continues until its time is up
+        known = found.topics[self._topic].partitions
+        return {partition for partition, one in known.items() if one.leader < 0}
 
 
 def _unread(topic: str, leaderless: set[int], within: timedelta) -> str:

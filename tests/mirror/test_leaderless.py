@@ -123,6 +123,23 @@ def test_an_internal_topic_without_a_leader_is_named(
         list(reader.updates())
 
 
+def test_an_internal_topic_whose_leader_dies_while_it_is_read_is_named(
+    trio: KafkaCluster, ns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The brokers name the frozen leader when reading starts, and no leader some seconds later."""
+    monkeypatch.setattr(topic_reader, "ELECTED", timedelta(seconds=2))
+    frozen = f"{ns}.frozen"
+    create_on(trio, frozen, NODE)
+    trio.pause(NODE)
+    try:
+        assert trio.leader_of(frozen) == NODE
+        reader = TopicReader(trio.client_config(), frozen, group="readers")
+        with pytest.raises(TargetUnavailable, match=f"{frozen}-0 has no leader: start the"):
+            list(reader.updates())
+    finally:
+        trio.resume(NODE)
+
+
 def test_a_leader_that_stands_still_keeps_nobody_waiting(trio: KafkaCluster, ns: str) -> None:
     """A frozen leader accepts requests and never answers; only its partition has no offset."""
     good, frozen = TopicPartition(f"{ns}.good", 0), TopicPartition(f"{ns}.frozen", 0)
