@@ -8,6 +8,7 @@ from eos_mirror.core.records import TopicPartition
 from eos_mirror.errors import (
     NewIncarnation,
     PartitionStopped,
+    RestartTask,
     TargetUnavailable,
     TransactionLost,
     TransactionVoid,
@@ -20,6 +21,10 @@ from eos_mirror.replication.partition import Claimed
 TRIES_FOR_S: Final = 45.0
 """A coordinator moves in seconds. After this time, a new process with new clients is the better
 attempt; its supervisor waits longer each time."""
+
+MOST_LOST: Final = 5
+"""Transactions that are lost in a row. A target that answers each with an error, without delay,
+would otherwise get new producers as fast as it answers."""
 
 
 class Divided(NamedTuple):
@@ -61,6 +66,7 @@ class Incarnation:
         self.is_suspicious = self.is_spoilt = False
         self._foreign: Mapping[TopicPartition, PartitionStopped] = {}
         self._unwritten: Collection[TopicPartition] = ()
+        self._lost, self._committed_before = 0, 0
         self.writer = mode.open()
         counters.incarnations += 1
 
@@ -82,10 +88,21 @@ class Incarnation:
             self.lose(exc)
 
     def lose(self, exc: TransactionLost) -> None:
-        """Note that nothing of the open transaction may be committed or sent again."""
+        """
+        Note that nothing of the open transaction may be committed or sent again.
+
+        Raises:
+            RestartTask: `MOST_LOST` were lost in a row. A supervisor waits before each new process.
+        """
         self.is_spoilt = True
         self._unwritten = {*self._unwritten, *exc.unwritten}
         self._context.event("transaction.lost", {"reason": str(exc)})
+        if self._counters.transactions > self._committed_before:
+            self._lost = 0
+        self._committed_before = self._counters.transactions
+        self._lost += 1
+        if self._lost == MOST_LOST:
+            raise RestartTask(f"{MOST_LOST} transactions were lost in a row: {exc}") from exc
 
     def void(self, exc: TransactionVoid) -> None:
         """Note partitions because of which the open transaction can never be committed."""

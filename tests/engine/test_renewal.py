@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from eos_mirror.core.topic_limits import TopicLimits
+from eos_mirror.errors import RestartTask
+from eos_mirror.replication.incarnation import MOST_LOST
 from tests.engine.checked_scenario import CheckedScenario
 from tests.engine.gate import Fate
 from tests.engine.schedules import ORDERS, finish, mirror_all, reach, settled
@@ -75,6 +77,33 @@ def test_a_stop_after_a_suspicious_commit_is_graceful(scenario: CheckedScenario)
 
     assert process.actor.error is None, scenario.endings
     assert scenario.stage.target.live_claims() == set()
+
+
+def test_a_task_that_loses_every_transaction_exits() -> None:
+    """Its supervisor waits before the next process. A commit between losses ends the series."""
+    scenario = CheckedScenario(slots=1, own_lane=True)
+    try:
+        process = settled(scenario)
+        for _ in range(2):
+            scenario.stage.produce(ORDERS)
+            lose_transactions(scenario, process, MOST_LOST - 1)
+            mirror_all(scenario, process)
+        assert not process.is_over, scenario.endings
+
+        scenario.stage.produce(ORDERS)
+        lose_transactions(scenario, process, MOST_LOST)
+        finish(scenario, process)
+        assert type(process.actor.error) is RestartTask
+        assert str(process.actor.error).startswith("5 transactions were lost in a row: ")
+    finally:
+        scenario.close()
+
+
+def lose_transactions(scenario: CheckedScenario, process: Process, count: int) -> None:
+    """Let the offsets of so many transactions never arrive."""
+    for _ in range(count):
+        reach(scenario, process, "offsets")
+        scenario.step(process, 1, Fate.NOT_SENT)
 
 
 @pytest.mark.parametrize("fault", ["no leader", "too few replicas"])
