@@ -1,16 +1,20 @@
 """Which lane a peer used, and how many records its own lane passed through in whole batches."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.peers import Peer
 from benchmarks.steady import spread
 
-COUNTERS = ("records", "passed", "decoded")
-"""Fields of `flow.summary` that are summed; the last two are of our own lane."""
+COUNTERS: Final[Mapping[str, Callable[[Any], int]]] = {
+    "records": int,
+    "passed": int,
+    "decoded": lambda by_reason: sum(by_reason.values()),
+}
+"""Fields of `flow.summary` that are summed, and how; the last two are of our own lane."""
 WORDS = {"auto": "our own lane", "client": "the client library"}
 
 
@@ -27,9 +31,9 @@ def _counts(log: Path) -> dict[str, int]:
         with suppress(ValueError):
             event = json.loads(line)
             if isinstance(event, dict) and event.get("event") == "flow.summary":
-                for name in COUNTERS:
+                for name, count in COUNTERS.items():
                     if name in event:
-                        sums[name] = sums.get(name, 0) + int(event[name])
+                        sums[name] = sums.get(name, 0) + count(event[name])
     return sums
 
 

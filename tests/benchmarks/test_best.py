@@ -9,6 +9,7 @@ from benchmarks.best import best_mode, by_round, overview
 from benchmarks.lane_share import lane_figures, lane_lines
 from benchmarks.peers import PEERS
 from benchmarks.report import COPY
+from eos_mirror.driver.paths import PASSED, shares
 
 RATE, CPU = COPY[0], COPY[2]
 
@@ -61,8 +62,8 @@ def test_the_share_of_passed_records_is_read_from_the_log(tmp_path: Path) -> Non
     """Summaries are added up; lines that are no events are ignored."""
     log = tmp_path / "p1.log"
     events = [
-        {"event": "flow.summary", "records": 60, "passed": 50, "decoded": 10},
-        {"event": "flow.summary", "records": 40, "passed": 40, "decoded": 0},
+        {"event": "flow.summary", "records": 60, **shares({PASSED: 50, "handler": 7, "order": 3})},
+        {"event": "flow.summary", "records": 40, **shares({PASSED: 40})},
         {"event": "ready"},
     ]
     log.write_text("\n".join(["warning", *map(json.dumps, events)]))
