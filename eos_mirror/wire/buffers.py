@@ -2,10 +2,10 @@
 
 from typing import Final
 
-KEPT: Final = 2
-"""One answer is handled while the next one arrives."""
+KEPT_BYTES: Final = 24 << 20
+"""What waits for acknowledgements, an answer that is handled, and one that arrives."""
 
-MOST_BYTES: Final = 32 << 20
+MOST_BYTES: Final = 12 << 20
 """A larger answer has one huge batch. Its memory is given back to the system."""
 
 LEAST_BYTES: Final = 64 << 10
@@ -31,7 +31,9 @@ class Buffers:
             if len(one) >= size and _is_free(one):
                 return memoryview(one)[:size]
         made = bytearray(size)
-        self._kept = [made, *self._kept][:KEPT]
+        self._kept.append(made)
+        while sum(map(len, self._kept)) > KEPT_BYTES:
+            del self._kept[0]
         return memoryview(made)
 
 
