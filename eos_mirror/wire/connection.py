@@ -31,6 +31,9 @@ MOST_PARTS: Final = 512
 ONE_ADDRESS_S: Final = 3.0
 """How long one address of a name may take, if there are others."""
 
+WAKE_BYTES: Final = 256 << 10
+"""Of a large answer, so much arrives before its reader wakes: brokers write 64 KiB at a time."""
+
 LONGEST_MUTE_S: Final = 60.0
 """The longest time for which a broker is believed to mute us: quotas count over some 11 s."""
 
@@ -82,6 +85,7 @@ class Connection:
         self._frame: memoryview | None = None
         self._buffers = Buffers()
         self._got = 0
+        self._wakes_at = 1
         self._login = security.login
         self._login_at: float | None = None
         self._socket = _connected(host, port, security, until)
@@ -168,8 +172,12 @@ class Connection:
         self._requests.append(_Request(api, self._number, until, tag))
         self._write([SIZE.pack(size) + head, *body], until)
 
+    @property
+    def _is_encrypted(self) -> bool:
+        return hasattr(self._socket, "context")
+
     def _write(self, parts: list[Bytes], until: float) -> None:
-        if hasattr(self._socket, "context"):
+        if self._is_encrypted:
             parts = joined(parts)
         views = deque(memoryview(part).cast("B") for part in parts)
         try:
@@ -184,7 +192,7 @@ class Connection:
 
     def _write_some(self, views: deque[memoryview], until: float) -> None:
         try:
-            if hasattr(self._socket, "context"):  # TLS has no sendmsg
+            if self._is_encrypted:  # TLS has no sendmsg
                 sent = self._socket.send(views[0])
             else:
                 sent = self._socket.sendmsg(list(views)[:MOST_PARTS])
@@ -238,6 +246,7 @@ class Connection:
                 raise Unanswered(f"{self.address}: no answer to {request.api.name} in time")
             return None
         frame, self._frame, self._got = self._frame, None, 0
+        self._wake_at(1)
         return self._answer(frame or memoryview(b""))
 
     def _read(self) -> bool:
@@ -253,6 +262,7 @@ class Connection:
             buffer = memoryview(self._size) if self._frame is None else self._frame
             if self._frame is not None and self._got == len(buffer):
                 return True
+            missing = len(buffer) - self._got
             try:
                 got = self._socket.recv_into(buffer[self._got :])
             except OSError as exc:
@@ -262,6 +272,15 @@ class Connection:
             if not got:
                 raise Unanswered(f"{self.address}: the broker closed the connection")
             self._got += got
+            if got < missing and not self._is_encrypted:
+                self._wake_at(min(missing - got, WAKE_BYTES))
+                return False  # the socket is empty
+
+    def _wake_at(self, size: int) -> None:
+        """Let `wait_for` return only when this many bytes have arrived, or none will any more."""
+        if size != self._wakes_at:
+            self._wakes_at = size
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
 
     def _answer(self, frame: memoryview) -> tuple[Any, dict[str, Any]]:
         if not self._requests:
@@ -312,7 +331,7 @@ class Connection:
         if self._requests:
             return False
         try:
-            self._socket.recv(1, 0 if hasattr(self._socket, "context") else socket.MSG_PEEK)
+            self._socket.recv(1, 0 if self._is_encrypted else socket.MSG_PEEK)
         except OSError as exc:
             return not _would_block(exc)
         return True  # closed, or bytes that no request asked for
