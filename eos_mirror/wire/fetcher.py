@@ -138,6 +138,11 @@ class Fetcher:
         return [one.connection for one in self._nodes.values() if one.connection is not None]
 
     @property
+    def has_parts(self) -> bool:
+        """True if a part of an answer waits to be handed over."""
+        return bool(self._answers)
+
+    @property
     def more_pending(self) -> bool:
         """True if a broker reported records that were not handed over yet."""
         return bool(self._answers or (self._behind and self.connections))

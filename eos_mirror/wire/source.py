@@ -23,7 +23,7 @@ AHEAD_BYTES: Final = 16 << 20
 """While more than this is not acknowledged by the target, nothing is handed over."""
 
 ASK_MEMBER_S: Final = 0.02
-"""How often a wait checks whether the group assigns or revokes partitions."""
+"""How often the member is asked whether the group assigns or revokes partitions."""
 
 NO_WAIT: Final = timedelta(0)
 
@@ -56,6 +56,7 @@ class WireSource:
         self._fetcher = fetcher
         self._producer = producer
         self._rebalances = 0
+        self._ask_member_at = float("-inf")
         self.member = open_member(self)
 
     def subscribe(self, topics: Sequence[str]) -> None:
@@ -67,12 +68,14 @@ class WireSource:
         until = time.monotonic() + wait.total_seconds()
         before, producer = self._rebalances, self._producer()
         while True:
-            if producer is not None:
+            has_room = _has_room(producer)
+            # with all parts of an answer queued, a request has a batch of every partition
+            if producer is not None and not (has_room and self._fetcher.has_parts):
                 producer.pump()
-            self.member.poll(wait=NO_WAIT)
+                has_room = _has_room(producer)
+            self._ask_member()
             if self._rebalances != before:
                 return Polled(more_pending=True)
-            has_room = producer is None or producer.outbox.unacknowledged_bytes < AHEAD_BYTES
             with translated("poll the source", side=Side.SOURCE):
                 polled = self._fetcher.take() if has_room else None
             if polled is not None:
@@ -84,6 +87,13 @@ class WireSource:
             if has_room:
                 waits_for = [*waits_for, *self._fetcher.connections]
             wait_for(waits_for, until=min(until, now + ASK_MEMBER_S))
+
+    def _ask_member(self) -> None:
+        """Let the member answer rebalances, some times a second."""
+        now = time.monotonic()
+        if now >= self._ask_member_at:
+            self._ask_member_at = now + ASK_MEMBER_S
+            self.member.poll(wait=NO_WAIT)
 
     def assign(self, positions: Mapping[TopicPartition, Position]) -> None:
         """See `ports.Source`."""
@@ -132,3 +142,8 @@ class WireSource:
         self._rebalances += 1
         self._listener.on_lost(partitions)
         self._fetcher.stop(partitions)
+
+
+def _has_room(producer: Pumped | None) -> bool:
+    """Return True if more may be read: not too much waits for an acknowledgement."""
+    return producer is None or producer.outbox.unacknowledged_bytes < AHEAD_BYTES
