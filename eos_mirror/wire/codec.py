@@ -8,8 +8,9 @@ against the bytes that are there, so a malformed answer is an error and nothing 
 Source: KIP-482 (flexible versions); Kafka's protocol guide.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from struct import Struct, error
 from typing import Any, Final
 
@@ -28,6 +29,8 @@ FIXED: Final = {
 LENGTH, SHORT = FIXED["int32"], FIXED["int16"]
 UUID_BYTES: Final = 16
 VARINT_BITS: Final = 35
+ONE_BYTE: Final = 0x7F
+"""The largest varint of one byte."""
 MOST_TAGS: Final = 1_000
 
 
@@ -43,16 +46,41 @@ class Field:
     """
 
     name: str
-    kind: "str | list[Field]"
+    kind: "str | Fieldset"
     tag: int | None = None
     is_array: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Neighbouring fields of fixed size, which are read and written together."""
+
+    names: tuple[str, ...]
+    struct: Struct
+
+
+class Fieldset(list[Field]):
+    """
+    The fields of a message or of a structure.
+
+    Attributes:
+        steps: Those without tags, in order.
+        tagged: The others.
+        element: Of an array of a plain type; None if this is a structure.
+    """
+
+    def __init__(self, fields: Iterable[Field]) -> None:
+        super().__init__(fields)
+        self.steps = _steps([field for field in self if field.tag is None])
+        self.tagged = [field for field in self if field.tag is not None]
+        self.element = self[0] if self and not self[0].name else None
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """A message: its fields, and whether its versions are flexible (KIP-482)."""
 
-    fields: list[Field]
+    fields: Fieldset
     flexible: bool
 
     def encode(self, values: Fields) -> bytes:
@@ -81,19 +109,38 @@ def shape(text: str, *, flexible: bool = True) -> Shape:
     return Shape(_parsed(text.split()), flexible)
 
 
-def _parsed(words: list[str]) -> list[Field]:
+def _parsed(words: list[str]) -> Fieldset:
     fields = []
     while words and words[0] not in "])":
         name, _, plain = words.pop(0).partition(":")
         name, _, tag = name.partition("@")
-        kind: str | list[Field] = plain
+        kind: str | Fieldset = plain
         is_array = False
         if not plain:
             is_array = words.pop(0) == "["
             kind = _parsed(words)
             words.pop(0)
         fields.append(Field(name, kind, int(tag) if tag else None, is_array))
-    return fields
+    return Fieldset(fields)
+
+
+def _steps(fields: list[Field]) -> list[Row | Field]:
+    steps: list[Row | Field] = []
+    for is_fixed, some in groupby(fields, key=_is_fixed):
+        if is_fixed:
+            steps.append(_row(list(some)))
+        else:
+            steps += some
+    return steps
+
+
+def _is_fixed(field: Field) -> bool:
+    return bool(field.name) and isinstance(field.kind, str) and field.kind in FIXED
+
+
+def _row(fields: list[Field]) -> Row:
+    formats = [FIXED[str(field.kind)].format.removeprefix(">") for field in fields]
+    return Row(tuple(field.name for field in fields), Struct(">" + "".join(formats)))
 
 
 # ---------------------------------------------------------------------- decoding
@@ -106,24 +153,29 @@ def read_uvarint(data: memoryview, at: int) -> tuple[int, int]:
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
-        if byte < 0x80:  # noqa: PLR2004 (the continuation bit)
+        if byte <= ONE_BYTE:
             return value, at
         shift += 7
     raise Malformed("a varint of more than five bytes")
 
 
 def _read_fields(
-    fields: list[Field], data: memoryview, at: int, flexible: bool
+    fields: Fieldset, data: memoryview, at: int, flexible: bool
 ) -> tuple[dict[str, Any], int]:
     found: dict[str, Any] = {}
-    for field in fields:
-        if field.tag is None:
-            found[field.name], at = _read(field, data, at, flexible)
-    return (found, at) if not flexible else _read_tagged(fields, found, data, at)
+    for step in fields.steps:
+        if isinstance(step, Row):
+            found.update(zip(step.names, step.struct.unpack_from(data, at), strict=True))
+            at += step.struct.size
+        else:
+            found[step.name], at = _read(step, data, at, flexible)
+    if not flexible:
+        return found, at
+    return (found, at + 1) if not data[at] else _read_tagged(fields.tagged, found, data, at)
 
 
 def _read_tagged(
-    fields: list[Field], found: dict[str, Any], data: memoryview, at: int
+    tagged: list[Field], found: dict[str, Any], data: memoryview, at: int
 ) -> tuple[dict[str, Any], int]:
     count, at = read_uvarint(data, at)
     if count > MOST_TAGS:
@@ -132,7 +184,7 @@ def _read_tagged(
         tag, at = read_uvarint(data, at)
         size, at = read_uvarint(data, at)
         end = _end(data, at, size)
-        for field in fields:
+        for field in tagged:
             if field.tag == tag:
                 found[field.name], _ = _read(field, data[:end], at, True)
         at = end
@@ -141,7 +193,7 @@ def _read_tagged(
 
 def _read(field: Field, data: memoryview, at: int, flexible: bool) -> tuple[Any, int]:
     kind = field.kind
-    if isinstance(kind, list):
+    if isinstance(kind, Fieldset):
         read = _read_array if field.is_array else _read_fields
         return read(kind, data, at, flexible)
     fixed = FIXED.get(kind)
@@ -158,18 +210,18 @@ def _read(field: Field, data: memoryview, at: int, flexible: bool) -> tuple[Any,
 
 
 def _read_array(
-    element: list[Field], data: memoryview, at: int, flexible: bool
+    elements: Fieldset, data: memoryview, at: int, flexible: bool
 ) -> tuple[list[Any], int]:
     count, at = _read_size(data, at, flexible)
     if count > len(data) - at:
         raise Malformed(f"an array of {count} elements in {len(data) - at} bytes")
     found: list[Any] = []
-    is_plain = not element[0].name
+    plain = elements.element
     for _ in range(count):
-        if is_plain:
-            item, at = _read(element[0], data, at, flexible)
+        if plain is not None:
+            item, at = _read(plain, data, at, flexible)
         else:
-            item, at = _read_fields(element, data, at, flexible)
+            item, at = _read_fields(elements, data, at, flexible)
         found.append(item)
     return found, at
 
@@ -179,6 +231,9 @@ def _read_size(
 ) -> tuple[int, int]:
     """Return the length of a string, of bytes, or of an array; -1 if it is null."""
     if flexible:
+        byte = data[at]
+        if byte <= ONE_BYTE:
+            return byte - 1, at + 1
         size, at = read_uvarint(data, at)
         return size - 1, at
     number = SHORT if short else LENGTH
@@ -200,25 +255,32 @@ def _end(data: memoryview, at: int, size: int) -> int:
 def uvarint(value: int) -> bytes:
     """Return an unsigned varint."""
     out = bytearray()
-    while value > 0x7F:  # noqa: PLR2004 (seven bits in a byte)
+    while value > ONE_BYTE:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     out.append(value)
     return bytes(out)
 
 
-def _written_fields(fields: list[Field], values: Fields, flexible: bool) -> list[bytes]:
-    parts = [_written(field, values[field.name], flexible) for field in fields if field.tag is None]
+def _written_fields(fields: Fieldset, values: Fields, flexible: bool) -> list[bytes]:
+    parts = [
+        step.struct.pack(*[values[name] for name in step.names])
+        if isinstance(step, Row)
+        else _written(step, values[step.name], flexible)
+        for step in fields.steps
+    ]
     if flexible:
-        parts.append(_written_tagged(fields, values))
+        parts.append(_written_tagged(fields.tagged, values))
     return parts
 
 
-def _written_tagged(fields: list[Field], values: Fields) -> bytes:
+def _written_tagged(tagged: list[Field], values: Fields) -> bytes:
     """Return the tagged fields that have a value."""
-    tagged = [field for field in fields if field.tag is not None and field.name in values]
-    out = [uvarint(len(tagged))]
-    for field in tagged:
+    given = [field for field in tagged if field.name in values]
+    if not given:
+        return b"\0"
+    out = [uvarint(len(given))]
+    for field in given:
         data = _written(field, values[field.name], True)
         out += (uvarint(field.tag or 0), uvarint(len(data)), data)
     return b"".join(out)
@@ -226,7 +288,7 @@ def _written_tagged(fields: list[Field], values: Fields) -> bytes:
 
 def _written(field: Field, value: Any, flexible: bool) -> bytes:
     kind = field.kind
-    if isinstance(kind, list):
+    if isinstance(kind, Fieldset):
         if field.is_array:
             return _written_array(kind, value, flexible)
         return b"".join(_written_fields(kind, value, flexible))
@@ -240,14 +302,14 @@ def _written(field: Field, value: Any, flexible: bool) -> bytes:
     return _written_size(size, flexible, short=kind == "string") + (data or b"")
 
 
-def _written_array(element: list[Field], value: Sequence[Any] | None, flexible: bool) -> bytes:
+def _written_array(elements: Fieldset, value: Sequence[Any] | None, flexible: bool) -> bytes:
     out = [_written_size(-1 if value is None else len(value), flexible)]
-    is_plain = not element[0].name
+    plain = elements.element
     for item in value or ():
-        if is_plain:
-            out.append(_written(element[0], item, flexible))
+        if plain is not None:
+            out.append(_written(plain, item, flexible))
         else:
-            out += _written_fields(element, item, flexible)
+            out += _written_fields(elements, item, flexible)
     return b"".join(out)
 
 
