@@ -5,8 +5,8 @@ The compiled reader does the work. What it refuses is read again by `own_records
 whether the batch is corrupt.
 """
 
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from itertools import groupby, islice
 from operator import lt
 from struct import Struct
 from typing import Final, NamedTuple
@@ -22,10 +22,11 @@ from eos_mirror.wire.batches import (
     Batch,
     checked,
 )
-from eos_mirror.wire.codecs import LIMIT_BYTES, decompressed
+from eos_mirror.wire.codecs import LIMIT_BYTES, Bytes, decompressed
 from eos_mirror.wire.errors import Corrupt, Malformed
 from eos_mirror.wire.legacy import old_records
 from eos_mirror.wire.own_records import Origin, Record, parsed_records
+from eos_mirror.wire.single_records import is_single, joined
 
 SLACK: Final = bytes(32)
 """The compiled reader checks a length after it has read it, so it may read on for a few bytes."""
@@ -79,13 +80,19 @@ def decoded(
             partition.
     """
     columns = _Columns([], [], [], [], [])
-    for batch in batches:
-        try:
-            more = _columns(checked(batch), limit_bytes)
-            _check_offsets(batch, more.offsets, columns.offsets)
-        except Malformed as exc:
-            raise Corrupt(f"{partition} base offset {batch.base_offset}: {exc}") from exc
-        columns = columns.followed_by(more)
+    for singles, some in groupby(batches, key=is_single):
+        group = list(some)
+        more = _singles(group, columns.offsets) if singles and len(group) > 1 else None
+        if more is not None:
+            columns = columns.followed_by(more)
+            continue
+        for batch in group:
+            try:
+                more = _columns(checked(batch), limit_bytes)
+                _check_offsets(batch, more.offsets, columns.offsets)
+            except Malformed as exc:
+                raise Corrupt(f"{partition} base offset {batch.base_offset}: {exc}") from exc
+            columns = columns.followed_by(more)
     if not columns.offsets:
         return None
     run = DecodedRun(
@@ -96,6 +103,27 @@ def decoded(
         codec=batches[-1].attributes & CODEC_BITS,
     )
     return run.from_offset(next_offset)
+
+
+def _singles(batches: Sequence[Batch], earlier: list[int]) -> _Columns | None:
+    """Return the records of batches that are `is_single`; None if each must be read alone."""
+    parts = joined(batches)
+    if parts is None or (earlier and batches[0].base_offset <= earlier[-1]):
+        return None
+    try:
+        found = _read(_with_slack(parts))
+    except _READER_ERRORS:
+        return None
+    if len(found.offsets) != len(batches) or any(found.offsets) or any(found.timestamps):
+        return None
+    return found._replace(
+        offsets=[batch.base_offset for batch in batches],
+        timestamps=[batch.first_ms for batch in batches],
+    )
+
+
+def _with_slack(parts: Iterable[Bytes]) -> memoryview:
+    return memoryview(b"".join((*parts, SLACK)))[: -len(SLACK)]
 
 
 def _check_offsets(batch: Batch, offsets: list[int], earlier: list[int]) -> None:
@@ -129,7 +157,7 @@ def _columns(batch: Batch, limit_bytes: int) -> _Columns:
     header = bytearray(view[:HEADER_BYTES])
     _BASE_OFFSET.pack_into(header, 0, batch.base_offset)
     header[_ATTRIBUTES_AT] &= ~CODEC_BITS
-    whole = memoryview(b"".join((header, body, SLACK)))[: -len(SLACK)]
+    whole = _with_slack((header, body))
     try:
         return _read(whole)
     except _READER_ERRORS:
