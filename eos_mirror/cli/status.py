@@ -15,6 +15,7 @@ from eos_mirror.cli.status_watch import EVERY_S, seconds, watch
 from eos_mirror.cli.terminal import lines_of
 from eos_mirror.cli.views import Answer, Line, Piece, Row, Tone, View, line, plain, state
 from eos_mirror.core.ledger import LedgerEntry
+from eos_mirror.core.paths_report import PathsReport
 from eos_mirror.core.plural import counted
 from eos_mirror.core.side import Side
 from eos_mirror.core.states import ORDERED, WRONG, Condition, State, counted_states
@@ -133,6 +134,7 @@ def _as_json(status: FlowStatus) -> str:
             "mode": status.mode.value if status.mode else None,
             "run": _run_object(status.run.runs, status.fingerprint),
             "lag": status.lag,
+            "written": _written_object(status.run.written),
             "partitions": [
                 {
                     "source": str(one.source),
@@ -185,6 +187,12 @@ def _run_object(runs: Runs, of_this_file: str) -> dict[str, Any] | None:
     }
 
 
+def _written_object(written: PathsReport | None) -> dict[str, Any] | None:
+    if written is None:
+        return None
+    return {"passed": written.passed, "decoded": dict(written.decoded)}
+
+
 def _open_transaction(one: PartitionStatus) -> dict[str, Any] | None:
     found = one.open_transaction
     if found is None:
@@ -199,6 +207,7 @@ def _as_text(status: FlowStatus) -> Iterator[str | Line | Row]:
     about = f", {mode}, {count}, {_lag(status.partitions)}"
     yield line(f"{status.flow}: ", state(status.state), about)
     yield from _run_lines(status.run.runs, status.fingerprint)
+    yield from _written_lines(status.run.written)
     for limited, order in status.limits.items():
         yield f"  {limited or 'all topics together'}: limited to {order}"
     for topic, group in groupby(status.partitions, key=lambda one: one.source.topic):
@@ -234,6 +243,15 @@ def _run_lines(runs: Runs, of_this_file: str) -> Iterator[str | Line]:
     if leader.fingerprint != of_this_file:
         different = Piece("another configuration than this file", Tone.WARNING)
         yield line("  the run was started with ", different, ": `reload` it, or restart")
+
+
+def _written_lines(written: PathsReport | None) -> Iterator[str]:
+    if written is None or not written.records:
+        return
+    share = f"{100 * written.passed / written.records:.1f} %"
+    decoded = ", ".join(f"{why} {count:,}" for why, count in written.decoded.items())
+    others = f"; decoded: {decoded}" if decoded else ""
+    yield f"  passed through: {share} of {written.records:,} records since its start{others}"
 
 
 def _partition_lines(partitions: Sequence[PartitionStatus]) -> Iterator[Line]:

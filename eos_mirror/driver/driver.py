@@ -344,3 +344,6 @@ class Driver:
     def _tell_summary(self) -> None:
         if self.readiness.is_settled:
             self._summary.tell()
+            self._leading.publish(
+                {runner.flow: runner.paths.of_flow(runner.statuses()) for runner in self.flows}
+            )

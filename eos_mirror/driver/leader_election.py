@@ -2,10 +2,11 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
+from eos_mirror.core.paths_report import PathsReport
 from eos_mirror.core.run_identity import RunIdentity, decode_identity
 from eos_mirror.driver.this_run import identity_of, is_gone, is_here
 from eos_mirror.errors import TargetUnavailable, UnsafeError
@@ -31,6 +32,7 @@ class LeaderElection:
     Two runs may both believe for a moment that they lead. That is safe: tasks fence each other.
 
     Attributes:
+        flow: What this run wants to mirror.
         is_over: True if this run led and another one leads now.
     """
 
@@ -42,14 +44,15 @@ class LeaderElection:
             target: Topics of the target: its client is asked who is in the group.
             may_wait: False to refuse the start if another run mirrors the flow.
         """
-        self._flow = flow.flow
+        self.flow = flow.flow
         self._target = target
         self._may_wait = may_wait
         self._gone_after = flow.session_timeout + SESSION_MARGIN
         self._on_event = on_event
         self._lock = threading.Lock()
+        self._identity = identity_of(flow)
         self._leadership = Leadership(
-            clients.driver_member(flow, identity_of(flow)),
+            clients.driver_member(flow, self._identity),
             group=flow.flow.drivers_group,
             topic=flow.flow.claims_topic,
             session=flow.session_timeout,
@@ -86,11 +89,11 @@ class LeaderElection:
                 self._refuse(others, waited=timedelta(seconds=time.monotonic() - began))
             elif not is_standing_by:
                 is_standing_by = True
-                self._on_event("driver.waiting", {"flow": str(self._flow), **_described(others)})
+                self._on_event("driver.waiting", {"flow": str(self.flow), **_described(others)})
                 on_standby()
         if is_standing_by and self._leadership.leads:
             after_s = round(time.monotonic() - began, 3)
-            self._on_event("driver.leading", {"flow": str(self._flow), "after_s": after_s})
+            self._on_event("driver.leading", {"flow": str(self.flow), "after_s": after_s})
         return is_standing_by
 
     def _others(self) -> list[GroupMember] | None:
@@ -110,7 +113,7 @@ class LeaderElection:
             return
         where = f"{run} since {run.started_at:%Y-%m-%d %H:%M:%S} UTC" if run else others[0].host
         raise UnsafeError(
-            f"{self._flow}: another run mirrors this flow ({where}). Stop it, or set "
+            f"{self.flow}: another run mirrors this flow ({where}). Stop it, or set "
             f"standby.enabled = true to wait for its end."
         )
 
@@ -119,7 +122,14 @@ class LeaderElection:
         with self._lock:
             if not self.is_over and not self._leadership.poll(timedelta(0)):
                 self.is_over = True
-                self._on_event("driver.superseded", {"flow": str(self._flow)})
+                self._on_event("driver.superseded", {"flow": str(self.flow)})
+
+    def publish(self, passed: int, decoded: Mapping[str, int]) -> None:
+        """Let `status` read by which paths this run has written records; see `PathsReport`."""
+        report = PathsReport(run=self._identity.encode(), passed=passed, decoded=decoded)
+        with self._lock:
+            if not self.is_over:
+                self._leadership.publish(report.encode())
 
     def end(self) -> None:
         """Leave the group, so that the next run leads immediately."""

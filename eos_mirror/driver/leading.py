@@ -1,7 +1,7 @@
 """Makes a run the leader of its flows, and notices when another run leads."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Protocol
 
@@ -9,6 +9,7 @@ from eos_mirror.core.flow import Flow
 from eos_mirror.driver.first_contact import named
 from eos_mirror.driver.flow import FlowRunner
 from eos_mirror.driver.leader_election import LeaderElection
+from eos_mirror.driver.paths import shares
 from eos_mirror.driver.preflight import GRANT
 from eos_mirror.driver.readiness import Readiness
 from eos_mirror.driver.run_metrics import RunMetrics
@@ -62,6 +63,12 @@ class Leading:
         """Look again whether this run still leads."""
         for election in self.elections:
             election.look()
+
+    def publish(self, written: Mapping[Flow, Mapping[str, int]]) -> None:
+        """Let `status` read how many records each flow has written, by path."""
+        for election in self.elections:
+            if paths := written.get(election.flow):
+                election.publish(**shares(paths))
 
     @property
     def is_superseded(self) -> bool:

@@ -3,10 +3,11 @@
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 
@@ -123,6 +124,18 @@ class Leadership:
         for a member that is dead. Call it only if there is no other living member.
         """
         self.leads = True
+
+    def publish(self, text: str) -> None:
+        """
+        Let others read a text beside the committed offset of the group; it may be lost.
+
+        Args:
+            text: At most 1,000 characters. Only a member that has the partition publishes it.
+        """
+        if self._has_it and self._joins_at_s is None:
+            at = ClientPartition(self._topic, 0, 0, metadata=text)
+            with suppress(KafkaException):
+                self._consumer.commit(offsets=[at], asynchronous=True)
 
     def close(self) -> None:
         """

@@ -8,6 +8,7 @@ from typing import Final
 
 from eos_mirror.core.desired import NOTHING_ORDERED, DesiredState
 from eos_mirror.core.ledger import stops_of
+from eos_mirror.core.paths_report import PathsReport, decode_paths
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.run_identity import RunIdentity
 from eos_mirror.core.side import Side
@@ -16,7 +17,8 @@ from eos_mirror.driver.desired_state import desired_topic
 from eos_mirror.driver.flow_clusters import FlowClusters, open_clusters
 from eos_mirror.driver.leader_election import leader_of, living
 from eos_mirror.errors import NotAuthorized, SourceUnavailable, TargetUnavailable
-from eos_mirror.kafka.groups import GroupMember, members_or_none
+from eos_mirror.kafka.deadline import Deadline
+from eos_mirror.kafka.groups import CommittedOffsets, GroupMember, members_or_none
 from eos_mirror.kafka.ledger import read_ledger
 from eos_mirror.kafka.topics import Topics
 from eos_mirror.settings.clients import target_admin
@@ -52,6 +54,7 @@ class FlowRun:
         hidden: Why one of the two cannot be found out.
         assigns: The run assigns partitions itself, so its tasks have all of them.
         faults: Partitions that the run reported as stopped.
+        written: By which paths it has written records; None if it has not said that.
         desired: What operators want of the flow, whether or not it runs.
     """
 
@@ -62,6 +65,7 @@ class FlowRun:
     faults: Mapping[TopicPartition, Fault]
     desired: DesiredState
     assigns: bool = False
+    written: PathsReport | None = None
 
     def owns(self, partition: TopicPartition) -> bool | None:
         """Return whether a task has a partition; None if that cannot be found out."""
@@ -98,7 +102,20 @@ def find_run(settings: FlowSettings, clusters: FlowClusters) -> FlowRun:
         faults=faults,
         desired=desired_state(settings, clusters),
         assigns=settings.is_source_connector,
+        written=None if runs.leader is None else _written(settings, runs.leader),
     )
+
+
+def _written(settings: FlowSettings, run: RunIdentity) -> PathsReport | None:
+    """Return by which paths the run says that it wrote records; None if it cannot be read."""
+    flow = settings.flow
+    group = CommittedOffsets(target_admin(settings), flow.drivers_group, side=Side.TARGET)
+    partition = TopicPartition(flow.claims_topic, 0)
+    found = None
+    with suppress(NotAuthorized, TargetUnavailable):
+        found = group.read([partition], Deadline(ANSWERS_WITHIN)).get(partition)
+    report = None if found is None else decode_paths(found.metadata)
+    return report if report is not None and report.run == run.encode() else None
 
 
 def _tasks(settings: FlowSettings, clusters: FlowClusters) -> tuple[list[GroupMember] | None, str]:

@@ -85,7 +85,7 @@ def test_a_script_reads_what_it_has_always_read(
     monkeypatch: pytest.MonkeyPatch,
     case: tuple[list[str], str, int],
 ) -> None:
-    """Without a terminal the text is byte for byte what it was; so it is without rich."""
+    """Without a terminal the text is byte for byte this one; so it is without rich."""
     option, expected, code = case
     assert show(*option) == code
     assert capsys.readouterr().out == expected

@@ -1,8 +1,12 @@
 """How many records passed through, and why others did not, in every place that says so."""
 
+import json
 import re
+import subprocess
+import sys
 import urllib.request
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +41,14 @@ def http(running: Mirror, site: Site) -> dict[str, Any]:
     return dict(answer["written"])
 
 
+def status(config: Path) -> dict[str, Any] | None:
+    """Return what `status` prints of it; None if it says nothing."""
+    command = [sys.executable, "-m", "eos_mirror.cli.main", "status", str(config), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found: dict[str, Any] | None = json.loads(done.stdout)["written"]
+    return found
+
+
 def metrics(running: Mirror) -> dict[str, int]:
     """Return the same from the page for Prometheus, by path."""
     address = running.wait_for("metrics.listening")["address"]
@@ -58,7 +70,8 @@ def summed(running: Mirror) -> dict[str, int]:
 def test_what_passed_is_counted_in_every_place(site: Site, changed: bool) -> None:
     """Whole batches pass; records that a transform changes are decoded and counted apart."""
     site.produce(RECORDS)
-    with mirror(site.config(data_path="auto", **SEEN, **(HEADER if changed else {}))) as running:
+    config = site.config(data_path="auto", **SEEN, **(HEADER if changed else {}))
+    with mirror(config) as running:
         site.wait_caught_up()
         wait_until(
             lambda: sum(summed(running).values()) == RECORDS, within=SOON, what="the summaries"
@@ -69,6 +82,12 @@ def test_what_passed_is_counted_in_every_place(site: Site, changed: bool) -> Non
             "passed": sums["passed"],
             "decoded": {path: n for path, n in sums.items() if path != "passed"},
         }
+        wait_until(lambda: status(config) == said, within=SOON, what="the status")
+        assert running.stop() == 0, running.errors
+    assert status(config) is None, "the run has ended"
+    with mirror(site.config(data_path="client")) as running:
+        running.wait_for("ready")
+        assert status(config) is None, "an earlier run said it"
         assert running.stop() == 0, running.errors
     if changed:
         assert sums == {"passed": 0, "changed": RECORDS}
@@ -80,10 +99,12 @@ def test_what_passed_is_counted_in_every_place(site: Site, changed: bool) -> Non
 def test_the_client_library_has_no_paths(site: Site) -> None:
     """With `data.path = client`, no place says that records passed or were decoded."""
     site.produce(10)
-    with mirror(site.config(data_path="client", **SEEN)) as running:
+    config = site.config(data_path="client", **SEEN)
+    with mirror(config) as running:
         site.wait_caught_up()
         running.wait_for("flow.summary", records=10)
         assert http(running, site) == {}
         assert metrics(running) == {}
         assert summed(running) == {"passed": 0}
+        assert status(config) is None
         assert running.stop() == 0, running.errors
