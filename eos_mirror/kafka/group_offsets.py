@@ -23,6 +23,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.core.side import Side
+from eos_mirror.errors import SourceUnavailable, TargetUnavailable
 from eos_mirror.kafka.client import new_admin
 from eos_mirror.kafka.errors import UNREACHABLE, translated
 from eos_mirror.kafka.groups import NO_SUCH_GROUP, TO_A_COORDINATOR_S, as_group_offset
@@ -176,6 +177,14 @@ class GroupOffsets:
         return {g for g in groups if listed.get(g, dead) in WITHOUT_MEMBERS} - unknown
 
     def _list(self) -> Any:
+        """List the groups. A client that waits for a broker which just died is replaced once."""
+        try:
+            return self._listed()
+        except (SourceUnavailable, TargetUnavailable):
+            self._client.replace()
+            return self._listed()
+
+    def _listed(self) -> Any:
         """List the groups with one request to each broker; some brokers may not answer."""
         self.requests += 1
         self._before_wait()
