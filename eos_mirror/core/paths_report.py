@@ -1,5 +1,5 @@
 """
-By which paths a run has written records: a text beside the offset of the group of the drivers.
+How many records a run has written, by path: the metadata of the offset of the drivers' group.
 
 Everybody who may describe that group can read it, also when the process does not answer.
 """

@@ -14,7 +14,8 @@ LEAST_BYTES: Final = 64 << 10
 
 class Buffers:
     """
-    The memory of one connection. Used by one thread.
+    The memory of all connections of one cluster: it does not grow with the number of brokers. Used
+    by one thread.
 
     New memory is filled with zeros by the system, page by page, which takes as long as to receive
     a third of the answer (benchmarks/throughput.py).

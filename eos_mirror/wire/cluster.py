@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, Final, TypeVar
 
 from eos_mirror.core.records import TopicPartition
+from eos_mirror.wire.buffers import Buffers
 from eos_mirror.wire.connection import Connection
 from eos_mirror.wire.errors import (
     NO_COORDINATOR,
@@ -85,6 +86,7 @@ class Cluster:
         self._connections: dict[tuple[int, Purpose], Connection] = {}
         self._first: Connection | None = None  # to one of the bootstrap addresses
         self._failed_at: dict[str, float] = {}  # by address: asked last
+        self._buffers = Buffers()
 
     # ------------------------------------------------------------------ connections
 
@@ -127,7 +129,13 @@ class Cluster:
 
     def _connected(self, address: tuple[str, int], until: float) -> Connection:
         try:
-            return Connection(*address, self._security, client_id=self._client_id, until=until)
+            return Connection(
+                *address,
+                self._security,
+                client_id=self._client_id,
+                until=until,
+                buffers=self._buffers,
+            )
         except UNUSABLE:
             self._failed_at[_text(address)] = time.monotonic()
             raise

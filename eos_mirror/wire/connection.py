@@ -32,7 +32,7 @@ ONE_ADDRESS_S: Final = 3.0
 """How long one address of a name may take, if there are others."""
 
 WAKE_BYTES: Final = 256 << 10
-"""Of a large answer, so much arrives before its reader wakes: brokers write 64 KiB at a time."""
+"""The reader of a large answer wakes after so many bytes. Brokers write 64 KiB at a time."""
 
 LONGEST_MUTE_S: Final = 60.0
 """The longest time for which a broker is believed to mute us: quotas count over some 11 s."""
@@ -63,12 +63,20 @@ class Connection:
     """
 
     def __init__(
-        self, host: str, port: int, security: Security, *, client_id: str, until: float
+        self,
+        host: str,
+        port: int,
+        security: Security,
+        *,
+        client_id: str,
+        until: float,
+        buffers: Buffers | None = None,
     ) -> None:
         """
         Connect and log in.
 
         Args:
+            buffers: Memory for answers, of all connections of a cluster; None: of this one only.
             until: When to give up, in monotonic seconds.
 
         Raises:
@@ -83,7 +91,7 @@ class Connection:
         self._requests: deque[_Request] = deque()
         self._size = bytearray(SIZE.size)
         self._frame: memoryview | None = None
-        self._buffers = Buffers()
+        self._buffers = Buffers() if buffers is None else buffers
         self._got = 0
         self._wakes_at = 1
         self._login = security.login

@@ -9,6 +9,7 @@ import pytest
 
 from eos_mirror.core.records import TopicPartition
 from eos_mirror.testing.waiting import wait_until
+from eos_mirror.wire.buffers import Buffers
 from eos_mirror.wire.cluster import Cluster, Purpose
 from eos_mirror.wire.errors import (
     FETCH_SESSION_ID_NOT_FOUND,
@@ -63,6 +64,28 @@ def test_reading_follows_the_leader() -> None:
             move(leader, other, leader=now)
             log.append(3)
             reader.read_to({ORDERS: log.end})
+
+
+def test_memory_does_not_grow_with_the_number_of_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All connections of a cluster use the same memory for their answers."""
+    made: list[Buffers] = []
+    create = Buffers.__init__
+
+    def noted(self: Buffers) -> None:
+        made.append(self)
+        create(self)
+
+    monkeypatch.setattr(Buffers, "__init__", noted)
+    with two() as (fetcher, leader, other):
+        log = filled(leader, ORDERS)
+        reader = Reader(fetcher)
+        reader.start({ORDERS: 0})
+        reader.read_to({ORDERS: log.end})
+        move(leader, other, leader=other)
+        log.append(3)
+        reader.read_to({ORDERS: log.end})
+
+    assert len(made) == 1
 
 
 def test_a_dead_leader_is_replaced() -> None:
